@@ -1,0 +1,56 @@
+"""Options that may be given as a name or as an object."""
+
+import difflib
+from collections.abc import Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
+__all__ = ["choose"]
+
+
+def choose(parameter: str, value: object, names: Mapping[str, type[T]], kind: type[T]) -> T:
+    """Return the object that ``value`` names or is, or say what would have been right.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the option, for the message.
+    value : object
+        What the user gave.
+    names : mapping
+        The names understood and the class each stands for.
+    kind : type
+        What an object must be an instance of.
+    """
+    if isinstance(value, kind):
+        _refuse_incomplete(parameter, value, kind)
+        return value
+    if isinstance(value, str) and value in names:
+        return names[value]()
+    listed = ", ".join(map(repr, names))
+    if isinstance(value, str):
+        near = difflib.get_close_matches(value, names, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{parameter}={value!r} is unknown; choose one of {listed}.{hint}")
+    given = (
+        f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+    )
+    raise TypeError(
+        f"{parameter} must be one of {listed}, or an instance of {kind.__name__}; got {given}."
+    )
+
+
+def _refuse_incomplete(parameter: str, value: object, kind: type) -> None:
+    """Name what a user's own class has left out, before a fit stumbles over it."""
+    abstract = [k for k in dir(type(value)) if getattr(type(value), k, None) is not None]
+    missing = [
+        k for k in abstract if getattr(getattr(type(value), k), "__isabstractmethod__", False)
+    ]
+    missing += [k for k in getattr(kind, "required", ()) if not hasattr(value, k)]
+    if missing:
+        listed = ", ".join(f"`{k}`" for k in missing)
+        raise TypeError(
+            f"{parameter}: {type(value).__name__} lacks {listed}, which every {kind.__name__} "
+            "must have."
+        )

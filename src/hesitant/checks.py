@@ -1,0 +1,183 @@
+"""What is wrong, or worth knowing, about data, options and fits: said in words."""
+
+import math
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight
+
+from hesitant._typing import AnyArray, BoolArray, FloatArray
+from hesitant.families import Family
+from hesitant.fitting import Fit
+from hesitant.labels import Labels, describe
+from hesitant.likelihood import State, log_posterior
+from hesitant.mechanisms import Ignorable, Mechanism
+from hesitant.rows import Block, Rows
+
+__all__ = [
+    "check_blanks",
+    "check_number",
+    "check_reviewed",
+    "check_weight",
+    "column_remarks",
+    "fit_remarks",
+]
+
+
+def check_number(name: str, value: Any, kind: type, low: float, high: float = math.inf) -> None:
+    """Raise unless ``value`` is a number of this kind in [low, high]."""
+    right = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    if right and low <= value <= high and math.isfinite(value):
+        return
+    what = "a whole number" if kind is Integral else "a number"
+    bounds = f">= {low}" if high == math.inf else f"from {low} to {high}"
+    error = ValueError if right else TypeError
+    raise error(f"{name}={value!r}: give {what} {bounds}.")
+
+
+def check_reviewed(reviewed: Any, n: int) -> BoolArray:
+    """Return the reviewed column as booleans, all True by default."""
+    if reviewed is None:
+        return np.ones(n, dtype=bool)
+    values = np.asarray(reviewed)
+    if values.shape != (n,):
+        raise ValueError(
+            f"reviewed has shape {values.shape}: give one boolean for each of {n} rows."
+        )
+    if values.dtype != bool:
+        plain = [v is True or v is False or v in (0, 1) for v in values.tolist()]
+        if not all(plain):
+            row = plain.index(False)
+            raise ValueError(
+                f"reviewed[{row}] is {values[row]!r}: give True (somebody saw the case) or False."
+            )
+        values = values.astype(bool)
+    return values
+
+
+def check_weight(sample_weight: Any, X: AnyArray) -> FloatArray:
+    """Return sample weights as floats, ones by default."""
+    if sample_weight is None:
+        return np.ones(len(X))
+    weight: FloatArray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    if not weight.sum() > 0:
+        raise ValueError("sample_weight is zero for every row: give some row a weight.")
+    return weight
+
+
+def check_blanks(
+    mechanism: Mechanism, labels: Labels, reviewed: BoolArray
+) -> tuple[Mechanism, list[str]]:
+    """Return the mechanism, or none where the blanks cannot tell one, with the reason."""
+    if not mechanism.informative:
+        return mechanism, []
+    labelled = labels.labelled[reviewed]
+    if labelled.size and labelled.any() and not labelled.all():
+        return mechanism, []
+    if not labelled.size:
+        seen = "no row was reviewed"
+    else:
+        seen = (
+            "every reviewed row is labelled" if labelled.all() else "no reviewed row is labelled"
+        )
+    return Ignorable(), [
+        f"The mechanism cannot be estimated: {seen}, so there is no pattern of blanks. The classes "
+        "were fitted by the ignorance likelihood (labels assumed missing at random)."
+    ]
+
+
+def column_remarks(X: AnyArray, names: AnyArray | None) -> list[str]:
+    """Return warnings about features that carry no information of their own."""
+    rows = np.asarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
+    center = rows[0]
+    reach = np.abs(rows - center).max(axis=0)
+    constant = reach <= 1e-14 * np.abs(center)
+    if constant.any() and len(rows) < len(X):
+        constant = np.asarray(X.max(axis=0) == X.min(axis=0))
+    out = []
+    if constant.any():
+        out.append(
+            f"{_name(constant, names)} constant: every class then has a variance near zero there, "
+            "kept finite by reg_covar. Drop what does not vary."
+        )
+    varying = np.flatnonzero(~constant)
+    if 1 < varying.size <= 500 and len(rows) > varying.size:
+        Z = (rows[:, varying] - center[varying]) / reach[varying]
+        Z = (Z - Z.mean(axis=0)) / np.maximum(Z.std(axis=0), 1e-300)
+        value, vector = np.linalg.eigh(Z.T @ Z / len(Z))
+        if value[0] < 1e-12 * value[-1]:
+            part = np.zeros(X.shape[1], dtype=bool)
+            part[varying[np.abs(vector[:, 0]) > 0.1 * np.abs(vector[:, 0]).max()]] = True
+            out.append(
+                f"{_name(part, names)} linearly dependent (one is a copy or a combination of the "
+                "others): covariances are kept invertible by reg_covar alone. Drop one of them."
+            )
+    return out
+
+
+def _name(which: BoolArray, names: AnyArray | None) -> str:
+    places = np.flatnonzero(which)
+    listed = [repr(str(names[j])) if names is not None else str(j) for j in places[:5]]
+    more = f" and {places.size - 5} more" if places.size > 5 else ""
+    return (
+        f"Feature {listed[0]} is"
+        if places.size == 1
+        else f"Features {', '.join(listed)}{more} are"
+    )
+
+
+def fit_remarks(
+    fit: Fit, family: Family, state: State, mechanism: Mechanism, labels: Labels, rows: Rows
+) -> list[str]:
+    """Return warnings about how a fit ended."""
+    out = []
+    if not fit.progress.converged:
+        out.append(
+            f"The fit did not converge: {fit.progress.reason}. Raise max_iter, or tol if the "
+            "remaining gain does not matter."
+        )
+    names = [describe(c) for c in labels.classes]
+    p = rows.X.shape[1]
+    effective = state.weights * rows.total
+    for h, n_h in enumerate(effective):
+        if n_h < 1e-3:
+            out.append(
+                f"Class {names[h]} has vanished (weight {state.weights[h]:.2g}): no row is best "
+                "explained by it. Give it labelled rows, or leave it out of classes."
+            )
+        elif n_h < p + 1 and family.structure_is_free:
+            out.append(
+                f"Class {names[h]} rests on the weight of {n_h:.3g} rows for {p} features: its "
+                "covariance is held up by reg_covar. Use covariance='tied' or 'diag', or fewer "
+                "features."
+            )
+    out += family.remarks(state.params, names)
+    if mechanism.informative and _separated(fit, family, mechanism, rows):
+        out.append(
+            "The uncertainty separates labelled rows from blanks: the mechanism's coefficients "
+            "would be infinite and are held finite by its weak prior (ridge="
+            f"{mechanism.ridge:g}). Their size and standard errors mean little."
+        )
+    return out
+
+
+def _separated(fit: Fit, family: Family, mechanism: Mechanism, rows: Rows) -> bool:
+    """Whether the fitted mechanism tells reviewed labelled rows from blanks without error."""
+    if np.trace(fit.final.theta_curvature) > 1e-2:
+        return False  # some probability is well inside (0, 1): no need to look at every row
+    fitted = mechanism.fitted(fit.state.theta, 0.5)
+
+    def extremes(block: Block) -> tuple[float, float]:
+        log_tau, tau, _ = log_posterior(family, fit.state, block.X)
+        p = fitted.probability(log_tau, tau)
+        shown = block.review > 0
+        return (
+            p[shown & block.labelled].min(initial=1.0),
+            p[shown & ~block.labelled].max(initial=0.0),
+        )
+
+    lowest, highest = zip(*rows.map(extremes), strict=True)
+    return min(lowest) > max(highest)

@@ -1,0 +1,417 @@
+"""The estimator people import."""
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from joblib import cpu_count
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hesitant._choices import choose
+from hesitant._typing import AnyArray, FloatArray
+from hesitant.checks import (
+    check_blanks,
+    check_number,
+    check_reviewed,
+    check_weight,
+    column_remarks,
+    fit_remarks,
+)
+from hesitant.exceptions import FitWarning
+from hesitant.families import FAMILIES, Family
+from hesitant.fitting import Fit, fit_mixture
+from hesitant.labels import Labels, encode
+from hesitant.likelihood import Likelihood, State, log_posterior
+from hesitant.mechanisms import MECHANISMS, Ignorable, Mechanism
+from hesitant.rows import BLOCK_SIZE, Rows
+from hesitant.solvers import SOLVERS
+from hesitant.starts import match_to_labels
+from hesitant.uncertainty import Uncertainty
+
+__all__ = ["MixtureClassifier"]
+
+
+class MixtureClassifier(ClassifierMixin, BaseEstimator):
+    """Mixture classifier for partly labelled data that learns from the blanks too.
+
+    Parameters
+    ----------
+    family : str or Family, default="gaussian"
+        The classes' distribution: a name in ``hesitant.families.FAMILIES`` or an object.
+    covariance : {"full", "tied", "diag", "spherical"}, default="full"
+        What the classes' scale matrices look like.
+    mechanism : "entropy", "mixed", Mechanism or None, default="entropy"
+        How the chance of a label depends on the difficulty of a case. With a mechanism the full
+        likelihood is maximised; None is the ignorance likelihood, blank to the blanks.
+    alpha : float, default=0.5
+        Fractionally supervised weight, with ``mechanism=None`` only: labelled rows count
+        ``2 alpha``, blank rows ``2 (1 − alpha)``. 0.5 is the ignorance likelihood, 1
+        discriminant analysis, 0 cluster analysis with components named afterwards.
+    solver : {"auto", "em", "one_step_late", "quasi_newton", "profile"}, default="auto"
+        How to maximise; all that apply reach the same maximum.
+    classes : sequence, optional
+        All class values, where some have no labelled row.
+    n_init : int, default=1
+        Starts; the best is kept. The first is taken from the labelled rows.
+    max_iter : int, default=1000
+        Iterations at most, for each start.
+    tol : float, default=1e-8
+        Stop when no more than this is still to be gained, in units of log-likelihood.
+    reg_covar : float, default=1e-6
+        Weak prior on scale matrices, in robust variances of each feature: as if every class
+        had this much extra scatter. It bounds the likelihood, and is far below the noise of any
+        data otherwise.
+    init : dict or fitted MixtureClassifier, optional
+        Parameters to start from ("weights", "means", "covariances", …).
+    missing_label : scalar, default=-1
+        The value of y that marks a blank; None, NaN, NA and null always do.
+    random_state : int, RandomState or None
+        For restarts, and for classes without a labelled row.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+    verbose : int, default=0
+        1 prints a line for each stage of the fit, 2 one for each iteration.
+
+    Attributes
+    ----------
+    classes_ : array of shape (g,)
+    weights_ : array of shape (g,)
+    means_ : array of shape (g, p)
+    covariances_ : array of shape (g, p, p)
+    mechanism_ : Mechanism
+        Fitted, with ``intercept_`` and ``coef_``.
+    log_likelihood_ : float
+        The maximised objective, no constant dropped, priors not counted.
+    n_parameters_, n_iter_ : int
+    converged_ : bool
+    termination_ : str
+        Why the fit stopped.
+    history_ : array
+        The objective (prior included) at each iteration.
+    n_features_in_ : int
+    feature_names_in_ : array
+
+    Examples
+    --------
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.datasets import simulate
+    >>> data = simulate(n=500, random_state=0)
+    >>> clf = MixtureClassifier().fit(data.features, data.labels)
+    >>> clf.mechanism_.coef_[0] < 0  # harder cases are labelled less often
+    True
+    """
+
+    # Fit metadata that scikit-learn may route to this estimator.
+    __metadata_request__fit = {"sample_weight": None, "reviewed": None}  # noqa: RUF012
+
+    def __init__(
+        self,
+        family: str | Family = "gaussian",
+        *,
+        covariance: str = "full",
+        mechanism: str | Mechanism | None = "entropy",
+        alpha: float = 0.5,
+        solver: str = "auto",
+        classes: Sequence[Any] | None = None,
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        reg_covar: float = 1e-6,
+        init: Any = None,
+        missing_label: Any = -1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.family = family
+        self.covariance = covariance
+        self.mechanism = mechanism
+        self.alpha = alpha
+        self.solver = solver
+        self.classes = classes
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.init = init
+        self.missing_label = missing_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting ------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None) -> Self:
+        """Fit classes and mechanism.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, p)
+        y : array-like of shape (n,)
+            Labels, with blanks.
+        sample_weight : array-like of shape (n,), optional
+            Weights of whole rows.
+        reviewed : boolean array-like of shape (n,), optional
+            False for a row that nobody was shown (its blank says nothing) or whose label came
+            some other way (histology, say): such rows inform the classes, not the mechanism.
+
+        Returns
+        -------
+        self
+        """
+        family, mechanism = self._resolve()
+        X, labels, weight, reviewed = self._check_data(X, y, sample_weight, reviewed)
+        mechanism = mechanism.prepare(len(labels.classes))
+        mechanism, remarks = check_blanks(mechanism, labels, reviewed & (weight > 0))
+        side = np.where(labels.labelled, 2 * self.alpha, 2 * (1 - self.alpha))
+        rows = Rows(
+            X, labels.codes, weight * side, weight * reviewed, threads=self._threads(len(X))
+        )
+        if not rows.total > 0:
+            which = "labelled" if self.alpha == 1 else "blank"
+            raise ValueError(
+                f"alpha={self.alpha!r} uses {which} rows only, and there are none of positive "
+                "weight: use alpha=0.5."
+            )
+        remarks += column_remarks(X, getattr(self, "feature_names_in_", None))
+        likelihood = Likelihood(rows, family, mechanism)
+        with rows:
+            fit = fit_mixture(
+                likelihood,
+                choose_solver(self.solver),
+                len(labels.classes),
+                init=self.init,
+                n_init=self.n_init,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                verbose=self.verbose,
+                rng=_generator(self.random_state),
+            )
+        state = fit.state
+        if self.alpha == 0:  # clusters have no names of their own
+            state = match_to_labels(state, family, X, labels.codes)
+        rate = _rate(labels, weight * reviewed)
+        self._publish(family, mechanism.fitted(state.theta, rate), labels, fit, state)
+        remarks += fit_remarks(fit, family, state, mechanism, labels, rows)
+        for remark in remarks:
+            warnings.warn(remark, FitWarning, stacklevel=2)
+        return self
+
+    def _resolve(self) -> tuple[Family, Mechanism]:
+        """Turn the constructor's parameters into objects, or say which is wrong."""
+        check_number("alpha", self.alpha, Real, 0, 1)
+        check_number("n_init", self.n_init, Integral, 1)
+        check_number("max_iter", self.max_iter, Integral, 1)
+        check_number("tol", self.tol, Real, 0)
+        check_number("reg_covar", self.reg_covar, Real, 0)
+        choose_solver(self.solver)
+        family = choose("family", self.family, FAMILIES, Family)
+        mechanism = (
+            Ignorable()
+            if self.mechanism is None
+            else choose("mechanism", self.mechanism, MECHANISMS, Mechanism)
+        )
+        if mechanism.informative and self.alpha != 0.5:
+            raise ValueError(
+                f"alpha={self.alpha!r} with a mechanism: the full likelihood is the likelihood "
+                "of all that was seen, so its labelled and blank rows cannot be reweighted. Use "
+                "alpha=0.5, or mechanism=None for a fractionally supervised fit."
+            )
+        return family.specialise(self.covariance, self.reg_covar), mechanism
+
+    def _check_data(
+        self, X: Any, y: Any, sample_weight: Any, reviewed: Any
+    ) -> tuple[AnyArray, Labels, FloatArray, AnyArray]:
+        if y is None:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: give labels, with blanks "
+                f"marked {self.missing_label!r} or None."
+            )
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        labels = encode(y, self.missing_label, self.classes)
+        if len(labels.codes) != len(X):
+            raise ValueError(
+                f"X has {len(X)} rows and y has {len(labels.codes)}: give one label, or a blank, "
+                "for each row."
+            )
+        if len(labels.classes) < 2:
+            found = labels.classes.tolist()
+            raise ValueError(
+                f"y names {len(found)} class{'es' * (len(found) != 1)} ({found}): at least 2 "
+                "are needed. List those without a labelled row in classes=, or check "
+                f"missing_label={self.missing_label!r}."
+            )
+        return X, labels, check_weight(sample_weight, X), check_reviewed(reviewed, len(X))
+
+    def _threads(self, n: int) -> int:
+        jobs = -1 if self.n_jobs is None else self.n_jobs
+        if not isinstance(jobs, Integral) or jobs == 0:
+            raise ValueError(
+                f"n_jobs={self.n_jobs!r}: give a number of threads, −1 for all, or None."
+            )
+        if n <= BLOCK_SIZE:  # one block; counting the cores would take longer than it saves
+            return 1
+        return int(jobs) if jobs > 0 else max(1, cpu_count() + 1 + int(jobs))
+
+    def _publish(
+        self, family: Family, mechanism: Mechanism, labels: Labels, fit: Fit, state: State
+    ) -> None:
+        self.classes_ = labels.classes
+        self.mechanism_ = mechanism
+        self.family_ = family
+        self.state_ = state
+        self.weights_ = state.weights
+        shown = family.attributes(state.params)
+        for name, value in shown.items():
+            setattr(self, f"{name}_", value)
+        self.parameters_ = {"weights": state.weights, **shown, "mechanism": state.theta}
+        self.log_likelihood_ = float(fit.final.log_likelihood)
+        self.n_parameters_ = (
+            state.weights.size - 1 + family.n_parameters(state.params) + mechanism.n_parameters
+        )
+        self.n_iter_ = len(fit.progress.history)
+        self.converged_ = fit.progress.converged
+        self.termination_ = fit.progress.reason
+        self.history_ = np.array(fit.progress.history)
+
+    # -- using a fit --------------------------------------------------------------------
+
+    def _posterior(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log posteriors, posteriors and log densities of rows, block by block."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        n, g = len(X), len(self.classes_)
+        out = np.empty((n, g)), np.empty((n, g)), np.empty(n)
+        for start in range(0, n, BLOCK_SIZE):
+            part = slice(start, start + BLOCK_SIZE)
+            rows = np.array(X[part], dtype=np.float64, order="C")
+            for whole, piece in zip(
+                out, log_posterior(self.family_, self.state_, rows), strict=True
+            ):
+                whole[part] = piece
+        return out
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the most probable class of each row."""
+        return self.classes_[self._posterior(X)[0].argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return class posteriors (n, g)."""
+        return self._posterior(X)[1]
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return log posteriors (n, g), accurate where posteriors round to 0 or 1."""
+        return self._posterior(X)[0]
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return the log density of each row."""
+        return self._posterior(X)[2]
+
+    def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
+        """Return the uncertainty of each row's class posterior.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        measure : Uncertainty, optional
+            By default the mechanism's own measure (Shannon's entropy unless told otherwise).
+        """
+        log_tau, tau, _ = self._posterior(X)
+        measure = self.mechanism_.uncertainty if measure is None else measure
+        measure.check(len(self.classes_))
+        return measure.evaluate(log_tau, tau)[0]
+
+    def labelling_probability(self, X: Any) -> FloatArray:
+        """Return the probability that each row would be given a label, if reviewed."""
+        log_tau, tau, _ = self._posterior(X)
+        return self.mechanism_.probability(log_tau, tau)
+
+    def log_likelihood(
+        self, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None
+    ) -> float:
+        """Return the objective at the fitted parameters on other data."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        labels = encode(y, self.missing_label, list(self.classes_))
+        weight = check_weight(sample_weight, X)
+        side = np.where(labels.labelled, 2 * self.alpha, 2 * (1 - self.alpha))
+        reviewed = check_reviewed(reviewed, len(X))
+        rows = Rows(X, labels.codes, weight * side, weight * reviewed)
+        likelihood = Likelihood(rows, self.family_, self.mechanism_)
+        return float(likelihood.evaluate(self.state_).log_likelihood)
+
+    def aic(self, X: Any, y: Any) -> float:
+        """Return Akaike's criterion on data: smaller is better."""
+        return 2 * self.n_parameters_ - 2 * self.log_likelihood(X, y)
+
+    def bic(self, X: Any, y: Any) -> float:
+        """Return the Bayesian information criterion on data: smaller is better."""
+        value = self.log_likelihood(X, y)
+        return self.n_parameters_ * float(np.log(len(X))) - 2 * value
+
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None
+    ) -> tuple[FloatArray, AnyArray, AnyArray]:
+        """Draw from the fitted model.
+
+        Returns
+        -------
+        X : array of shape (n_samples, p)
+        truth : array of shape (n_samples,)
+            The classes the rows were drawn from.
+        y : array of shape (n_samples,)
+            The labels an expert would leave: blanks drawn from the mechanism, marked with
+            ``missing_label`` where the classes' type can hold it, else None.
+        """
+        check_is_fitted(self)
+        check_number("n_samples", n_samples, Integral, 1)
+        rng = _generator(random_state)
+        codes = rng.choice(len(self.classes_), size=n_samples, p=self.weights_)
+        X = np.empty((n_samples, self.n_features_in_))
+        for h in range(len(self.classes_)):
+            mine = np.flatnonzero(codes == h)
+            X[mine] = self.family_.sample(self.state_.params, h, mine.size, rng)
+        truth = self.classes_[codes]
+        log_tau, tau, _ = log_posterior(self.family_, self.state_, X)
+        blank = rng.random(n_samples) >= self.mechanism_.probability(log_tau, tau)
+        return X, truth, _with_blanks(truth, blank, self.missing_label)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+def choose_solver(name: Any) -> Any:
+    """Return the solver of this name, or say which there are."""
+    if name not in SOLVERS:
+        raise ValueError(
+            f"solver={name!r} is unknown; choose one of {', '.join(map(repr, SOLVERS))}."
+        )
+    return SOLVERS[name]
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    """Return a generator from any of scikit-learn's ways to give a seed."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _rate(labels: Labels, weight: FloatArray) -> float:
+    """Return the share of reviewed rows that are labelled; of all rows if none was reviewed."""
+    weight = weight if weight.sum() > 0 else np.ones_like(weight)
+    return float(np.average(labels.labelled, weights=weight))
+
+
+def _with_blanks(truth: AnyArray, blank: AnyArray, missing_label: Any) -> AnyArray:
+    try:
+        if missing_label is not None and np.can_cast(np.asarray(missing_label).dtype, truth.dtype):
+            return np.where(blank, missing_label, truth)
+    except TypeError:
+        pass
+    y = truth.astype(object)
+    y[blank] = None
+    return y

@@ -1,0 +1,126 @@
+"""What every class family is: densities, weighted statistics, and what maximises them."""
+
+from abc import abstractmethod
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from hesitant._typing import AnyArray, FloatArray
+
+__all__ = ["Coordinates", "Family", "Params", "Statistics", "StepError"]
+
+Params: TypeAlias = Any
+"""The parameters of all classes: whatever the family likes, opaque to everyone else."""
+
+Statistics: TypeAlias = tuple[FloatArray, ...]
+"""Weighted sums over rows. They add over blocks, so blocks, threads and clusters all work."""
+
+
+class StepError(ArithmeticError):
+    """Statistics from which no valid parameters follow (signed weights can do that)."""
+
+
+class Coordinates:
+    """An unconstrained chart of a family's parameters, for solvers that follow gradients.
+
+    The chart is centred on a reference point, where its vector is zero, and scaled so that the
+    complete-data information there is about the identity: a unit step is one standard error.
+    """
+
+    @abstractmethod
+    def decode(self, vector: FloatArray) -> Params:
+        """Return the parameters at a point of the chart."""
+
+    @abstractmethod
+    def gradient(self, params: Params, statistics: Statistics) -> FloatArray:
+        """Return the weighted score at ``params = decode(vector)``, penalty included."""
+
+    size: int
+
+
+class Family(BaseEstimator):
+    """Base of the families. A family knows nothing of labels.
+
+    To add one, subclass it and write :meth:`initial`, :meth:`log_density`,
+    :meth:`statistics`, :meth:`maximise`, :meth:`sample`, :meth:`moments` and
+    :meth:`n_parameters`: EM and one-step-late EM then work. Write :meth:`coordinates` as well
+    and the quasi-Newton solvers do too.
+    """
+
+    # -- required -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def initial(self, X: AnyArray, weights: FloatArray) -> Params:
+        """Return parameters fitted roughly to rows with class weights (n, g)."""
+
+    @abstractmethod
+    def log_density(self, params: Params, X: AnyArray) -> FloatArray:
+        """Return log f_h(x_i) as (n, g)."""
+
+    @abstractmethod
+    def statistics(self, params: Params, X: AnyArray, weights: FloatArray) -> Statistics:
+        """Return the weighted sums that :meth:`maximise` needs; weights may be negative."""
+
+    @abstractmethod
+    def maximise(self, params: Params, statistics: Statistics) -> Params:
+        """Return better parameters (an M-step), or raise :class:`StepError`."""
+
+    @abstractmethod
+    def sample(self, params: Params, h: int, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n rows from class h."""
+
+    @abstractmethod
+    def moments(self, params: Params) -> tuple[FloatArray, FloatArray]:
+        """Return the class means (g, p) and covariances (g, p, p); NaN where they do not exist."""
+
+    @abstractmethod
+    def n_parameters(self, params: Params) -> int:
+        """Return the number of free parameters of all classes."""
+
+    # -- optional -------------------------------------------------------------------------------
+
+    def coordinates(self, params: Params, counts: FloatArray) -> Coordinates:
+        """Return a chart about ``params``, for the quasi-Newton solvers."""
+        raise NotImplementedError
+
+    def log_prior(self, params: Params) -> float:
+        """Return the log of a weak prior that keeps the likelihood bounded."""
+        return 0.0
+
+    def blend(self, params: Params, proposal: Params, share: float) -> Params:
+        """Return parameters between two points, for steps that must be shortened."""
+        fields = vars(params)
+        return type(params)(
+            **{k: (1 - share) * v + share * getattr(proposal, k) for k, v in fields.items()}
+        )
+
+    def permute(self, params: Params, order: AnyArray) -> Params:
+        """Return parameters with the classes in another order."""
+        return type(params)(**{k: v[order] for k, v in vars(params).items()})
+
+    def attributes(self, params: Params) -> dict[str, FloatArray]:
+        """Return what the fitted estimator should show, by name (without underscore)."""
+        means, covariances = self.moments(params)
+        return {"means": means, "covariances": covariances}
+
+    def remarks(self, params: Params, names: list[str]) -> list[str]:
+        """Return warnings about fitted parameters, in words; ``names`` are the classes'."""
+        return []
+
+    def specialise(self, covariance: str, reg_covar: float) -> Self:
+        """Return the family with a covariance structure; one without any accepts only "full"."""
+        if covariance != "full":
+            raise ValueError(
+                f"covariance={covariance!r} means nothing to the family "
+                f"{type(self).__name__}: leave it at 'full'."
+            )
+        return self
+
+    structure_is_free: bool = False
+    """Whether each class estimates a whole scale matrix of its own."""
+
+    @property
+    def has_coordinates(self) -> bool:
+        """Whether quasi-Newton solvers can use this family."""
+        return type(self).coordinates is not Family.coordinates

@@ -1,0 +1,100 @@
+"""Gaussian classes."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hesitant._typing import AnyArray, FloatArray
+from hesitant.families._base import Coordinates, Statistics, StepError
+from hesitant.families._kernels import squared_distances, weighted_moments
+from hesitant.families._location_scale import (
+    LocationScale,
+    LocationScaleFamily,
+    LocationScaleParams,
+)
+
+__all__ = ["Gaussian"]
+
+
+class Gaussian(LocationScaleFamily):
+    """Multivariate normal classes.
+
+    Examples
+    --------
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.families import Gaussian
+    >>> MixtureClassifier(family=Gaussian(), covariance="tied")
+    MixtureClassifier(covariance='tied', family=Gaussian())
+    """
+
+    def log_density(self, params: LocationScaleParams, X: AnyArray) -> FloatArray:
+        """Return the normal log densities (n, g)."""
+        q = squared_distances(X, params.center, params.spread, params.location, params.whitener)
+        q *= -0.5
+        q += params.log_volume - 0.5 * X.shape[1] * math.log(2 * math.pi)
+        return q
+
+    def statistics(
+        self, params: LocationScaleParams, X: AnyArray, weights: FloatArray
+    ) -> Statistics:
+        """Return weighted count, sum and scatter about the current locations."""
+        return weighted_moments(X, params.center, params.spread, params.location, weights)
+
+    def maximise(self, params: LocationScaleParams, statistics: Statistics) -> LocationScaleParams:
+        """Return the weighted means and covariances."""
+        count, first, second = statistics
+        if count.min() < 0:
+            raise StepError("a class has a negative weight")
+        count = np.maximum(count, 1e-12)  # an empty class stays where it is, very wide
+        shift = first / count[:, None]
+        scatter = second - first[:, :, None] * shift[:, None, :]
+        return LocationScaleParams(
+            params.center,
+            params.spread,
+            params.location + shift,
+            self._scale_step(scatter, count),
+        )
+
+    def sample(
+        self, params: LocationScaleParams, h: int, n: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw n rows from class h."""
+        return self._standard_sample(params, h, rng.standard_normal((n, params.center.size)))
+
+    def moments(self, params: LocationScaleParams) -> tuple[FloatArray, FloatArray]:
+        """Return means and covariances."""
+        return params.locations, params.scales
+
+    def n_parameters(self, params: LocationScaleParams) -> int:
+        """Count means and free covariance entries."""
+        g, p = params.location.shape
+        return g * p + self.structure.n_parameters(g, p)
+
+    def coordinates(self, params: LocationScaleParams, counts: FloatArray) -> Coordinates:
+        """Return the chart of means and covariances about ``params``."""
+        return _GaussianCoordinates(self, params, counts)
+
+    def _params(
+        self,
+        center: FloatArray,
+        spread: FloatArray,
+        location: FloatArray,
+        whitener: FloatArray,
+        given: Mapping[str, Any] | None = None,
+    ) -> LocationScaleParams:
+        return LocationScaleParams(center, spread, location, whitener)
+
+
+class _GaussianCoordinates(LocationScale):
+    def decode(self, vector: FloatArray) -> LocationScaleParams:
+        return LocationScaleParams(
+            self.reference.center, self.reference.spread, *self.unfold(vector)
+        )
+
+    def gradient(self, params: LocationScaleParams, statistics: Statistics) -> FloatArray:
+        # The normal score in whitened residuals is −z, so its sums are moments.
+        count, first, second = statistics
+        pull = -(params.whitener @ first[:, :, None])[:, :, 0]
+        return self.fold(params.whitener, count, pull, -params.whitener @ second)

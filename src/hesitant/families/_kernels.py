@@ -1,0 +1,235 @@
+"""Compiled loops of the location-scale families.
+
+Rows are taken in strips of a few hundred and transposed, so that each inner loop runs over
+contiguous rows: the compiler turns those into vector instructions, and a strip stays in the
+innermost cache. Features arrive in the user's units and type and are standardised on the way in,
+which costs nothing and saves a copy of X.
+"""
+
+import numpy as np
+from numba import njit
+
+from hesitant._typing import AnyArray, FloatArray
+from hesitant._vector_math import STRIP
+
+# Sums may be reordered (that is what vectorises them); infinities and NaN keep their meaning.
+_OPTIONS = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+}
+
+
+@njit(**_OPTIONS)
+def squared_distances(
+    X: AnyArray,
+    center: FloatArray,
+    spread: FloatArray,
+    location: FloatArray,
+    whitener: FloatArray,
+) -> FloatArray:
+    """Squared Mahalanobis distance of every row to every class, as (n, g)."""
+    n, p = X.shape
+    g = location.shape[0]
+    out = np.empty((n, g))
+    x = np.empty((p, STRIP))
+    u = np.empty((p, STRIP))
+    z = np.empty(STRIP)
+    q = np.empty(STRIP)
+    for start in range(0, n, STRIP):
+        m = min(STRIP, n - start)
+        for b in range(m):
+            for j in range(p):
+                x[j, b] = (X[start + b, j] - center[j]) / spread[j]
+        for h in range(g):
+            for j in range(p):
+                shift = location[h, j]
+                for b in range(m):
+                    u[j, b] = x[j, b] - shift
+            for b in range(m):
+                q[b] = 0.0
+            for j in range(p):
+                f = whitener[h, j, j]
+                for b in range(m):
+                    z[b] = f * u[j, b]
+                # Four terms a sweep: z is loaded and stored a quarter as often.
+                k = 0
+                while k + 4 <= j:
+                    f0 = whitener[h, j, k]
+                    f1 = whitener[h, j, k + 1]
+                    f2 = whitener[h, j, k + 2]
+                    f3 = whitener[h, j, k + 3]
+                    for b in range(m):
+                        z[b] += (
+                            f0 * u[k, b] + f1 * u[k + 1, b] + f2 * u[k + 2, b] + f3 * u[k + 3, b]
+                        )
+                    k += 4
+                while k < j:
+                    f = whitener[h, j, k]
+                    for b in range(m):
+                        z[b] += f * u[k, b]
+                    k += 1
+                for b in range(m):
+                    q[b] += z[b] * z[b]
+            for b in range(m):
+                out[start + b, h] = q[b]
+    return out
+
+
+@njit(**_OPTIONS)
+def weighted_moments(
+    X: AnyArray,
+    center: FloatArray,
+    spread: FloatArray,
+    location: FloatArray,
+    weights: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weighted count, sum and scatter of the rows about each class's location."""
+    n, p = X.shape
+    g = location.shape[0]
+    count = np.zeros(g)
+    first = np.zeros((g, p))
+    second = np.zeros((g, p, p))
+    x = np.empty((p, STRIP))
+    u = np.empty((p, STRIP))
+    w = np.empty(STRIP)
+    v = np.empty(STRIP)
+    for start in range(0, n, STRIP):
+        m = min(STRIP, n - start)
+        for b in range(m):
+            for j in range(p):
+                x[j, b] = (X[start + b, j] - center[j]) / spread[j]
+        for h in range(g):
+            total = 0.0
+            for b in range(m):
+                w[b] = weights[start + b, h]
+                total += w[b]
+            count[h] += total
+            for j in range(p):
+                shift = location[h, j]
+                for b in range(m):
+                    u[j, b] = x[j, b] - shift
+            for j in range(p):
+                total = 0.0
+                for b in range(m):
+                    v[b] = w[b] * u[j, b]
+                    total += v[b]
+                first[h, j] += total
+                k = 0
+                while k + 4 <= j + 1:
+                    t0 = 0.0
+                    t1 = 0.0
+                    t2 = 0.0
+                    t3 = 0.0
+                    for b in range(m):
+                        t0 += v[b] * u[k, b]
+                        t1 += v[b] * u[k + 1, b]
+                        t2 += v[b] * u[k + 2, b]
+                        t3 += v[b] * u[k + 3, b]
+                    second[h, j, k] += t0
+                    second[h, j, k + 1] += t1
+                    second[h, j, k + 2] += t2
+                    second[h, j, k + 3] += t3
+                    k += 4
+                while k <= j:
+                    t0 = 0.0
+                    for b in range(m):
+                        t0 += v[b] * u[k, b]
+                    second[h, j, k] += t0
+                    k += 1
+    for h in range(g):
+        for j in range(p):
+            for k in range(j):
+                second[h, k, j] = second[h, j, k]
+    return count, first, second
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
+    """Lower triangular W with ``W Ω Wᵀ = I`` for each class, and whether all Ω are positive."""
+    g, p, _ = scales.shape
+    out = np.zeros((g, p, p))
+    c = np.zeros((p, p))
+    for h in range(g):
+        for j in range(p):
+            for k in range(j + 1):
+                s = scales[h, j, k]
+                for i in range(k):
+                    s -= c[j, i] * c[k, i]
+                if j == k:
+                    if not s > 0.0 or not np.isfinite(s):
+                        return out, False
+                    c[j, j] = np.sqrt(s)
+                else:
+                    c[j, k] = s / c[k, k]
+        for k in range(p):
+            out[h, k, k] = 1.0 / c[k, k]
+            for j in range(k + 1, p):
+                s = 0.0
+                for i in range(k, j):
+                    s += c[j, i] * out[h, i, k]
+                out[h, j, k] = -s / c[j, j]
+    return out, True
+
+
+@njit(cache=True, nogil=True)
+def log_volumes(whitener: FloatArray, spread: FloatArray) -> FloatArray:
+    """Log determinant of each whitener, in units of ``spread``."""
+    g, p, _ = whitener.shape
+    out = np.empty(g)
+    for h in range(g):
+        total = 0.0
+        for j in range(p):
+            total += np.log(whitener[h, j, j]) - np.log(spread[j])
+        out[h] = total
+    return out
+
+
+@njit(cache=True, nogil=True)
+def unfold_chart(
+    location: FloatArray, half: FloatArray, whitener: FloatArray, a: FloatArray, M: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return ``ξ + W⁻¹ a`` and ``M W`` for each class; W⁻¹ is ``half``."""
+    g, p = location.shape
+    moved = location.copy()
+    out = np.zeros((g, p, p))
+    for h in range(g):
+        for j in range(p):
+            for k in range(j + 1):
+                moved[h, j] += half[h, j, k] * a[h * p + k]
+                for i in range(k, j + 1):
+                    out[h, j, k] += M[h, j, i] * whitener[h, i, k]
+    return moved, out
+
+
+@njit(cache=True, nogil=True)
+def fold_chart(
+    whitener: FloatArray,
+    half: FloatArray,
+    reference: FloatArray,
+    count: FloatArray,
+    pull: FloatArray,
+    outer: FloatArray,
+    prior: float,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Turn sums of scores into gradients in the chart's a and M, and return M.
+
+    Sums and charts are those of :class:`hesitant.families._location_scale.LocationScale`.
+    """
+    g, p, _ = whitener.shape
+    M = np.zeros((g, p, p))
+    d_a = np.zeros(g * p)
+    d_M = np.zeros((g, p, p))
+    for h in range(g):
+        for j in range(p):
+            for k in range(j + 1):
+                for i in range(k, j + 1):
+                    M[h, j, k] += whitener[h, j, i] * half[h, i, k]
+                d_a[h * p + k] -= pull[h, j] * M[h, j, k]
+                for i in range(k + 1):
+                    d_M[h, j, k] += (outer[h, j, i] - prior * whitener[h, j, i]) * reference[
+                        h, k, i
+                    ]
+            d_M[h, j, j] += count[h] / M[h, j, j]
+    return d_a, d_M, M

@@ -1,0 +1,254 @@
+"""What the Gaussian, Student-t and skew-t families share: a location and a scale matrix.
+
+Inside, everything lives in standardised units (robust, so that an outlier at 1e12 does not flatten
+the rest), and a scale matrix Ω is kept as its whitener W, lower triangular with ``W Ω Wᵀ = I``.
+"""
+
+import copy
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from hesitant._choices import choose
+from hesitant._typing import AnyArray, FloatArray
+from hesitant.families._base import Coordinates, Family, StepError
+from hesitant.families._covariance import STRUCTURES, Full, Structure
+from hesitant.families._kernels import (
+    fold_chart,
+    log_volumes,
+    unfold_chart,
+    weighted_moments,
+    whiteners,
+)
+
+__all__ = ["LocationScale", "LocationScaleFamily", "LocationScaleParams"]
+
+
+@dataclasses.dataclass(frozen=True)
+class LocationScaleParams:
+    """Parameters of all classes, in standardised units.
+
+    Attributes
+    ----------
+    center, spread : arrays of shape (p,)
+        The units: a feature is ``center + spread · (standardised value)``.
+    location : array of shape (g, p)
+    whitener : array of shape (g, p, p)
+    """
+
+    center: FloatArray
+    spread: FloatArray
+    location: FloatArray
+    whitener: FloatArray
+
+    units: ClassVar[tuple[str, ...]] = ("center", "spread")
+
+    @property
+    def scale(self) -> FloatArray:
+        """The scale matrices Ω (g, p, p), standardised."""
+        half = np.linalg.inv(self.whitener)
+        return half @ half.transpose(0, 2, 1)
+
+    @property
+    def log_volume(self) -> FloatArray:
+        """Log determinant of each whitener, units included."""
+        return log_volumes(self.whitener, self.spread)
+
+    @property
+    def locations(self) -> FloatArray:
+        """Locations in the user's units."""
+        return self.center + self.spread * self.location
+
+    @property
+    def scales(self) -> FloatArray:
+        """Scale matrices in the user's units."""
+        return self.scale * np.multiply.outer(self.spread, self.spread)
+
+
+class LocationScaleFamily(Family):
+    """Base of the location-scale families; carries the covariance structure and its prior."""
+
+    structure: Structure = Full()
+    reg_covar: float = 1e-6
+
+    @property
+    def structure_is_free(self) -> bool:  # type: ignore[override]
+        """Whether each class estimates a whole scale matrix of its own."""
+        return type(self.structure) is Full
+
+    def specialise(self, covariance: str, reg_covar: float) -> Self:
+        """Return a copy with this covariance structure and strength of prior."""
+        out = copy.copy(self)
+        out.structure = choose("covariance", covariance, STRUCTURES, Structure)
+        out.reg_covar = reg_covar
+        return out
+
+    # -- units and starts -----------------------------------------------------------------------
+
+    def initial(self, X: AnyArray, weights: FloatArray) -> LocationScaleParams:
+        """Return weighted class moments, shrunk towards the pooled ones where rows are few."""
+        center, spread = self._units(X)
+        g, p = weights.shape[1], X.shape[1]
+        origin = np.zeros((g, p))
+        count, first, second = weighted_moments(X, center, spread, origin, weights)
+        count = np.maximum(count, 1e-12)
+        location = first / count[:, None]
+        scatter = second - first[:, :, None] * location[:, None, :]
+        prior = p + 2.0  # rows' worth of the identity, then of the pooled matrix
+        pooled = (scatter.sum(axis=0) + prior * np.eye(p)) / (count.sum() + prior)
+        scale = self.structure.pool(scatter + prior * pooled, count + prior)
+        return self._params(center, spread, location, _whiten(scale))
+
+    def _units(self, X: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return a robust centre and spread of each feature, from at most 10,000 rows."""
+        rows = np.asarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
+        quarters = (len(rows) - 1) * np.array([1, 2, 3]) // 4
+        low, center, high = np.partition(rows, quarters, axis=0)[quarters]
+        spread = (high - low) / 1.349
+        # Half the rows may share one value; then the largest deviation decides, then size alone.
+        reach = np.abs(rows - center).max(axis=0)
+        spread = np.where(spread > 1e-6 * reach, spread, reach)
+        spread = np.where(spread > 1e-14 * np.abs(center), spread, np.abs(center))
+        spread = np.where(spread > 0, spread, 1.0)
+        if isinstance(self.structure, STRUCTURES["spherical"]):
+            # "Spherical" is said of the user's units, so all features must keep one spread.
+            spread = np.full_like(spread, np.exp(np.log(spread).mean()))
+        return center, spread
+
+    @abstractmethod
+    def _params(
+        self,
+        center: FloatArray,
+        spread: FloatArray,
+        location: FloatArray,
+        whitener: FloatArray,
+        given: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Complete location and scale to this family's parameters."""
+
+    def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Any:
+        """Return parameters from the values a user (or a fitted model) names."""
+        center, spread = self._units(X)
+        p = center.size
+        location = given.get("locations", given.get("means"))
+        scale = given.get("scales", given.get("covariances"))
+        if location is None or scale is None:
+            raise ValueError(
+                f"init has {sorted(given)}: it must have 'means' and 'covariances' "
+                "(or 'locations' and 'scales'), with 'weights' beside them."
+            )
+        location, scale = np.asarray(location, dtype=float), np.asarray(scale, dtype=float)
+        g = location.shape[0]
+        if location.shape != (g, p) or scale.shape != (g, p, p):
+            raise ValueError(
+                f"init has means of shape {location.shape} and covariances of shape "
+                f"{scale.shape}; with {p} features they must be (g, {p}) and (g, {p}, {p})."
+            )
+        scale = scale / np.multiply.outer(spread, spread)
+        try:
+            whitener = _whiten(self.structure.pool(scale, np.ones(g)))
+        except StepError:
+            raise ValueError(
+                "init has a covariance that is not positive definite: give symmetric matrices "
+                "with positive eigenvalues."
+            ) from None
+        return self._params(center, spread, (location - center) / spread, whitener, given)
+
+    # -- shared pieces of the M-step and the prior ----------------------------------------------
+
+    def _prior_scatter(self, g: int) -> float:
+        return self.reg_covar * self.structure.prior_share(g)
+
+    def log_prior(self, params: LocationScaleParams) -> float:
+        """Return ``−½ reg_covar Σ tr Ω⁻¹``: as if each class had a little extra scatter."""
+        size = float(np.vdot(params.whitener, params.whitener))
+        return -0.5 * self._prior_scatter(len(params.location)) * size
+
+    def _scale_step(self, scatter: FloatArray, count: FloatArray) -> FloatArray:
+        """Return the whiteners of the best scale matrices for these scatters."""
+        g, p, _ = scatter.shape
+        scatter = scatter + self._prior_scatter(g) * np.eye(p)
+        return _whiten(self.structure.pool(scatter, count))
+
+    def permute(self, params: Any, order: AnyArray) -> Any:
+        """Return parameters with the classes in another order, the units unchanged."""
+        moved = {k: v[order] for k, v in vars(params).items() if k not in params.units}
+        return dataclasses.replace(params, **moved)
+
+    def blend(self, params: Any, proposal: Any, share: float) -> Any:
+        """Return parameters between two points; scale matrices mix as matrices."""
+        mixed = {
+            k: (1 - share) * v + share * getattr(proposal, k)
+            for k, v in vars(params).items()
+            if k not in params.units
+        }
+        mixed["whitener"] = _whiten((1 - share) * params.scale + share * proposal.scale)
+        return dataclasses.replace(params, **mixed)
+
+    def _standard_sample(self, params: Any, h: int, z: FloatArray) -> FloatArray:
+        """Colour standardised draws z (n, p) with class h's location and scale."""
+        u = np.linalg.solve(params.whitener[h], z.T).T
+        return params.center + params.spread * (params.location[h] + u)
+
+
+class LocationScale(Coordinates):
+    """The chart ``ξ = ξ₀ + W₀⁻¹ a, W = M W₀`` of locations and whiteners.
+
+    Both ``a`` and the free entries of M are divided by the root of the complete-data
+    information at the reference, so that all coordinates are of one size.
+    """
+
+    def __init__(
+        self, family: LocationScaleFamily, reference: LocationScaleParams, counts: FloatArray
+    ) -> None:
+        self.family, self.reference = family, reference
+        self.g, self.p = reference.location.shape
+        self.half = np.linalg.inv(reference.whitener)
+        information = np.concatenate(
+            (np.repeat(counts, self.p), family.structure.information(counts, self.p))
+        )
+        self.unit = 1.0 / np.sqrt(np.maximum(information, 1.0))
+        self.size = self.unit.size
+
+    def unfold(self, vector: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return location and whitener at a point of the chart."""
+        free = vector * self.unit
+        M = self.family.structure.unfold(free[self.g * self.p :], self.g, self.p)
+        return unfold_chart(self.reference.location, self.half, self.reference.whitener, free, M)
+
+    def fold(
+        self, whitener: FloatArray, count: FloatArray, pull: FloatArray, outer: FloatArray
+    ) -> FloatArray:
+        """Turn sums of scores into the chart's gradient.
+
+        Parameters
+        ----------
+        whitener : array of shape (g, p, p)
+            Where the sums were taken.
+        count : array of shape (g,)
+            Σ w.
+        pull : array of shape (g, p)
+            Σ w g_z, with g_z the score in whitened residuals z.
+        outer : array of shape (g, p, p)
+            Σ w g_z uᵀ, with u the residuals before whitening.
+        """
+        d_a, d_M, M = fold_chart(
+            whitener,
+            self.half,
+            self.reference.whitener,
+            count,
+            pull,
+            outer,
+            self.family._prior_scatter(self.g),
+        )
+        return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
+
+
+def _whiten(scale: FloatArray) -> FloatArray:
+    whitener, positive = whiteners(scale)
+    if not positive:
+        raise StepError("a scale matrix is not positive definite")
+    return whitener

@@ -1,0 +1,61 @@
+"""From checked data to the best state: starts, solver, restarts."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from hesitant.families import StepError
+from hesitant.likelihood import Evaluation, Likelihood, State
+from hesitant.solvers import Progress, Solver
+from hesitant.starts import from_given, from_labels
+
+__all__ = ["Fit", "fit_mixture"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """Where the best of all starts ended, and how it got there."""
+
+    state: State
+    final: Evaluation
+    progress: Progress
+
+
+def fit_mixture(
+    likelihood: Likelihood,
+    solver: Solver,
+    n_classes: int,
+    *,
+    init: Any,
+    n_init: int,
+    tol: float,
+    max_iter: int,
+    verbose: int,
+    rng: np.random.Generator,
+) -> Fit:
+    """Climb from every start and keep the highest point reached."""
+    theta = likelihood.mechanism.initial()
+    solver.check(likelihood)
+    if init is not None:
+        given = from_given(init, likelihood.rows, likelihood.family, n_classes, theta)
+    best: Fit | None = None
+    failure: StepError | None = None
+    starts = from_labels(likelihood.rows, likelihood.family, n_classes, theta, n_init, rng)
+    for attempt in range(n_init):
+        state = given if init is not None and attempt == 0 else next(starts)
+        progress = Progress(tol, max_iter, verbose)
+        try:
+            fit = Fit(*solver.climb(likelihood, state, progress), progress)
+        except StepError as error:
+            failure = error
+            continue
+        if best is None or fit.final.objective > best.final.objective:
+            best = fit
+    if best is None:
+        raise ValueError(
+            f"No start led to a fit: {failure}. The data may be degenerate (a class of identical "
+            "rows, or more features than rows): raise reg_covar, drop features, or use "
+            "covariance='tied' or 'diag'."
+        ) from failure
+    return best

@@ -1,0 +1,68 @@
+"""No mechanism, as a mechanism: the blanks say nothing about the classes."""
+
+from typing import Self
+
+import numpy as np
+
+from hesitant._typing import BoolArray, FloatArray
+from hesitant.mechanisms._base import Mechanism, Sums
+from hesitant.uncertainty import Shannon
+
+__all__ = ["Ignorable"]
+
+
+class Ignorable(Mechanism):
+    """Labels are missing without regard to difficulty: the ignorance likelihood.
+
+    Its labelling probability is the share of reviewed rows that carry a label.
+
+    Attributes
+    ----------
+    intercept_ : float
+        Logit of that share.
+    coef_ : array of shape (0,)
+    """
+
+    uncertainty = Shannon()
+    n_parameters = 0
+    informative = False
+    intercept_: float
+    coef_: FloatArray
+
+    def log_probability(
+        self, u: FloatArray, labelled: BoolArray, theta: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the log of the constant labelling probability."""
+        with np.errstate(divide="ignore"):  # a rate of 0 or 1 is a fact, not a mistake
+            seen, blank = np.log(self.rate_), np.log1p(-self.rate_)
+        log_p = np.full(u.size, blank)
+        log_p[labelled] = seen
+        return log_p, np.zeros(u.size), np.zeros((u.size, 0))
+
+    def contribute(
+        self,
+        log_tau: FloatArray,
+        tau: FloatArray,
+        labelled: BoolArray,
+        weight: FloatArray,
+        theta: FloatArray,
+        w: FloatArray,
+        counts: FloatArray,
+    ) -> Sums:
+        """Contribute nothing."""
+        return 0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size))
+
+    def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
+        """Return the sums as they are: there is nothing to estimate."""
+        return sums
+
+    def fitted(self, theta: FloatArray, rate: float) -> Self:
+        """Return a copy that knows the share of reviewed rows labelled."""
+        out = super().fitted(theta, rate)
+        out.rate_ = float(rate)
+        out.coef_ = np.zeros(0)
+        with np.errstate(divide="ignore"):
+            out.intercept_ = float(np.log(rate) - np.log1p(-rate))
+        return out
+
+    rate_: float = 0.5

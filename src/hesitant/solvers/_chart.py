@@ -1,0 +1,68 @@
+"""An unconstrained, well-scaled chart of everything that is estimated."""
+
+import numpy as np
+
+from hesitant._typing import FloatArray
+from hesitant.likelihood import Evaluation, Likelihood, State
+
+__all__ = ["Chart"]
+
+
+class Chart:
+    """Class weights, family parameters and mechanism as one vector, zero at a reference.
+
+    Each part is scaled by the root of its complete-data information at the reference, so that
+    plain gradient steps are EM steps and a quasi-Newton method starts from a good metric.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    reference : State
+    evaluation : Evaluation
+        The likelihood at the reference.
+    mechanism : bool
+        Whether the mechanism's parameters are part of the chart (or profiled out).
+    """
+
+    def __init__(
+        self, likelihood: Likelihood, reference: State, evaluation: Evaluation, mechanism: bool
+    ) -> None:
+        self.reference = reference
+        self.total = likelihood.rows.total
+        pi = reference.weights
+        # Directions in which class weights can move, each of unit information.
+        value, vector = np.linalg.eigh(self.total * (np.diag(pi) - np.outer(pi, pi)))
+        keep = value > 1e-9 * self.total
+        self.weight_axes = vector[:, keep] / np.sqrt(value[keep])
+        self.family = likelihood.family.coordinates(reference.params, self.total * pi)
+        if mechanism and reference.theta.size:
+            lower = np.linalg.cholesky(evaluation.theta_curvature)
+            self.theta_axes = np.linalg.inv(lower).T
+        else:
+            self.theta_axes = np.zeros((reference.theta.size, 0))
+        self.splits = np.cumsum([self.weight_axes.shape[1], self.family.size])
+        self.size = int(self.splits[-1]) + self.theta_axes.shape[1]
+
+    def decode(self, vector: FloatArray) -> State:
+        """Return the state at a point of the chart."""
+        i, j = self.splits
+        logits = np.log(np.maximum(self.reference.weights, 1e-300)) + (
+            self.weight_axes @ vector[:i]
+        )
+        weights = np.exp(logits - logits.max())
+        return State(
+            weights / weights.sum(),
+            self.family.decode(vector[i:j]),
+            self.reference.theta + self.theta_axes @ vector[j:],
+        )
+
+    def gradient(self, state: State, evaluation: Evaluation) -> FloatArray:
+        """Return the objective's gradient in the chart."""
+        toward = evaluation.counts - self.total * state.weights
+        return np.concatenate(
+            (
+                toward @ self.weight_axes,
+                self.family.gradient(state.params, evaluation.statistics),
+                evaluation.theta_gradient @ self.theta_axes,
+            )
+        )

@@ -1,0 +1,93 @@
+"""EM, and EM with the label pattern one step late."""
+
+from hesitant._typing import FloatArray
+from hesitant.families import StepError
+from hesitant.likelihood import Evaluation, Likelihood, State
+from hesitant.solvers._progress import Climb, Progress
+
+__all__ = ["em", "one_step_late"]
+
+
+def em(
+    likelihood: Likelihood, state: State, progress: Progress, tol: float | None = None
+) -> Climb:
+    """Alternate expected labels and weighted maximisation; the objective never falls."""
+    progress.begin("EM")
+    while True:
+        evaluation = likelihood.evaluate(state)
+        progress.record(evaluation.objective)
+        if progress.settled(tol) or progress.exhausted:
+            return state, evaluation
+        state = likelihood.maximise(state, evaluation)
+
+
+def one_step_late(
+    likelihood: Likelihood, state: State, progress: Progress, tol: float | None = None
+) -> Climb:
+    """EM whose weights include the pattern's pull at the last parameters.
+
+    The mechanism is refitted at every step. A step that would lower the objective is shortened:
+    it points uphill, so some part of it climbs.
+    """
+    progress.begin("one-step-late EM")
+    state = likelihood.refit_mechanism(state)
+    evaluation = likelihood.evaluate(state)
+    while True:
+        progress.record(evaluation.objective)
+        if progress.settled(tol) or progress.exhausted:
+            return state, evaluation
+        step = _climb(likelihood, state, evaluation, progress)
+        if step is None:
+            progress.finish("one-step-late EM: no step climbs any further", True)
+            return state, evaluation
+        state, evaluation = step
+
+
+def _climb(
+    likelihood: Likelihood, state: State, evaluation: Evaluation, progress: Progress
+) -> Climb | None:
+    proposal = _proposal(likelihood, state, evaluation)
+    floor = evaluation.objective - progress.noise(evaluation.objective)
+    share = 1.0
+    while share > 1e-6:
+        trial = State(
+            (1 - share) * state.weights + share * proposal.weights,
+            likelihood.family.blend(state.params, proposal.params, share)
+            if share < 1.0
+            else proposal.params,
+            state.theta,
+        )
+        trial = likelihood.refit_mechanism(trial)
+        after = likelihood.evaluate(trial)
+        if after.objective >= floor:
+            return trial, after
+        share *= 0.5
+    return None
+
+
+def _proposal(likelihood: Likelihood, state: State, evaluation: Evaluation) -> State:
+    try:
+        return likelihood.maximise(state, evaluation)
+    except StepError:
+        # The signed weights left a scale matrix indefinite: take half the pull, that is, mix the
+        # statistics with those of plain EM, which always have an answer.
+        plain = likelihood.ignoring().evaluate(state)
+        share = 0.5
+        while True:
+            mixed = evaluation._replace(
+                counts=_mix(plain.counts, evaluation.counts, share),
+                statistics=tuple(
+                    _mix(a, b, share)
+                    for a, b in zip(plain.statistics, evaluation.statistics, strict=True)
+                ),
+            )
+            try:
+                return likelihood.maximise(state, mixed)
+            except StepError:
+                share *= 0.5
+                if share < 1e-3:
+                    return likelihood.maximise(state, plain)
+
+
+def _mix(a: FloatArray, b: FloatArray, share: float) -> FloatArray:
+    return (1 - share) * a + share * b

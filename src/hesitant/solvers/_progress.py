@@ -1,0 +1,95 @@
+"""One record of how a fit went."""
+
+import math
+import sys
+from typing import TextIO, TypeAlias
+
+from hesitant.likelihood import Evaluation, State
+
+__all__ = ["Climb", "Progress"]
+
+Climb: TypeAlias = tuple[State, Evaluation]
+"""Where a solver ended, and the likelihood there."""
+
+
+class Progress:
+    """History of the objective, decreases noticed, and the reason for stopping.
+
+    Parameters
+    ----------
+    tol : float
+        Stop when no more than this is still to be gained, in units of log-likelihood.
+    max_iter : int
+        Iterations at most, over all stages.
+    verbose : int
+        0 is silent, 1 prints a line a stage, 2 a line an iteration.
+    """
+
+    def __init__(
+        self, tol: float, max_iter: int, verbose: int = 0, stream: TextIO | None = None
+    ) -> None:
+        self.tol, self.max_iter, self.verbose = tol, max_iter, verbose
+        self.history: list[float] = []
+        self.decreases = 0
+        self.converged = False
+        self.reason = "not started"
+        self._stage = ""
+        self._first = 0
+        self._stream = stream
+
+    def begin(self, stage: str) -> None:
+        """Start a stage; a stage has an objective of its own to rise."""
+        self._stage, self._first = stage, len(self.history)
+        self.converged = False
+
+    def record(self, objective: float) -> None:
+        """Add the objective of an iteration."""
+        previous = self.history[-1] if len(self.history) > self._first else -math.inf
+        self.history.append(objective)
+        if objective < previous - self.noise(objective):
+            self.decreases += 1
+        if self.verbose > 1:
+            self._say(f"  {self._stage} {len(self.history):4d}  {objective:.10g}")
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all iterations are used up; if so, says why fitting stopped."""
+        if len(self.history) < self.max_iter:
+            return False
+        self.finish(f"{self._stage} reached max_iter={self.max_iter} before it settled", False)
+        return True
+
+    def noise(self, objective: float) -> float:
+        """Rounding error to expect in an objective of this size."""
+        return 1e-13 * (1.0 + abs(objective))
+
+    def gain_to_come(self) -> float:
+        """Estimate what is still to be gained, from the last three objectives (Aitken)."""
+        values = self.history[self._first :]
+        if len(values) < 3:
+            return math.inf
+        last, before = values[-1] - values[-2], values[-2] - values[-3]
+        if abs(last) <= self.noise(values[-1]):
+            return 0.0
+        if last < 0:
+            return math.inf
+        rate = last / before if before > last else 0.99
+        return last * rate / (1.0 - rate)
+
+    def settled(self, tol: float | None = None) -> bool:
+        """Whether less than the tolerance is still to be gained; if so, says so."""
+        tol = self.tol if tol is None else tol
+        if self.gain_to_come() > tol:
+            return False
+        self.finish(f"{self._stage}: less than {tol:g} of log-likelihood still to be gained", True)
+        return True
+
+    def finish(self, reason: str, converged: bool) -> None:
+        """Note why a stage ended."""
+        self.reason, self.converged = reason, converged
+        if self.verbose:
+            value = f"{self.history[-1]:.10g}" if self.history else "-"
+            self._say(f"{reason}; {len(self.history)} iterations, objective {value}")
+
+    def _say(self, line: str) -> None:
+        print(line, file=self._stream or sys.stdout)

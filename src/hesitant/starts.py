@@ -1,0 +1,137 @@
+"""Where a fit starts: from the labelled rows, as far as they go."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
+
+from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant.families import Family
+from hesitant.likelihood import State, log_posterior
+from hesitant.rows import Rows
+
+__all__ = ["from_given", "from_labels", "match_to_labels"]
+
+SAMPLE = 20_000
+
+
+def from_labels(
+    rows: Rows,
+    family: Family,
+    n_classes: int,
+    theta: FloatArray,
+    n_init: int,
+    rng: np.random.Generator,
+) -> Iterator[State]:
+    """Yield ``n_init`` starts.
+
+    The first takes every class from its labelled rows; the others from bootstrap samples of them.
+    Classes without a labelled row are seeded by k-means on the blank rows, away from the classes
+    that have some. Rows of weight zero do not count, so with alpha = 0 this is plain clustering.
+    """
+    X, codes, weight = _sample(rows, rng)
+    for attempt in range(n_init):
+        w = np.zeros((len(X), n_classes))
+        labelled = np.flatnonzero((codes >= 0) & (weight > 0))
+        chosen = labelled if attempt == 0 else rng.choice(labelled, labelled.size)
+        np.add.at(w, (chosen, codes[chosen]), weight[chosen])
+        empty = np.flatnonzero(w.sum(axis=0) == 0)
+        if empty.size:
+            _seed(X, weight, w, empty, rng)
+        counts = w.sum(axis=0) + 1.0
+        yield State(counts / counts.sum(), family.initial(X, w), theta)
+
+
+def _sample(rows: Rows, rng: np.random.Generator) -> tuple[AnyArray, IntArray, FloatArray]:
+    """Return all rows, or a sample of many that keeps as many labelled ones as possible."""
+    if len(rows.codes) <= SAMPLE:
+        keep = np.flatnonzero(rows.weight > 0)
+    else:
+        active = rows.weight > 0
+        labelled = np.flatnonzero(rows.labelled & active)
+        blank = np.flatnonzero(~rows.labelled & active)
+        half = SAMPLE // 2
+        few = [
+            part if part.size <= half else rng.choice(part, half, replace=False)
+            for part in (labelled, blank)
+        ]
+        keep = np.sort(np.concatenate(few))
+    X = np.ascontiguousarray(rows.X[keep], dtype=np.float64)
+    return X, rows.codes[keep], rows.weight[keep]
+
+
+def _seed(
+    X: FloatArray, weight: FloatArray, w: FloatArray, empty: IntArray, rng: np.random.Generator
+) -> None:
+    """Give the classes without rows some of the rows that no class has."""
+    spread = np.quantile(X, 0.75, axis=0) - np.quantile(X, 0.25, axis=0)
+    Z = (X - np.median(X, axis=0)) / np.where(spread > 0, spread, 1.0)
+    Z = np.clip(Z, -1e3, 1e3)  # a wild outlier must not claim a class for itself
+    taken = np.setdiff1d(np.arange(w.shape[1]), empty)
+    known = np.array([np.average(Z, axis=0, weights=w[:, h]) for h in taken]).reshape(
+        -1, X.shape[1]
+    )
+    free = np.flatnonzero(w.sum(axis=1) == 0)
+    if free.size < empty.size:
+        free = np.arange(len(X))
+    distance = ((Z[free, None, :] - known[None]) ** 2).sum(axis=2).min(axis=1, initial=1e6)
+    centers = list(known)
+    for _ in empty:  # k-means++ from the known centres
+        chance = weight[free] * distance
+        total = chance.sum()
+        pick = rng.choice(free, p=chance / total if total > 0 else None)
+        centers.append(Z[pick])
+        distance = np.minimum(distance, ((Z[free] - Z[pick]) ** 2).sum(axis=1))
+    means = KMeans(len(centers), init=np.array(centers), n_init=1, max_iter=50)
+    nearest = means.fit(Z[free], sample_weight=weight[free]).labels_
+    for slot, h in enumerate(empty):
+        members = free[nearest == len(known) + slot]
+        w[members, h] = weight[members]
+        if not members.size:  # duplicates all the way: any row will do
+            w[rng.choice(free), h] = 1.0
+
+
+def from_given(init: Any, rows: Rows, family: Family, n_classes: int, theta: FloatArray) -> State:
+    """Return the state that the user's ``init`` describes.
+
+    Parameters
+    ----------
+    init : mapping or fitted MixtureClassifier
+        Parameters by name ("weights", "means", "covariances", …), or a model that has them.
+    """
+    if isinstance(init, Mapping):
+        given = dict(init)
+    elif hasattr(init, "parameters_"):
+        given = dict(init.parameters_)
+    else:
+        raise TypeError(
+            f"init is a {type(init).__name__}: give a dict with 'weights', 'means' and "
+            "'covariances', or a fitted MixtureClassifier."
+        )
+    weights = np.asarray(given.get("weights", np.full(n_classes, 1 / n_classes)), dtype=float)
+    if weights.shape != (n_classes,) or not (weights > 0).all():
+        raise ValueError(
+            f"init has weights {weights.tolist()}: give {n_classes} positive numbers, one a class."
+        )
+    if not hasattr(family, "from_attributes"):
+        raise ValueError(f"init is not supported by the family {type(family).__name__}.")
+    params = family.from_attributes(given, rows.X)
+    mechanism = np.asarray(given.get("mechanism", theta), dtype=float)
+    theta = mechanism if mechanism.shape == theta.shape else theta
+    return State(weights / weights.sum(), params, theta)
+
+
+def match_to_labels(state: State, family: Family, X: AnyArray, codes: IntArray) -> State:
+    """Return the state with its classes named to agree best with the labelled rows."""
+    g = state.weights.size
+    labelled = np.flatnonzero(codes >= 0)
+    if not labelled.size:
+        return state
+    rows = np.ascontiguousarray(X[labelled], dtype=np.float64)
+    _, tau, _ = log_posterior(family, state, rows)
+    agreement = np.zeros((g, g))
+    np.add.at(agreement, codes[labelled], tau)
+    _, order = linear_sum_assignment(agreement, maximize=True)
+    return State(state.weights[order], family.permute(state.params, order), state.theta)
