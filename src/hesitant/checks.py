@@ -50,7 +50,8 @@ def check_reviewed(reviewed: Any, n: int) -> BoolArray:
         if not all(plain):
             row = plain.index(False)
             raise ValueError(
-                f"reviewed[{row}] is {values[row]!r}: give True (somebody saw the case) or False."
+                f"reviewed[{row}] is {values.tolist()[row]!r}: give True (somebody saw the case) "
+                "or False."
             )
         values = values.astype(bool)
     return values
@@ -60,11 +61,11 @@ def check_weight(sample_weight: Any, X: AnyArray) -> FloatArray:
     """Return sample weights as floats, ones by default."""
     if sample_weight is None:
         return np.ones(len(X))
+    if np.size(sample_weight) > 1 and not np.any(sample_weight):
+        raise ValueError("sample_weight is zero for every row: give some row a weight.")
     weight: FloatArray = _check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True
     )
-    if not weight.sum() > 0:
-        raise ValueError("sample_weight is zero for every row: give some row a weight.")
     return weight
 
 
@@ -84,7 +85,7 @@ def check_blanks(
             "every reviewed row is labelled" if labelled.all() else "no reviewed row is labelled"
         )
     return Ignorable(), [
-        f"The mechanism cannot be estimated: {seen}, so there is no pattern of blanks. The classes "
+        f"The mechanism cannot be estimated: {seen}, so blanks have no pattern. The classes "
         "were fitted by the ignorance likelihood (labels assumed missing at random)."
     ]
 
@@ -155,29 +156,42 @@ def fit_remarks(
                 "features."
             )
     out += family.remarks(state.params, names)
-    if mechanism.informative and _separated(fit, family, mechanism, rows):
-        out.append(
-            "The uncertainty separates labelled rows from blanks: the mechanism's coefficients "
-            "would be infinite and are held finite by its weak prior (ridge="
-            f"{mechanism.ridge:g}). Their size and standard errors mean little."
-        )
+    if mechanism.informative:
+        out += _mechanism_remarks(fit, family, mechanism, rows)
     return out
 
 
-def _separated(fit: Fit, family: Family, mechanism: Mechanism, rows: Rows) -> bool:
-    """Whether the fitted mechanism tells reviewed labelled rows from blanks without error."""
-    if np.trace(fit.final.theta_curvature) > 1e-2:
-        return False  # some probability is well inside (0, 1): no need to look at every row
+def _mechanism_remarks(fit: Fit, family: Family, mechanism: Mechanism, rows: Rows) -> list[str]:
+    """Return warnings about a mechanism that the blanks do not pin down."""
+    curvature = fit.final.theta_curvature
+    # Probabilities well inside (0, 1) at different uncertainties: nothing to look for.
+    if np.trace(curvature) > 10 and np.linalg.eigvalsh(curvature)[0] > 100 * mechanism.ridge:
+        return []
     fitted = mechanism.fitted(fit.state.theta, 0.5)
 
-    def extremes(block: Block) -> tuple[float, float]:
+    def extremes(block: Block) -> tuple[float, ...]:
         log_tau, tau, _ = log_posterior(family, fit.state, block.X)
         p = fitted.probability(log_tau, tau)
         shown = block.review > 0
+        u = mechanism.uncertainty.evaluate(log_tau, tau)[0][shown]
         return (
             p[shown & block.labelled].min(initial=1.0),
-            p[shown & ~block.labelled].max(initial=0.0),
+            -p[shown & ~block.labelled].max(initial=0.0),
+            u.min(initial=np.inf),
+            -u.max(initial=-np.inf),
         )
 
-    lowest, highest = zip(*rows.map(extremes), strict=True)
-    return min(lowest) > max(highest)
+    surest, unsurest, lowest, highest = np.min(rows.map(extremes), axis=0)
+    if surest > -unsurest:
+        return [
+            "The uncertainty separates labelled rows from blanks: the mechanism's coefficients "
+            "would be infinite and are held finite by its weak prior (ridge="
+            f"{mechanism.ridge:g}). Their size and standard errors mean little."
+        ]
+    if -highest - lowest < 1e-6:
+        return [
+            f"The uncertainty hardly varies (from {lowest:.3g} to {-highest:.3g}), so the blanks "
+            "cannot speak about difficulty: the mechanism's coefficients rest on its weak prior. "
+            "mechanism=None says the same with fewer parameters."
+        ]
+    return []

@@ -297,7 +297,8 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of each row."""
-        return self.classes_[self._posterior(X)[0].argmax(axis=1)]
+        log_tau, _, _ = self._posterior(X)
+        return self.classes_[log_tau.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class posteriors (n, g)."""

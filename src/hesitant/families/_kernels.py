@@ -12,6 +12,8 @@ from numba import njit
 from hesitant._typing import AnyArray, FloatArray
 from hesitant._vector_math import STRIP
 
+FARTHEST = 1e120
+
 # Sums may be reordered (that is what vectorises them); infinities and NaN keep their meaning.
 _OPTIONS = {
     "cache": True,
@@ -41,7 +43,9 @@ def squared_distances(
         m = min(STRIP, n - start)
         for b in range(m):
             for j in range(p):
-                x[j, b] = (X[start + b, j] - center[j]) / spread[j]
+                # Beyond FARTHEST all is equally absurd; without it the square would overflow.
+                v = (X[start + b, j] - center[j]) / spread[j]
+                x[j, b] = min(max(v, -FARTHEST), FARTHEST)
         for h in range(g):
             for j in range(p):
                 shift = location[h, j]

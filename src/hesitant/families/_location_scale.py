@@ -103,16 +103,17 @@ class LocationScaleFamily(Family):
         return self._params(center, spread, location, _whiten(scale))
 
     def _units(self, X: AnyArray) -> tuple[FloatArray, FloatArray]:
-        """Return a robust centre and spread of each feature, from at most 10,000 rows."""
+        """Return a robust centre and spread of each feature, from at most 10,000 rows.
+
+        Quartiles are those of the distinct values, so that a row of weight two and a row given
+        twice lead to the same units, to the last bit.
+        """
         rows = np.asarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
-        quarters = (len(rows) - 1) * np.array([1, 2, 3]) // 4
-        low, center, high = np.partition(rows, quarters, axis=0)[quarters]
+        low, center, high = np.transpose([_quartiles(column) for column in rows.T])
         spread = (high - low) / 1.349
-        # Half the rows may share one value; then the largest deviation decides, then size alone.
-        reach = np.abs(rows - center).max(axis=0)
-        spread = np.where(spread > 1e-6 * reach, spread, reach)
-        spread = np.where(spread > 1e-14 * np.abs(center), spread, np.abs(center))
-        spread = np.where(spread > 0, spread, 1.0)
+        # Two values have no quartiles, a constant no deviation, a column of zeros no size.
+        for instead in (np.abs(rows - center).max(axis=0), np.abs(center), np.ones(len(center))):
+            spread = np.where(spread > 1e-14 * np.abs(center), spread, instead)
         if isinstance(self.structure, STRUCTURES["spherical"]):
             # "Spherical" is said of the user's units, so all features must keep one spread.
             spread = np.full_like(spread, np.exp(np.log(spread).mean()))
@@ -245,6 +246,11 @@ class LocationScale(Coordinates):
             self.family._prior_scatter(self.g),
         )
         return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
+
+
+def _quartiles(column: FloatArray) -> FloatArray:
+    distinct = np.unique(column)
+    return distinct[(distinct.size - 1) * np.array([1, 2, 3]) // 4]
 
 
 def _whiten(scale: FloatArray) -> FloatArray:
