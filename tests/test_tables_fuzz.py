@@ -1,0 +1,192 @@
+"""Whatever bytes come in, a data frame or a `TableError` comes out; and tables round-trip."""
+
+import csv
+import doctest
+import importlib
+import io
+import pkgutil
+from array import array
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import hesitant.tables
+from hesitant.tables import TableError, read_table, row_scan, select_columns, text_encoding
+from hesitant.tables.csv_output import write_csv
+from hesitant.tables.sources import Source
+from hesitant.tables.spreadsheet_guard import unguard
+
+quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+csv_like = st.text(
+    alphabet=st.sampled_from(list("ab01.-+eE,;\t|\"' \r\n=NAé🧬\x0b\x1a\u2028\ufeff")), max_size=80
+)
+cells = st.sampled_from(["", "1", "2.5", "-3", "x", "NA", '"', '"q"', "a,b", "\n", "'=", " ", "T"])
+
+
+def read_or_refuse(data: bytes, **options: Any) -> pd.DataFrame | None:
+    refusal = None
+    try:
+        frame = read_table(io.BytesIO(data), **options)
+    except TableError as error:
+        refusal = error
+    if refusal is not None:
+        assert str(refusal).startswith("the stream")
+        assert refusal.remedy
+        return None
+    assert frame.shape[0] >= 1
+    assert frame.columns.is_unique
+    return frame
+
+
+def select_or_refuse(frame: pd.DataFrame) -> None:
+    for label in frame.columns[:2]:
+        try:
+            columns = select_columns(frame, label=label, on_missing="drop")
+        except TableError:
+            continue
+        assert np.isfinite(columns.X).all()
+        assert columns.y is not None
+        assert len(columns.y) == len(columns.X) == len(columns.rows)
+
+
+@quick
+@given(st.binary(max_size=300), st.sampled_from([None, "csv", "tsv", "parquet", "feather", "fcs"]))
+@example(b"FCS3.1    ", None)
+@example(b"PAR1\0\0PAR1", None)
+@example(b"\x1f\x8b\x08", None)
+@example(b"PK\x03\x04", None)
+def test_random_bytes(data: bytes, kind: str | None) -> None:
+    read_or_refuse(data, format=kind)
+
+
+@settings(quick, max_examples=400)
+@given(csv_like, st.sampled_from([1, 2]))
+@example("a,b\n1,2\r3,4\r\n", 2)
+@example('a,b\n"",\n', 2)
+@example("a,b\n\x1a,1\n", 2)
+@example("\x0b,\ufeff\n1,2\n", 2)
+@example("\r|\r|", 1)
+def test_text_that_looks_like_csv(text: str, min_columns: int) -> None:
+    frame = read_or_refuse(text.encode(), min_columns=min_columns)
+    if frame is not None:
+        select_or_refuse(frame)
+
+
+@settings(quick, max_examples=400)
+@given(csv_like.map(lambda text: f"a,b{text}"))
+@example("a,b\r\r,2\r3,4")  # pandas alone loses the comma before the 2
+@example('a,b\r\n"x\ry",2\r')
+@example("a,b\n \n\t\n1,2\n")
+def test_pandas_and_the_csv_module_see_the_same_cells(text: str) -> None:
+    data = text.encode().removeprefix(b"\xef\xbb\xbf")
+    options = {"delimiter": ",", "na": ()}
+    frame = read_or_refuse(data, **options)
+    if frame is None:
+        return
+    frame = read_table(io.BytesIO(data), text=list(frame.columns), **options)
+    rows = [row for _, row in row_scan.records(data, ",", "the stream")][1:]
+    for position, name in enumerate(frame.columns):
+        expected = [unguard(row[position]) for row in rows]
+        assert ["" if pd.isna(cell) else cell for cell in frame[name]] == expected
+
+
+@quick
+@given(st.lists(st.lists(cells, min_size=3, max_size=3), min_size=2, max_size=8))
+def test_quoted_tables_have_the_rows_that_were_written(rows: list[list[str]]) -> None:
+    buffer = io.StringIO()
+    csv.writer(buffer, quoting=csv.QUOTE_ALL).writerows([["a", "b", "c"], *rows])
+    frame = read_or_refuse(buffer.getvalue().encode())
+    assert frame is not None
+    assert frame.shape == (len(rows), 3)
+    select_or_refuse(frame)
+
+
+@settings(quick, max_examples=300)
+@given(csv_like.filter(lambda text: '"' not in text))
+def test_the_fast_scan_agrees_with_the_careful_one(text: str) -> None:
+    data = text.replace("\r", "").encode()
+    careful = list(row_scan.records(data, ",", "the stream"))
+    if careful:
+        fast = list(row_scan.plain_widths(data, ",", careful[0][0]))
+        assert fast == list(row_scan.record_widths(careful[1:]))
+
+
+@quick
+@given(st.binary(max_size=60) | st.text(max_size=30).map(lambda text: text.encode()))
+def test_utf8_is_checked_in_pieces(data: bytes) -> None:
+    def outcome(check: Any) -> object:
+        try:
+            check()
+        except UnicodeDecodeError as error:
+            return error.start
+        return None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_encoding, "_CHUNK", 4)
+        in_pieces = outcome(lambda: text_encoding._check_utf8(data))
+    assert in_pieces == outcome(lambda: data.decode("utf-8"))
+
+
+@quick
+@given(
+    st.binary(max_size=80), st.sampled_from(["utf-16", "cp1252", "ascii", "utf-7", "shift-jis"])
+)
+def test_any_encoding_gives_text_or_an_error(data: bytes, encoding: str) -> None:
+    with suppress(TableError):
+        text_encoding.to_utf8(Source("s", "s", data), encoding).decode("utf-8")
+
+
+def damaged(kind: str) -> bytes:
+    buffer = io.BytesIO()
+    frame = pd.DataFrame({"x": [1.5, 2.5, 3.5], "y": ["a", "b", "a"]})
+    if kind == "fcs":
+        flowio = pytest.importorskip("flowio")
+        flowio.create_fcs(buffer, array("f", range(6)), ["x", "y"])
+    else:
+        getattr(frame, f"to_{kind}")(buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "fcs"])
+@settings(quick, max_examples=80)
+@given(data=st.data())
+def test_damaged_binary_files(kind: str, data: st.DataObject) -> None:
+    content = bytearray(damaged(kind))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    read_or_refuse(bytes(content[: data.draw(st.integers(1, len(content)))]), format=kind)
+
+
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+blank = {"", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "null", "NULL"}
+
+
+@quick
+@given(
+    st.lists(names.map(str.strip).filter(bool), min_size=2, max_size=4, unique=True),
+    st.lists(st.tuples(names, st.floats(allow_nan=False), names), min_size=1, max_size=5),
+)
+def test_round_trip(tmp_path_factory: Any, header: list[str], rows: list[Any]) -> None:
+    path = tmp_path_factory.mktemp("fuzz") / "t.csv"
+    frame = pd.DataFrame([row[: len(header)] for row in rows], columns=header[:3])
+    write_csv(frame, path)
+    back = read_table(path, text=[header[0], *header[2:3]])
+    assert list(back.columns) == list(frame.columns)
+    for name in frame.columns:
+        for written, read in zip(frame[name], back[name], strict=True):
+            assert read == written or (pd.isna(read) and written in blank)
+
+
+MODULES = [module.name for module in pkgutil.iter_modules(hesitant.tables.__path__)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_run(name: str) -> None:
+    module = importlib.import_module(f"hesitant.tables.{name}")
+    assert doctest.testmod(module).failed == 0

@@ -1,0 +1,226 @@
+"""What `select_columns` takes from a table, and what it refuses, with the row and the remedy."""
+
+import io
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hesitant.tables import Columns, TableError, read_table, select_columns
+
+HOSTILE = ["<script>alert(1)</script>", 'say "hi"', "two\nlines", "🧬", "=1+1", "x" * 10_000]
+CELLS = b"""id,CD3,CD4,population,seen,w,note
+c1,0.5,1,T,yes,1,good
+c2,0.1,2,,No,2,
+c3,0.2,3, B ,TRUE,0,
+c4,0.7,4,ungated,0,0.5,bad
+c5,0.9,5,T,1,1,
+"""
+
+
+def table(text: str) -> pd.DataFrame:
+    return read_table(io.BytesIO(text.encode()))
+
+
+def select(source: str | bytes | pd.DataFrame, **options: object) -> Columns:
+    if isinstance(source, str | bytes):
+        data = source.encode() if isinstance(source, str) else source
+        source = read_table(io.BytesIO(data))
+    return select_columns(source, **({"label": "y"} | options))
+
+
+def refused(source: str | bytes | pd.DataFrame, *words: str, **options: object) -> TableError:
+    with pytest.raises(TableError) as caught:
+        select(source, **options)
+    for word in words:
+        assert word in str(caught.value)
+    assert len(str(caught.value)) < 1_000
+    return caught.value
+
+
+def test_every_role() -> None:
+    columns = select(
+        CELLS,
+        label="population",
+        id="id",
+        reviewed="seen",
+        weight="w",
+        missing=["ungated"],
+    )
+    assert columns.feature_names == ("CD3", "CD4")
+    assert columns.X.dtype == np.float64
+    assert columns.X.tolist() == [[0.5, 1], [0.1, 2], [0.2, 3], [0.7, 4], [0.9, 5]]
+    assert columns.y is not None
+    assert columns.y.tolist() == ["T", None, "B", None, "T"]
+    assert columns.ids is not None
+    assert columns.ids.tolist() == ["c1", "c2", "c3", "c4", "c5"]
+    assert columns.reviewed is not None
+    assert columns.reviewed.tolist() == [True, False, True, False, True]
+    assert columns.weight is not None
+    assert columns.weight.tolist() == [1, 2, 0, 0.5, 1]
+    assert columns.ignored == ("note",)
+    assert columns.rows.tolist() == [0, 1, 2, 3, 4]
+    assert columns.dropped.size == 0
+
+
+def test_prediction_needs_no_label_and_keeps_the_order_asked_for() -> None:
+    columns = select(CELLS, label=None, features=["CD4", "CD3"])
+    assert columns.y is None
+    assert columns.feature_names == ("CD4", "CD3")
+    assert columns.X[0].tolist() == [1, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("cells", "missing", "labels"),
+    [
+        (["1", "2", ""], [], [1, 2, None]),
+        (["1.0", "2.0", "NA"], [], [1, 2, None]),
+        (["1.5", "2", ""], [], [1.5, 2.0, None]),
+        (["1", "2", "-1"], [], [1, 2, -1]),
+        (["1", "2", "-1"], [-1], [1, 2, None]),
+        (["1", "2", "-1"], ["-1"], [1, 2, None]),
+        (["1", "2", "-1"], ["-1.0", "unknown"], [1, 2, None]),
+        (["1", "B", "-1"], [-1.0], ["1", "B", None]),
+        (["True", "False", ""], [], [True, False, None]),
+        (["T", "B", "?"], ["?", ""], ["T", "B", None]),
+        (["T ", " B", "  "], [], ["T", "B", None]),
+        (["None", "B", "nan"], [], ["None", "B", None]),
+        (["1_0", "10", "x"], [10], ["1_0", None, "x"]),
+    ],
+)
+def test_labels(cells: list[str], missing: list[object], labels: list[object]) -> None:
+    text = "x,y\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells * 2))
+    y = select(text, missing=missing).y
+    assert y is not None
+    assert y.tolist() == labels * 2
+    assert [type(label) for label in y] == [type(label) for label in labels * 2]
+
+
+def test_labels_of_mixed_objects_become_words() -> None:
+    frame = pd.DataFrame({"x": [1.0, 2, 3, 4, 5, 6]})
+    frame["y"] = pd.Series([1, "a", Decimal("2"), [3], 1, None], dtype=object)
+    y = select(frame).y
+    assert y is not None
+    assert y.tolist() == ["1", "a", "2", "[3]", "1", None]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_and_labels(name: str) -> None:
+    frame = pd.DataFrame({name: [1.0, 2, 3, 4], "y": [name, "b", None, name]})
+    columns = select(frame)
+    assert columns.feature_names == (name,)
+    assert columns.y is not None
+    assert columns.y.tolist() == [name, "b", None, name]
+    swapped = frame.rename(columns={name: "y", "y": name})
+    assert select(swapped, label=name).feature_names == ("y",)
+    refused(frame.assign(y=name), "single class")
+    refused(pd.DataFrame({name: ["1"] * 9 + [name], "y": ["a", "b"] * 5}), "not a number")
+
+
+def test_label_mistakes() -> None:
+    refused(CELLS, "'populaton'", "Did you mean 'population'?", label="populaton")
+    refused(CELLS, "Did you mean 'population'?", label="Population ")
+    refused(CELLS, "The columns are 'id', 'CD3'", label="zzz")
+    refused("5.1,3.5,setosa\n1,2,a\n", "header line may be missing", label="species")
+    refused("x,y\n1,\n2,\n", "blank in every row", "column 'y'")
+    refused("x,y\n1,?\n2,?\n", "blank in every row", missing=["?"])
+    refused("x,y\n1,a\n2,a\n3,\n", "single class", "'a'", "--missing")
+    refused("x,y\n1,a\n2,b\n3,c\n", "3 different values", "identifier", "--label")
+    few = "x,y\n" + "".join(f"{i},c{i if i < 30 else ''}\n" for i in range(30)) + "1,\n" * 99
+    refused(few, "identifier")
+    measured = "x,y\n" + "".join(f"{i},{i % 40 + 0.5}\n" for i in range(60))
+    refused(measured, "measurement", "40 different")
+    refused("x,y\n1,Unknown\n2,b\n3,b\n", "'unknown'", "writes 'Unknown'", missing=["unknown"])
+    # two labelled rows of two classes are few, but they are labels
+    assert select("x,y\n1,a\n2,b\n3,\n").y is not None
+
+
+def test_features_by_default() -> None:
+    columns = select("x,flag,text,y\n1,True,p,a\n2,False,q,b\n3,True,r,a\n")
+    assert columns.feature_names == ("x", "flag")
+    assert columns.X.tolist() == [[1, 1], [2, 0], [3, 1]]
+    assert columns.ignored == ("text",)
+    assert select("x,z,y\n1,5,a\n2,6,b\n3,7,b\n", drop=["z"]).feature_names == ("x",)
+    refused("t,y\np,a\nq,b\nr,b\n", "No numeric column", "'t'")
+    refused(",x,y\n1,5,a\n2,6,b\n3,6,b\n", "no name", "row numbers", "--drop")
+    assert select(",x,y\n1,5,a\n2,6,b\n3,6,b\n", id="Unnamed: 0").feature_names == ("x",)
+    text = pd.DataFrame({"x": ["1", "2", "3"], "y": list("abb")})
+    refused(text, "numbers stored as text", "--features")
+    assert select(text, features=["x"]).X.tolist() == [[1], [2], [3]]
+
+
+def test_a_few_bad_cells_do_not_remove_a_marker_in_silence() -> None:
+    text = "CD3,y\n" + "1.5,a\n2.5,b\n" * 5 + "<LOD,a\n>9,b\n"
+    error = refused(text, "row 11 (line 12)", "'CD3'", "'<LOD'", "2 such cell", "--drop")
+    assert (error.row, error.line, error.column) == (11, 12, "CD3")
+    refused(text, "'<LOD'", features=["CD3"])
+    refused("t,y\np,a\nq,b\nr,a\n", "row 1", "'p'", features=["t"])
+    refused("x;y\n1,5;a\n2,5;b\n3,5;b\n", "'1,5'", "decimal mark", "--decimal")
+    frame = table(text)
+    refused(frame[frame.index >= 6], "row 11 (line 12)")  # rows keep their numbers
+    refused(frame.iloc[::-1], "row 12 (line 13)", "'>9'")
+    refused(frame.set_axis(list("abcdefghijkl")), "row 11,")  # named rows are counted
+    refused(table(text.replace("1.5,a", "1.5,a\n", 1)), "row 11,")  # a blank line: no line known
+
+
+def test_missing_and_infinite_features() -> None:
+    text = "x,z,y\n1,1,a\n,2,b\n3,inf,a\n4,,b\n5,5,b\n6,6,\n"
+    refused(text, "3 of 6 rows", "'z' (2), 'x' (1)", "rows 2, 3, 4", "--on-missing")
+    columns = select(text, on_missing="drop")
+    assert columns.X.tolist() == [[1, 1], [5, 5], [6, 6]]
+    assert columns.y is not None
+    assert columns.y.tolist() == ["a", "b", None]
+    assert columns.rows.tolist() == [0, 4, 5]
+    assert columns.dropped.tolist() == [1, 2, 3]
+    refused("x,z,y\n1,,a\n2,,b\n3,,b\n", "Every row has", "'z' (3)", on_missing="drop")
+    refused("x,y\n,a\n1,b\n2,b\n3,b\n", "single class", on_missing="drop")
+    huge = pd.DataFrame({"x": pd.Series([10**400, 1, 2], dtype=object), "y": list("abb")})
+    refused(huge, "row 1")  # infinite or no number, depending on the version of pandas
+    with pytest.raises(ValueError, match="'impute'"):
+        select(text, on_missing="impute")
+
+
+def test_roles_do_not_overlap_and_exist() -> None:
+    refused(CELLS, "both as label and as id", label="population", id="population")
+    refused(CELLS, "given as label", label="population", features=["population", "CD3"])
+    refused(CELLS, "left out", label="population", features=["CD3"], drop=["CD3"])
+    refused(CELLS, "to be left out", label="population", drop=["population"])
+    refused(CELLS, "more than once", label="population", features=["CD3", "CD3"])
+    refused(CELLS, "No feature", label="population", features=[])
+    refused(CELLS, "--features", "'CD33', 'CD44'", label="population", features=["CD33", "CD44"])
+    refused(CELLS, "--weight", "'weight'", label="population", weight="weight")
+    refused(CELLS, "--drop", label="population", drop=["nope"])
+    refused(pd.DataFrame({"x": [], "y": []}), "no rows")
+    refused(pd.DataFrame([[1, 2]], columns=["y", "y"]), "more than once")
+    with pytest.raises(TypeError, match="collection"):
+        select(CELLS, label="population", drop="CD3")
+
+
+def test_reviewed_and_weight_mistakes() -> None:
+    refused("x,y,r\n1,a,yes\n2,b,\n3,b,no\n", "row 2 (line 3)", "'r'", "blank", reviewed="r")
+    refused("x,y,r\n1,a,yes\n2,b,maybe\n3,b,no\n", "row 2", "'maybe'", reviewed="r")
+    refused("x,y,r\n1,a,1\n2,b,2\n3,b,0\n", "row 2", "'2'", reviewed="r")
+    refused("x,y,w\n1,a,1\n2,b,-1\n3,b,1\n", "row 2", "'-1'", "at least 0", weight="w")
+    refused("x,y,w\n1,a,1\n2,b,\n3,b,1\n", "row 2", "'w'", weight="w")
+    refused("x,y,w\n1,a,1\n2,b,big\n3,b,1\n", "row 2", "'big'", weight="w")
+    refused("x,y,w\n1,a,0\n2,b,0\n3,b,0\n", "Every weight is 0", weight="w")
+    columns = select("x,y,r\n1,a,1.0\n2,b,0.0\n3,b,1.0\n", reviewed="r")
+    assert columns.reviewed is not None
+    assert columns.reviewed.tolist() == [True, False, True]
+
+
+def test_identifiers_may_be_blank_or_numbers() -> None:
+    columns = select("i,x,y\n7,1,a\n,2,b\n9,3,b\n", id="i")
+    assert columns.ids is not None
+    assert columns.ids.tolist() == [7, None, 9]
+    lists = pd.DataFrame({"i": [[1, 2], [3, 4], None], "x": [1.0, 2, 3], "y": list("abb")})
+    columns = select(lists, id="i")
+    assert columns.ids is not None
+    assert columns.ids.tolist() == ["[1, 2]", "[3, 4]", None]
+
+
+def test_dates_cannot_be_features() -> None:
+    frame = pd.DataFrame({"d": pd.to_datetime(["2020-01-01"] * 3), "y": list("abb")})
+    refused(frame.assign(x=1.0), "dates", features=["d"])
+    assert select(frame.assign(x=[1.0, 2, 3])).feature_names == ("x",)

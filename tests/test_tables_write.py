@@ -1,0 +1,299 @@
+"""Files appear whole or not at all, and a spreadsheet may open them without harm."""
+
+import builtins
+import errno
+import gzip
+import hashlib
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hesitant.tables import (
+    TableError,
+    atomic,
+    read_table,
+    sha256_of,
+    write_atomically,
+    write_csv,
+)
+from hesitant.tables.spreadsheet_guard import guard, unguard
+
+
+@pytest.fixture(params=["anonymous", "named", "unlinkable", "no hard links"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Write in each of the ways that file systems force on us."""
+    link = os.link
+
+    def no_link(source: str, target: str, **options: object) -> None:
+        if request.param == "no hard links" or str(source).startswith("/proc"):
+            raise OSError(errno.EPERM, "Operation not permitted")
+        link(source, target, **options)  # type: ignore[arg-type]
+
+    if request.param in ("named", "no hard links"):
+        monkeypatch.setattr(atomic, "_open_anonymous", lambda folder: None)
+    if request.param in ("unlinkable", "no hard links"):
+        monkeypatch.setattr(os, "link", no_link)
+    return str(request.param)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+def test_writes_and_does_not_overwrite(tmp_path: Path, way: str) -> None:
+    path = tmp_path / "out.txt"
+    assert write_atomically(path, "é") == path
+    assert path.read_bytes() == "é".encode()
+    with pytest.raises(TableError, match=r"out\.txt: .*exists already.*--force"):
+        write_atomically(path, b"other")
+    assert path.read_bytes() == "é".encode()
+    write_atomically(str(path), b"other", force=True)
+    assert path.read_bytes() == b"other"
+    write_atomically(tmp_path / "new", lambda file: file.write(b"called"), force=True)
+    assert (tmp_path / "new").read_bytes() == b"called"
+    assert names(tmp_path) == ["new", "out.txt"]
+
+
+def test_loses_no_race(tmp_path: Path, way: str) -> None:
+    path = tmp_path / "out"
+
+    def write(file: BinaryIO) -> None:
+        file.write(b"ours")
+        path.write_bytes(b"theirs")  # appears after the first check
+
+    with pytest.raises(TableError, match="exists already"):
+        write_atomically(path, write)
+    assert path.read_bytes() == b"theirs"
+    assert names(tmp_path) == ["out"]
+
+
+def test_one_of_many_writers_wins(tmp_path: Path, way: str) -> None:
+    won: list[int] = []
+    barrier = threading.Barrier(8)
+
+    def write(number: int) -> None:
+        barrier.wait()
+        try:
+            write_atomically(tmp_path / "out", b"%d" % number * 10_000)
+        except TableError:
+            return
+        won.append(number)
+
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert (tmp_path / "out").read_bytes() == b"%d" % won[0] * 10_000
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, ZeroDivisionError, SystemExit])
+@pytest.mark.parametrize("force", [False, True])
+def test_interruptions_leave_nothing(
+    tmp_path: Path, way: str, interruption: type[BaseException], force: bool
+) -> None:
+    def write(file: BinaryIO) -> None:
+        file.write(b"x" * 1_000_000)
+        raise interruption
+
+    path = tmp_path / "out"
+    with pytest.raises(interruption):
+        write_atomically(path, write, force=force)
+    assert names(tmp_path) == []
+    path.write_bytes(b"old")
+    with pytest.raises(interruption):
+        write_atomically(path, write, force=True)
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failure_at_any_step_leaves_nothing(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fail(*args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, step, fail)
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    with pytest.raises(TableError, match="disk is full"):
+        write_atomically(path, b"new", force=True)
+    if step == "fsync" or way == "no hard links":
+        with pytest.raises(TableError, match="disk is full"):
+            write_atomically(tmp_path / "second", b"new")
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path)[0] == "out"
+    assert not [name for name in names(tmp_path) if name.startswith(".")]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_disk_full_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Path("/dev/full")
+    monkeypatch.setattr(atomic, "_open_anonymous", lambda folder: full.open("w+b"))
+    with pytest.raises(TableError, match=r"disk is full; nothing was written.*Make room"):
+        write_atomically(tmp_path / "out", b"x" * 1_000_000)
+    frame = pd.DataFrame({"x": range(100_000), "label": "T"})
+    for name in ("out.csv", "out.csv.gz"):
+        with pytest.raises(TableError, match="disk is full"):
+            write_csv(frame, tmp_path / name)
+    assert names(tmp_path) == []
+
+
+def test_where_no_file_can_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TableError, match=r"The folder .*missing does not exist"):
+        write_atomically(tmp_path / "missing" / "out", b"")
+    with pytest.raises(TableError, match="This is a folder"):
+        write_atomically(tmp_path, b"", force=True)
+    with pytest.raises(TableError, match="No file can have this name"):
+        write_atomically(tmp_path / "nul\0", b"")
+    with pytest.raises(TableError, match="cannot be written"):
+        write_atomically(tmp_path / ("n" * 1_000), b"")
+    if os.path.exists("/dev/null"):
+        with pytest.raises(TableError, match="not an ordinary file"):
+            write_atomically("/dev/null", b"", force=True)
+
+    def forbid(*args: object, **options: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(atomic, "_open_anonymous", lambda folder: None)
+    monkeypatch.setattr(builtins, "open", forbid)
+    with pytest.raises(TableError, match="no permission to write in"):
+        write_atomically(tmp_path / "out", b"")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions and links as Unix has them")
+def test_permissions_and_links(tmp_path: Path, way: str) -> None:
+    old = os.umask(0o027)
+    try:
+        path = write_atomically(tmp_path / "real", b"1")
+    finally:
+        os.umask(old)
+    assert path.stat().st_mode & 0o777 == 0o640
+    path.chmod(0o600)
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    write_atomically(link, b"2", force=True)
+    assert link.is_symlink()
+    assert path.read_bytes() == b"2"
+    assert path.stat().st_mode & 0o777 == 0o600
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(TableError, match="exists already"):
+        write_atomically(tmp_path / "dangling", b"3")
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs nameless files")
+def test_killed_in_mid_write(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    program = textwrap.dedent(
+        """
+        import sys, time
+        from hesitant.tables import write_atomically
+
+        def write(file):
+            file.write(b"x" * 1_000_000)
+            file.flush()
+            print("writing", flush=True)
+            time.sleep(60)
+
+        write_atomically(sys.argv[1], write)
+        """
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(folder / "out")], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+    finally:
+        process.kill()
+        process.communicate()
+    assert names(folder) == []
+
+
+# ---------------------------------------------------------------- CSV
+
+
+def test_cells_cannot_start_a_formula(tmp_path: Path) -> None:
+    bad = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1", "＝1"]
+    frame = pd.DataFrame({"=HYPERLINK()": bad, "-x": np.linspace(-4, 4, 9), "ok": "CD4+"})
+    frame["object"] = pd.Series([-1, np.int64(-2), Decimal("-3"), "-4", None, True, "", "+", "b"])
+    frame["delta"] = pd.to_timedelta(-1, "D")
+    text = write_csv(frame, tmp_path / "t.csv").read_text()
+    lines = text.replace("\r", " ").replace("\"'\n", "\"'").splitlines()
+    assert lines[0] == '"\'=HYPERLINK()","\'-x","ok","object","delta"'
+    assert lines[1].startswith('"\'=1+1",-4.0,"CD4+",-1,"\'-1 days')
+    assert lines[2].startswith('"\'+1",-3.0,"CD4+",-2,')
+    assert lines[4].startswith('"\'@SUM(A1)",-1.0,"CD4+","\'-4",')
+    back = read_table(tmp_path / "t.csv")
+    assert back["=HYPERLINK()"].tolist() == bad
+    assert back["-x"].tolist() == frame["-x"].tolist()
+
+
+@given(st.text(alphabet="'=+-@\t\r\n＝a ", max_size=6) | st.text())
+def test_the_guard_is_undone_exactly(text: str) -> None:
+    guarded = guard(text)
+    assert unguard(guarded) == text
+    assert not guarded.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+
+
+def test_csv_packings_are_repeatable(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1.5, None], "label": ["a\nb", 'q"']}, index=["same", "same"])
+    plain = write_csv(frame, tmp_path / "a.csv").read_bytes()
+    packed = write_csv(frame, tmp_path / "a.csv.gz").read_bytes()
+    time.sleep(1.1)  # a gzip file holds the time in seconds
+    assert write_csv(frame, tmp_path / "b.csv.gz").read_bytes() == packed
+    assert gzip.decompress(packed) == plain
+    for name in ("a.csv.gz", "c.csv.bz2", "c.csv.xz"):
+        pd.testing.assert_frame_equal(
+            read_table(write_csv(frame, tmp_path / name, force=True)),
+            frame.reset_index(drop=True),
+            check_dtype=False,
+        )
+    with pytest.raises(TableError, match="--force"):
+        write_csv(frame, tmp_path / "a.csv")
+
+
+# ---------------------------------------------------------------- checksums
+
+
+def test_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\n1,x\n")
+    assert sha256_of(path) == sha256_of(str(path)) == hashlib.sha256(b"a,b\n1,x\n").hexdigest()
+    with pytest.raises(TableError, match="cannot be read"):
+        sha256_of(tmp_path / "absent")
+    frame = pd.DataFrame({"a": [1.5, np.nan], "b": ["x", None]})
+    digest = sha256_of(frame)
+    assert sha256_of(frame.set_index(pd.Index([5, 5]))) == digest
+    assert sha256_of(frame.astype({"a": np.float32, "b": object})) == digest
+    assert sha256_of(frame.astype({"a": "Float64", "b": "category"})) == digest
+    write_csv(frame, tmp_path / "u.csv")
+    assert sha256_of(read_table(tmp_path / "u.csv")) == digest
+    different = [
+        frame.iloc[::-1],
+        frame[["b", "a"]],
+        frame.rename(columns={"a": "c"}),
+        frame.fillna({"a": 0.0}),
+        frame.fillna({"b": ""}),
+        pd.DataFrame({"a": [1.5, np.nan], "b": ["x", "x"]}),
+    ]
+    assert digest not in {sha256_of(other) for other in different}
+    assert sha256_of(pd.DataFrame({"a": ["xy", "z"]})) != sha256_of(
+        pd.DataFrame({"a": ["x", "yz"]})
+    )
