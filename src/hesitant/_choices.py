@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
+from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -43,14 +44,22 @@ def choose(parameter: str, value: object, names: Mapping[str, type[T]], kind: ty
 
 def _refuse_incomplete(parameter: str, value: object, kind: type) -> None:
     """Name what a user's own class has left out, before a fit stumbles over it."""
-    abstract = [k for k in dir(type(value)) if getattr(type(value), k, None) is not None]
-    missing = [
-        k for k in abstract if getattr(getattr(type(value), k), "__isabstractmethod__", False)
-    ]
-    missing += [k for k in getattr(kind, "required", ()) if not hasattr(value, k)]
+    missing = [*_abstract(type(value)), *(k for k in _required(kind) if not hasattr(value, k))]
     if missing:
         listed = ", ".join(f"`{k}`" for k in missing)
         raise TypeError(
             f"{parameter}: {type(value).__name__} lacks {listed}, which every {kind.__name__} "
             "must have."
         )
+
+
+def _required(kind: type) -> tuple[str, ...]:
+    return getattr(kind, "required", ())
+
+
+@cache
+def _abstract(cls: type) -> tuple[str, ...]:
+    """Return the names of methods that a class declares and nobody has written."""
+    return tuple(
+        k for k in dir(cls) if getattr(getattr(cls, k, None), "__isabstractmethod__", False)
+    )

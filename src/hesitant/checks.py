@@ -19,8 +19,8 @@ __all__ = [
     "check_blanks",
     "check_number",
     "check_reviewed",
+    "check_supply",
     "check_weight",
-    "column_remarks",
     "fit_remarks",
 ]
 
@@ -61,12 +61,34 @@ def check_weight(sample_weight: Any, X: AnyArray) -> FloatArray:
     """Return sample weights as floats, ones by default."""
     if sample_weight is None:
         return np.ones(len(X))
-    if np.size(sample_weight) > 1 and not np.any(sample_weight):
+    values = np.asarray(sample_weight)
+    if values.size > 1 and not values.any():
         raise ValueError("sample_weight is zero for every row: give some row a weight.")
     weight: FloatArray = _check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True
     )
     return weight
+
+
+def check_supply(alpha: float, labels: Labels, weight: FloatArray) -> None:
+    """Raise if the rows that alpha leaves cannot tell every class."""
+    seen = labels.labelled & (weight > 0)
+    if alpha == 0 and not (~labels.labelled & (weight > 0)).any():
+        raise ValueError(
+            f"alpha={alpha!r} uses blank rows only, and there are none: use alpha=0.5."
+        )
+    if alpha == 1:
+        if not seen.any():
+            raise ValueError(
+                f"alpha={alpha!r} uses labelled rows only, and there are none: use alpha=0.5."
+            )
+        counts = np.bincount(labels.codes[seen], minlength=len(labels.classes))
+        if not counts.all():
+            missing = describe(labels.classes[int(np.argmin(counts))])
+            raise ValueError(
+                f"class {missing} has no labelled row, and alpha={alpha!r} uses labelled rows "
+                "only: use a smaller alpha, or leave the class out."
+            )
 
 
 def check_blanks(
@@ -90,35 +112,6 @@ def check_blanks(
     ]
 
 
-def column_remarks(X: AnyArray, names: AnyArray | None) -> list[str]:
-    """Return warnings about features that carry no information of their own."""
-    rows = np.asarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
-    center = rows[0]
-    reach = np.abs(rows - center).max(axis=0)
-    constant = reach <= 1e-14 * np.abs(center)
-    if constant.any() and len(rows) < len(X):
-        constant = np.asarray(X.max(axis=0) == X.min(axis=0))
-    out = []
-    if constant.any():
-        out.append(
-            f"{_name(constant, names)} constant: every class then has a variance near zero there, "
-            "kept finite by reg_covar. Drop what does not vary."
-        )
-    varying = np.flatnonzero(~constant)
-    if 1 < varying.size <= 500 and len(rows) > varying.size:
-        Z = (rows[:, varying] - center[varying]) / reach[varying]
-        Z = (Z - Z.mean(axis=0)) / np.maximum(Z.std(axis=0), 1e-300)
-        value, vector = np.linalg.eigh(Z.T @ Z / len(Z))
-        if value[0] < 1e-12 * value[-1]:
-            part = np.zeros(X.shape[1], dtype=bool)
-            part[varying[np.abs(vector[:, 0]) > 0.1 * np.abs(vector[:, 0]).max()]] = True
-            out.append(
-                f"{_name(part, names)} linearly dependent (one is a copy or a combination of the "
-                "others): covariances are kept invertible by reg_covar alone. Drop one of them."
-            )
-    return out
-
-
 def _name(which: BoolArray, names: AnyArray | None) -> str:
     places = np.flatnonzero(which)
     listed = [repr(str(names[j])) if names is not None else str(j) for j in places[:5]]
@@ -131,7 +124,13 @@ def _name(which: BoolArray, names: AnyArray | None) -> str:
 
 
 def fit_remarks(
-    fit: Fit, family: Family, state: State, mechanism: Mechanism, labels: Labels, rows: Rows
+    fit: Fit,
+    family: Family,
+    state: State,
+    mechanism: Mechanism,
+    labels: Labels,
+    rows: Rows,
+    features: AnyArray | None,
 ) -> list[str]:
     """Return warnings about how a fit ended."""
     out = []
@@ -156,6 +155,8 @@ def fit_remarks(
                 "features."
             )
     out += family.remarks(state.params, names)
+    for kind, which in family.held_up(state.params, state.weights, rows.total):
+        out.append(f"{_name(which, features)} {kind}")
     if mechanism.informative:
         out += _mechanism_remarks(fit, family, mechanism, rows)
     return out

@@ -17,8 +17,8 @@ from hesitant.checks import (
     check_blanks,
     check_number,
     check_reviewed,
+    check_supply,
     check_weight,
-    column_remarks,
     fit_remarks,
 )
 from hesitant.exceptions import FitWarning
@@ -59,7 +59,7 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
         Starts; the best is kept. The first is taken from the labelled rows.
     max_iter : int, default=1000
         Iterations at most, for each start.
-    tol : float, default=1e-8
+    tol : float, default=1e-6
         Stop when no more than this is still to be gained, in units of log-likelihood.
     reg_covar : float, default=1e-6
         Weak prior on scale matrices, in robust variances of each feature: as if every class
@@ -119,7 +119,7 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
         classes: Sequence[Any] | None = None,
         n_init: int = 1,
         max_iter: int = 1000,
-        tol: float = 1e-8,
+        tol: float = 1e-6,
         reg_covar: float = 1e-6,
         init: Any = None,
         missing_label: Any = -1,
@@ -167,17 +167,11 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
         X, labels, weight, reviewed = self._check_data(X, y, sample_weight, reviewed)
         mechanism = mechanism.prepare(len(labels.classes))
         mechanism, remarks = check_blanks(mechanism, labels, reviewed & (weight > 0))
+        check_supply(self.alpha, labels, weight)
         side = np.where(labels.labelled, 2 * self.alpha, 2 * (1 - self.alpha))
         rows = Rows(
             X, labels.codes, weight * side, weight * reviewed, threads=self._threads(len(X))
         )
-        if not rows.total > 0:
-            which = "labelled" if self.alpha == 1 else "blank"
-            raise ValueError(
-                f"alpha={self.alpha!r} uses {which} rows only, and there are none of positive "
-                "weight: use alpha=0.5."
-            )
-        remarks += column_remarks(X, getattr(self, "feature_names_in_", None))
         likelihood = Likelihood(rows, family, mechanism)
         with rows:
             fit = fit_mixture(
@@ -196,7 +190,8 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
             state = match_to_labels(state, family, X, labels.codes)
         rate = _rate(labels, weight * reviewed)
         self._publish(family, mechanism.fitted(state.theta, rate), labels, fit, state)
-        remarks += fit_remarks(fit, family, state, mechanism, labels, rows)
+        features = getattr(self, "feature_names_in_", None)
+        remarks += fit_remarks(fit, family, state, mechanism, labels, rows, features)
         for remark in remarks:
             warnings.warn(remark, FitWarning, stacklevel=2)
         return self
@@ -404,7 +399,7 @@ def _generator(random_state: Any) -> np.random.Generator:
 def _rate(labels: Labels, weight: FloatArray) -> float:
     """Return the share of reviewed rows that are labelled; of all rows if none was reviewed."""
     weight = weight if weight.sum() > 0 else np.ones_like(weight)
-    return float(np.average(labels.labelled, weights=weight))
+    return float(weight @ labels.labelled / weight.sum())
 
 
 def _with_blanks(truth: AnyArray, blank: AnyArray, missing_label: Any) -> AnyArray:

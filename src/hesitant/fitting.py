@@ -43,10 +43,13 @@ def fit_mixture(
     failure: StepError | None = None
     starts = from_labels(likelihood.rows, likelihood.family, n_classes, theta, n_init, rng)
     for attempt in range(n_init):
-        state = given if init is not None and attempt == 0 else next(starts)
+        rough = init is None or attempt > 0
+        state = next(starts) if rough else given
         progress = Progress(tol, max_iter, verbose)
         try:
-            fit = Fit(*solver.climb(likelihood, state, progress), progress)
+            with np.errstate(all="ignore"):  # a step too long is noticed, and shortened
+                climb = solver.run(likelihood, state, progress, rough)
+            fit = Fit(*climb, progress)
         except StepError as error:
             failure = error
             continue

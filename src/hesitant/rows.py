@@ -94,9 +94,11 @@ class Rows:
     def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
         """Return ``function(block, *its share of extra)`` for each block, in order."""
         if self._only is not None:
-            return [function(self._only, *(e[0] for e in extra))]
+            return [_quietly(function, self._only, *(e[0] for e in extra))]
         run = map if self._pool is None else self._pool.map
-        return list(run(lambda rows, *e: function(self._block(rows), *e), self.slices, *extra))
+        return list(
+            run(lambda rows, *e: _quietly(function, self._block(rows), *e), self.slices, *extra)
+        )
 
     def sum(self, function: Callable[..., tuple[Any, ...]], *extra: Sequence[Any]) -> Any:
         """Return the sum over blocks of the tuples that ``function`` returns."""
@@ -106,6 +108,12 @@ class Rows:
     def total(self) -> float:
         """Sum of the weights."""
         return float(self.weight.sum())
+
+
+def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call without floating-point warnings: solvers try absurd points, and see from the value."""
+    with np.errstate(all="ignore"):
+        return function(*arguments)
 
 
 def _add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -32,9 +32,9 @@ def from_labels(
     that have some. Rows of weight zero do not count, so with alpha = 0 this is plain clustering.
     """
     X, codes, weight = _sample(rows, rng)
+    labelled = np.flatnonzero(codes >= 0)
     for attempt in range(n_init):
         w = np.zeros((len(X), n_classes))
-        labelled = np.flatnonzero((codes >= 0) & (weight > 0))
         chosen = labelled if attempt == 0 else rng.choice(labelled, labelled.size)
         np.add.at(w, (chosen, codes[chosen]), weight[chosen])
         empty = np.flatnonzero(w.sum(axis=0) == 0)

@@ -6,7 +6,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from hesitant._typing import AnyArray, FloatArray
+from hesitant._typing import AnyArray, BoolArray, FloatArray
 
 __all__ = ["Coordinates", "Family", "Params", "Statistics", "StepError"]
 
@@ -106,6 +106,12 @@ class Family(BaseEstimator):
 
     def remarks(self, params: Params, names: list[str]) -> list[str]:
         """Return warnings about fitted parameters, in words; ``names`` are the classes'."""
+        return []
+
+    def held_up(
+        self, params: Params, weights: FloatArray, total: float
+    ) -> list[tuple[str, BoolArray]]:
+        """Return what is wrong with which features (p,), where a prior alone keeps them finite."""
         return []
 
     def specialise(self, covariance: str, reg_covar: float) -> Self:

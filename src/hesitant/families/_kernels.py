@@ -162,9 +162,12 @@ def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
                 for i in range(k):
                     s -= c[j, i] * c[k, i]
                 if j == k:
-                    if not s > 0.0 or not np.isfinite(s):
+                    # What is zero but for rounding (an outlier at 1e12 leaves the rest no digits)
+                    # is given a correlation just short of one; what is negative is refused.
+                    size = scales[h, j, j]
+                    if not (s > -1e-8 * size and np.isfinite(s) and size > 0.0):
                         return out, False
-                    c[j, j] = np.sqrt(s)
+                    c[j, j] = np.sqrt(max(s, 1e-14 * size))
                 else:
                     c[j, k] = s / c[k, k]
         for k in range(p):
@@ -177,7 +180,7 @@ def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
     return out, True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def log_volumes(whitener: FloatArray, spread: FloatArray) -> FloatArray:
     """Log determinant of each whitener, in units of ``spread``."""
     g, p, _ = whitener.shape
@@ -190,7 +193,7 @@ def log_volumes(whitener: FloatArray, spread: FloatArray) -> FloatArray:
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def unfold_chart(
     location: FloatArray, half: FloatArray, whitener: FloatArray, a: FloatArray, M: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -207,7 +210,7 @@ def unfold_chart(
     return moved, out
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def fold_chart(
     whitener: FloatArray,
     half: FloatArray,

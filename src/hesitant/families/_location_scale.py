@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from hesitant._choices import choose
-from hesitant._typing import AnyArray, FloatArray
+from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.families._base import Coordinates, Family, StepError
 from hesitant.families._covariance import STRUCTURES, Full, Structure
 from hesitant.families._kernels import (
@@ -112,11 +112,13 @@ class LocationScaleFamily(Family):
         low, center, high = np.transpose([_quartiles(column) for column in rows.T])
         spread = (high - low) / 1.349
         # Two values have no quartiles, a constant no deviation, a column of zeros no size.
-        for instead in (np.abs(rows - center).max(axis=0), np.abs(center), np.ones(len(center))):
-            spread = np.where(spread > 1e-14 * np.abs(center), spread, instead)
+        reach = np.abs(rows - center).max(axis=0)
+        for instead in (reach, np.abs(center), np.ones(len(center))):
+            too_small = spread <= np.maximum(1e-14 * np.abs(center), 1e-15 * reach)
+            spread = np.where(too_small, instead, spread)
         if isinstance(self.structure, STRUCTURES["spherical"]):
             # "Spherical" is said of the user's units, so all features must keep one spread.
-            spread = np.full_like(spread, np.exp(np.log(spread).mean()))
+            spread = np.full_like(spread, spread.max())
         return center, spread
 
     @abstractmethod
@@ -173,6 +175,32 @@ class LocationScaleFamily(Family):
         g, p, _ = scatter.shape
         scatter = scatter + self._prior_scatter(g) * np.eye(p)
         return _whiten(self.structure.pool(scatter, count))
+
+    def held_up(
+        self, params: LocationScaleParams, weights: FloatArray, total: float
+    ) -> list[tuple[str, BoolArray]]:
+        """Find features whose variance, or a combination's, is the prior's and not the data's."""
+        mean = weights @ params.location
+        apart = params.location - mean
+        spread = np.einsum("h,hjk->jk", weights, params.scale)
+        spread += np.einsum("h,hj,hk->jk", weights, apart, apart)
+        floor = 3.0 * len(weights) * self.reg_covar / total + 1e-13
+        constant = np.diagonal(spread) < floor
+        if constant.any():
+            text = (
+                "constant: every class then has a variance near zero there, kept finite by "
+                "reg_covar. Drop what does not vary."
+            )
+            return [(text, constant)]
+        value, vector = np.linalg.eigh(spread)
+        if value[0] >= floor:
+            return []
+        size = np.abs(vector[:, 0])
+        text = (
+            "linearly dependent (one is a copy or a combination of the others): covariances are "
+            "kept invertible by reg_covar alone. Drop one of them."
+        )
+        return [(text, size > 0.05 * size.max())]
 
     def permute(self, params: Any, order: AnyArray) -> Any:
         """Return parameters with the classes in another order, the units unchanged."""

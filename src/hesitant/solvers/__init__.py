@@ -23,6 +23,7 @@ class Solver:
     climb: Callable[[Likelihood, State, Progress], Climb]
     needs_scores: bool = False
     ignorable_only: bool = False
+    warm_up: bool = True
 
     def check(self, likelihood: Likelihood) -> None:
         """Raise ValueError, naming what is missing, if the solver does not apply."""
@@ -38,33 +39,26 @@ class Solver:
                 "solver='one_step_late' with a mechanism, or mechanism=None."
             )
 
+    def run(self, likelihood: Likelihood, state: State, progress: Progress, rough: bool) -> Climb:
+        """Climb from a state; from a rough one, first go where the labels alone would lead."""
+        if rough and self.warm_up:
+            state, _ = em(likelihood.ignoring(), state, progress, tol=0.1)
+        return self.climb(likelihood, state, progress)
+
 
 def _auto(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
-    """A few robust EM steps without the pattern, then quasi-Newton with it."""
-    state, _ = em(likelihood.ignoring(), state, progress, tol=0.1)
-    finish = quasi_newton if likelihood.family.has_coordinates else one_step_late
-    return finish(likelihood, state, progress)
-
-
-def _from_ignorance(
-    climb: Callable[[Likelihood, State, Progress], Climb],
-) -> Callable[[Likelihood, State, Progress], Climb]:
-    """Start a solver that sees the pattern where the labels alone would lead."""
-
-    def run(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
-        state, _ = em(likelihood.ignoring(), state, progress, tol=0.1)
-        return climb(likelihood, state, progress)
-
-    return run
+    """Follow gradients if the family has them."""
+    climb = quasi_newton if likelihood.family.has_coordinates else one_step_late
+    return climb(likelihood, state, progress)
 
 
 SOLVERS: dict[str, Solver] = {
     s.name: s
     for s in (
         Solver("auto", _auto),
-        Solver("em", em, ignorable_only=True),
-        Solver("one_step_late", _from_ignorance(one_step_late)),
-        Solver("quasi_newton", _from_ignorance(quasi_newton), needs_scores=True),
-        Solver("profile", _from_ignorance(profile), needs_scores=True),
+        Solver("em", em, ignorable_only=True, warm_up=False),
+        Solver("one_step_late", one_step_late),
+        Solver("quasi_newton", quasi_newton, needs_scores=True),
+        Solver("profile", profile, needs_scores=True),
     )
 }

@@ -57,7 +57,8 @@ def maximise(
         while True:
             trial = x + t * direction
             after, gradient_after = function(trial)
-            if after >= value + 1e-4 * t * slope:
+            climbed = after >= value + 1e-4 * t * slope
+            if climbed and math.isfinite(float(gradient_after @ gradient_after)):
                 break
             if t * slope < 1e-14 * (1.0 + abs(value)):
                 return True  # what is left is below rounding error

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from itertools import pairwise
 from typing import TextIO, TypeAlias
 
 from hesitant.likelihood import Evaluation, State
@@ -64,17 +65,20 @@ class Progress:
         return 1e-13 * (1.0 + abs(objective))
 
     def gain_to_come(self) -> float:
-        """Estimate what is still to be gained, from the last three objectives (Aitken)."""
-        values = self.history[self._first :]
-        if len(values) < 3:
+        """Estimate what is still to be gained, if gains keep shrinking at their rate (Aitken).
+
+        The slowest of the last few rates counts: early gains of EM shrink fast and mislead.
+        """
+        values = self.history[self._first :][-5:]
+        gains = [b - a for a, b in pairwise(values)]
+        if len(gains) < 2:
             return math.inf
-        last, before = values[-1] - values[-2], values[-2] - values[-3]
-        if abs(last) <= self.noise(values[-1]):
+        if abs(gains[-1]) <= self.noise(values[-1]):
             return 0.0
-        if last < 0:
+        if min(gains) <= 0:
             return math.inf
-        rate = last / before if before > last else 0.99
-        return last * rate / (1.0 - rate)
+        rate = min(max(b / a for a, b in pairwise(gains)), 0.9999)
+        return gains[-1] * rate / (1.0 - rate)
 
     def settled(self, tol: float | None = None) -> bool:
         """Whether less than the tolerance is still to be gained; if so, says so."""

@@ -1,0 +1,77 @@
+"""Data that many tests share."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hesitant.families import Gaussian
+from hesitant.likelihood import Likelihood, State
+from hesitant.rows import Rows
+
+DATA = Path(__file__).parent / "data"
+
+
+def read_simulated(name):
+    """Return features, labels (-1 blank) and true classes of a reference file."""
+    with open(DATA / name, newline="") as file:
+        rows = list(csv.DictReader(file))
+    X = np.array([[float(r["x1"]), float(r["x2"])] for r in rows])
+    y = np.array([-1 if r["label"] == "NA" else int(r["label"]) for r in rows])
+    return X, y, np.array([int(r["true"]) for r in rows])
+
+
+@pytest.fixture(scope="session")
+def optima():
+    """Maxima found elsewhere, by automatic differentiation and BFGS from several starts."""
+    with open(DATA / "gaussian_optima.json") as file:
+        return json.load(file)
+
+
+@pytest.fixture(scope="session")
+def paper():
+    """One data set of the paper's simulation: X, y, truth."""
+    return read_simulated("simulated/train_00.csv")
+
+
+@pytest.fixture(scope="session")
+def three_classes():
+    """Three overlapping classes in three dimensions, hard cases blank: X, y (strings, None)."""
+    rng = np.random.default_rng(7)
+    n = 400
+    truth = rng.integers(0, 3, n)
+    centers = np.array([[0.0, 0, 0], [2.0, 1, 0], [0.0, 2, 2]])
+    X = rng.standard_normal((n, 3)) @ np.array([[1, 0.4, 0], [0, 1, 0.2], [0, 0, 0.8]])
+    X += centers[truth]
+    distance = ((X[:, None] - centers) ** 2).sum(axis=2)
+    gap = np.diff(np.sort(distance, axis=1)[:, :2], axis=1)[:, 0]
+    seen = rng.random(n) < 1 / (1 + np.exp(1 - gap))
+    y = np.array(["b", "a", "c"], dtype=object)[truth]
+    y[~seen] = None
+    return X, y
+
+
+@pytest.fixture
+def build():
+    """Return a function that makes a likelihood and a rough start from arrays."""
+
+    def make(X, codes, mechanism, *, covariance="full", family=None, weight=None, review=None):
+        n, g = len(X), codes.max() + 1
+        family = (family or Gaussian()).specialise(covariance, 1e-6)
+        mechanism = mechanism.prepare(g)
+        rows = Rows(
+            np.asarray(X, dtype=float),
+            codes.astype(np.int64),
+            np.ones(n) if weight is None else weight,
+            np.ones(n) if review is None else review,
+        )
+        w = np.zeros((n, g))
+        seen = np.flatnonzero(codes >= 0)
+        w[seen, codes[seen]] = 1.0
+        theta = mechanism.initial() + np.linspace(0.3, -0.6, mechanism.n_parameters)
+        state = State(np.full(g, 1 / g), family.initial(rows.X, w), theta)
+        return Likelihood(rows, family, mechanism), state
+
+    return make

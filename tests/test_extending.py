@@ -1,0 +1,154 @@
+"""A user's own family, mechanism, measure: a few short methods, and refusal of wrong ones."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from hesitant import MixtureClassifier
+from hesitant.families import Family
+from hesitant.mechanisms import EntropyMechanism, Mechanism
+from hesitant.uncertainty import Shannon, Uncertainty
+
+
+@dataclasses.dataclass(frozen=True)
+class Rates:
+    rate: np.ndarray  # (g, p)
+
+
+class Exponential(Family):
+    """Independent exponential features: a family without covariances or gradients."""
+
+    def initial(self, X, weights):
+        total = np.maximum(weights.sum(axis=0), 1e-9)[:, None]
+        return Rates((total + 1) / (weights.T @ X + X.mean(axis=0)))
+
+    def log_density(self, params, X):
+        return np.log(params.rate).sum(axis=1) - X @ params.rate.T
+
+    def statistics(self, params, X, weights):
+        return weights.sum(axis=0), weights.T @ X
+
+    def maximise(self, params, statistics):
+        count, total = statistics
+        return Rates(count[:, None] / total)
+
+    def sample(self, params, h, n, rng):
+        return rng.exponential(1 / params.rate[h], (n, params.rate.shape[1]))
+
+    def moments(self, params):
+        means = 1 / params.rate
+        return means, np.stack([np.diag(m**2) for m in means])
+
+    def n_parameters(self, params):
+        return params.rate.size
+
+
+class Stepwise(Mechanism):
+    """One labelling rate for easy cases and one for hard ones, smoothly joined."""
+
+    uncertainty = Shannon()
+    n_parameters = 2
+
+    def log_probability(self, u, labelled, theta):
+        hard = 1 / (1 + np.exp(-20 * (u - 0.35)))
+        eta = theta[0] + theta[1] * hard
+        p = 1 / (1 + np.exp(-eta))
+        residual = labelled - p
+        log_p = -np.logaddexp(0, np.where(labelled, -eta, eta))
+        slope = residual * theta[1] * 20 * hard * (1 - hard)
+        return log_p, slope, residual[:, None] * np.column_stack((np.ones_like(u), hard))
+
+
+class Margin(Uncertainty):
+    """One minus the gap between the two likeliest classes."""
+
+    def evaluate(self, log_tau, tau):
+        order = np.argsort(-tau, axis=1)
+        rows = np.arange(len(tau))
+        first, second = order[:, 0], order[:, 1]
+        a, b = tau[rows, first], tau[rows, second]
+        du = (a - b)[:, None] * tau
+        du[rows, first] -= a
+        du[rows, second] += b
+        return 1 - (a - b), du
+
+
+def exponential_data(n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    X = rng.exponential([[1.0, 1.0], [4.0, 0.3]], (2, 2))[truth] * 0
+    X = rng.exponential(np.array([[1.0, 1.0], [4.0, 0.3]])[truth])
+    return X, truth, rng
+
+
+@pytest.mark.parametrize("mechanism", [None, "entropy"])
+def test_own_family(mechanism):
+    X, truth, rng = exponential_data()
+    y = np.where(rng.random(len(X)) < 0.3, truth, -1)
+    clf = MixtureClassifier(Exponential(), mechanism=mechanism).fit(X, y)
+    assert clf.converged_
+    np.testing.assert_allclose(clf.means_, [[1, 1], [4, 0.3]], rtol=0.05)
+    assert clf.n_parameters_ == 1 + 4 + (2 if mechanism else 0)
+    drawn, classes, _ = clf.sample(5000, random_state=0)
+    np.testing.assert_allclose(drawn[classes == 0].mean(axis=0), [1, 1], rtol=0.1)
+    with pytest.raises(ValueError, match="no `coordinates` method"):
+        MixtureClassifier(Exponential(), solver="quasi_newton").fit(X, y)
+    with pytest.raises(ValueError, match="covariance='tied' means nothing to the family"):
+        MixtureClassifier(Exponential(), covariance="tied").fit(X, y)
+
+
+def test_own_mechanism():
+    X, truth, rng = exponential_data(seed=2)
+    oracle = MixtureClassifier(Exponential(), mechanism=None).fit(X, truth)
+    stepwise = Stepwise()
+    u = oracle.entropy(X)
+    p = np.exp(stepwise.log_probability(u, np.ones(len(u), bool), np.array([1.5, -3.0]))[0])
+    y = np.where(rng.random(len(X)) < p, truth, -1)
+    clf = MixtureClassifier(Exponential(), mechanism=stepwise).fit(X, y)
+    np.testing.assert_allclose(clf.mechanism_.parameters_, [1.5, -3.0], atol=0.2)
+    np.testing.assert_allclose(clf.labelling_probability(X), p, atol=0.05)
+
+
+def test_own_mechanism_reaches_its_maximum_with_gaussian_classes(paper):
+    X, y, _ = paper
+    values = [
+        MixtureClassifier(mechanism=Stepwise(), solver=s).fit(X, y).log_likelihood_
+        for s in ("quasi_newton", "one_step_late", "profile")
+    ]
+    assert max(values) - min(values) < 1e-4
+
+
+def test_own_measure(paper):
+    X, y, _ = paper
+    values = [
+        MixtureClassifier(mechanism=EntropyMechanism(uncertainty=Margin()), solver=s)
+        .fit(X, y)
+        .log_likelihood_
+        for s in ("quasi_newton", "one_step_late")
+    ]
+    assert max(values) - min(values) < 1e-4
+
+
+def test_incomplete_ones_are_refused_by_name(paper):
+    X, y, _ = paper
+
+    class NoDensity(Family):
+        def initial(self, X, weights):
+            return None
+
+    class NoProbability(Mechanism):
+        uncertainty = Shannon()
+        n_parameters = 1
+
+    class NoMeasure(Stepwise):
+        @property
+        def uncertainty(self):
+            raise AttributeError
+
+    with pytest.raises(TypeError, match=r"NoDensity lacks .*`log_density`.*`maximise`"):
+        MixtureClassifier(NoDensity()).fit(X, y)
+    with pytest.raises(TypeError, match="NoProbability lacks `log_probability`"):
+        MixtureClassifier(mechanism=NoProbability()).fit(X, y)
+    with pytest.raises(TypeError, match="NoMeasure lacks `uncertainty`"):
+        MixtureClassifier(mechanism=NoMeasure()).fit(X, y)

@@ -1,0 +1,129 @@
+"""Analytic gradients against finite differences: every structure, mechanism and likelihood."""
+
+import numpy as np
+import pytest
+
+from hesitant.labels import encode
+from hesitant.mechanisms import (
+    EntropyMechanism,
+    Functions,
+    Ignorable,
+    Log,
+    MixedMechanism,
+    Polynomial,
+    Spline,
+)
+from hesitant.solvers._chart import Chart
+from hesitant.uncertainty import Renyi, Shannon, SquaredLogOdds
+
+MECHANISMS = {
+    "ignorable": Ignorable(),
+    "entropy": EntropyMechanism(),
+    "order 0.5": EntropyMechanism(order=0.5),
+    "order 2": EntropyMechanism(order=2.0),
+    "order near 1": EntropyMechanism(order=1.0 + 1e-9),
+    "min-entropy": EntropyMechanism(order=np.inf),
+    "polynomial": EntropyMechanism(basis=Polynomial(3)),
+    "spline": EntropyMechanism(basis=Spline(5)),
+    "log": EntropyMechanism(basis=Log()),
+    "logit": EntropyMechanism(basis="logit"),
+    "functions": EntropyMechanism(
+        basis=Functions([np.sin, np.cosh], [np.cos, np.sinh]), uncertainty=Renyi(3)
+    ),
+    "mixed": MixedMechanism(),
+    "mixed spline": MixedMechanism(basis="spline"),
+}
+
+
+def finite_difference(function, x, step=1e-5):
+    out = np.empty_like(x)
+    for j in range(x.size):
+        e = np.zeros_like(x)
+        e[j] = step
+        # Five points: the error is of order step to the fourth.
+        near = function(x + e) - function(x - e)
+        far = function(x + 2 * e) - function(x - 2 * e)
+        out[j] = (8 * near - far) / (12 * step)
+    return out
+
+
+def assert_gradient(likelihood, state, seed=0):
+    chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
+    point = 0.3 * np.random.default_rng(seed).standard_normal(chart.size)
+    there = chart.decode(point)
+    analytic = chart.gradient(there, likelihood.evaluate(there))
+    numeric = finite_difference(
+        lambda v: likelihood.evaluate(chart.decode(v)).objective, point, 1e-3
+    )
+    assert np.abs(analytic).max() > 1e-2  # away from the maximum, or nothing is tested
+    np.testing.assert_allclose(analytic, numeric, rtol=1e-6, atol=1e-6 * np.abs(analytic).max())
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_gradient(three_classes, build, covariance, name):
+    X, y = three_classes
+    codes = encode(y).codes
+    rng = np.random.default_rng(3)
+    weight = rng.uniform(0.2, 2.0, len(X))
+    review = weight * (rng.random(len(X)) < 0.8)
+    assert_gradient(
+        *build(X, codes, MECHANISMS[name], covariance=covariance, weight=weight, review=review)
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.2, 0.5, 1.0])
+def test_gradient_fractional(three_classes, build, alpha):
+    X, y = three_classes
+    codes = encode(y).codes
+    weight = np.where(codes >= 0, 2 * alpha, 2 * (1 - alpha))
+    assert_gradient(*build(X, codes, Ignorable(), weight=weight))
+
+
+def test_gradient_squared_log_odds(paper, build):
+    X, y, _ = paper
+    mechanism = EntropyMechanism(uncertainty=SquaredLogOdds())
+    assert_gradient(*build(X, encode(y).codes, mechanism))
+
+
+@pytest.mark.parametrize("measure", [Shannon(), Renyi(0.3), Renyi(2), Renyi(np.inf)], ids=str)
+def test_measure_derivative(measure):
+    rng = np.random.default_rng(0)
+    joint = rng.normal(scale=3, size=(50, 4))
+
+    def evaluate(joint):
+        log_tau = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+        return measure.evaluate(log_tau, np.exp(log_tau))
+
+    _, du = evaluate(joint)
+    np.testing.assert_allclose(du.sum(axis=1), 0, atol=1e-12)
+    for h in range(4):
+        e = np.zeros(4)
+        e[h] = 1e-5
+        numeric = (evaluate(joint + e)[0] - evaluate(joint - e)[0]) / 2e-5
+        np.testing.assert_allclose(du[:, h], numeric, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", [k for k in MECHANISMS if k != "ignorable"])
+def test_mechanism_derivatives(name):
+    mechanism = MECHANISMS[name].prepare(3)
+    rng = np.random.default_rng(1)
+    u = rng.uniform(0.01, 1.09, 60)
+    labelled = rng.random(60) < 0.5
+    theta = mechanism.initial() + rng.normal(size=mechanism.n_parameters)
+    log_p, slope, gradient = mechanism.log_probability(u, labelled, theta)
+    both = np.exp(log_p) + np.exp(mechanism.log_probability(u, ~labelled, theta)[0])
+    np.testing.assert_allclose(both, 1, rtol=1e-12)
+    ahead, behind = (mechanism.log_probability(u + h, labelled, theta)[0] for h in (1e-6, -1e-6))
+    np.testing.assert_allclose(slope, (ahead - behind) / 2e-6, rtol=1e-5, atol=1e-6)
+    for k in range(theta.size):
+        e = np.zeros(theta.size)
+        e[k] = 1e-6
+        ahead, behind = (mechanism.log_probability(u, labelled, theta + s * e)[0] for s in (1, -1))
+        np.testing.assert_allclose(gradient[:, k], (ahead - behind) / 2e-6, rtol=1e-5, atol=1e-7)
+    # The summed terms say the same as the rows.
+    weight = rng.uniform(0, 2, 60)
+    terms = mechanism.terms(u, labelled, weight, theta)
+    assert terms.value == pytest.approx(weight @ log_p, rel=1e-12)
+    np.testing.assert_allclose(terms.gradient, weight @ gradient, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(terms.slope, weight * slope, rtol=1e-10, atol=1e-12)
