@@ -137,38 +137,43 @@ def _normalise(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     n, g = joint.shape
     tau = np.empty((n, g))
     log_f = np.empty(n)
+    d = np.empty((g, STRIP))
+    e = np.empty((g, STRIP))
     top = np.empty(STRIP, dtype=np.int64)
     peak = np.empty(STRIP)
     rest = np.empty(STRIP)
     excess = np.empty(STRIP)
-    e = np.empty(STRIP)
+    share = np.empty(STRIP)
     work = np.empty(STRIP)
     for start in range(0, n, STRIP):
         m = min(STRIP, n - start)
         for b in range(m):
-            k = 0
-            for h in range(1, g):
-                if joint[start + b, h] > joint[start + b, k]:
-                    k = h
-            top[b] = k
-            peak[b] = joint[start + b, k]
+            for h in range(g):
+                d[h, b] = joint[start + b, h]
+        for b in range(m):
+            peak[b] = d[0, b]
+            top[b] = 0
             rest[b] = 0.0
+        for h in range(1, g):
+            for b in range(m):
+                higher = d[h, b] > peak[b]
+                peak[b] = d[h, b] if higher else peak[b]
+                top[b] = h if higher else top[b]
         for h in range(g):
             for b in range(m):
-                d = max(joint[start + b, h] - peak[b], -1e300)
-                joint[start + b, h] = d
-                e[b] = d
-            exp_strip(e, m, work)
+                d[h, b] = max(d[h, b] - peak[b], -1e300)
+                e[h, b] = d[h, b]
+            exp_strip(e[h], m, work)
             for b in range(m):
-                tau[start + b, h] = e[b]
-                rest[b] += e[b] if h != top[b] else 0.0
+                rest[b] += e[h, b] if h != top[b] else 0.0
         log1p_strip(rest, m, excess)
         for b in range(m):
-            share = 1.0 / (1.0 + rest[b])
-            for h in range(g):
-                joint[start + b, h] -= excess[b]
-                tau[start + b, h] *= share
+            share[b] = 1.0 / (1.0 + rest[b])
             log_f[start + b] = peak[b] + excess[b]
+        for b in range(m):
+            for h in range(g):
+                joint[start + b, h] = d[h, b] - excess[b]
+                tau[start + b, h] = e[h, b] * share[b]
     return joint, tau, log_f
 
 

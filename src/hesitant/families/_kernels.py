@@ -35,6 +35,7 @@ def squared_distances(
     n, p = X.shape
     g = location.shape[0]
     out = np.empty((n, g))
+    per_unit = 1.0 / spread
     x = np.empty((p, STRIP))
     u = np.empty((p, STRIP))
     z = np.empty(STRIP)
@@ -44,7 +45,7 @@ def squared_distances(
         for b in range(m):
             for j in range(p):
                 # Beyond FARTHEST all is equally absurd; without it the square would overflow.
-                v = (X[start + b, j] - center[j]) / spread[j]
+                v = (X[start + b, j] - center[j]) * per_unit[j]
                 x[j, b] = min(max(v, -FARTHEST), FARTHEST)
         for h in range(g):
             for j in range(p):
@@ -95,6 +96,7 @@ def weighted_moments(
     count = np.zeros(g)
     first = np.zeros((g, p))
     second = np.zeros((g, p, p))
+    per_unit = 1.0 / spread
     x = np.empty((p, STRIP))
     u = np.empty((p, STRIP))
     w = np.empty(STRIP)
@@ -103,7 +105,7 @@ def weighted_moments(
         m = min(STRIP, n - start)
         for b in range(m):
             for j in range(p):
-                x[j, b] = (X[start + b, j] - center[j]) / spread[j]
+                x[j, b] = (X[start + b, j] - center[j]) * per_unit[j]
         for h in range(g):
             total = 0.0
             for b in range(m):
