@@ -23,13 +23,12 @@ from hesitant.rows import Rows
 def ours(X: np.ndarray, y: np.ndarray, g: int, mechanism: Mechanism, threads: int) -> float:
     """Return seconds for one evaluation and M-step."""
     family = Gaussian().specialise("full", 1e-6)
-    ones = np.ones(len(X))
     start = np.zeros((20_000, g))
     start[np.arange(20_000), np.arange(20_000) % g] = 1.0
     mechanism = mechanism.prepare(g)
     theta = np.array([0.5, -2.0])[: mechanism.n_parameters]
     state = State(np.full(g, 1 / g), family.initial(X[:20_000], start[: len(X)]), theta)
-    with Rows(X, y, ones, ones, threads=threads) as rows:
+    with Rows(X, y, n_classes=g, threads=threads) as rows:
         likelihood = Likelihood(rows, family, mechanism)
         step: Callable[[], object] = lambda: likelihood.maximise(state, likelihood.evaluate(state))  # noqa: E731
         return best_of(step, 5)

@@ -57,15 +57,26 @@ def three_classes():
 def build():
     """Return a function that makes a likelihood and a rough start from arrays."""
 
-    def make(X, codes, mechanism, *, covariance="full", family=None, weight=None, review=None):
+    def make(
+        X,
+        codes,
+        mechanism,
+        *,
+        covariance="full",
+        family=None,
+        weight=None,
+        reviewed=None,
+        alpha=0.5,
+    ):
         n, g = len(X), codes.max() + 1
         family = (family or Gaussian()).specialise(covariance, 1e-6)
         mechanism = mechanism.prepare(g)
         rows = Rows(
             np.asarray(X, dtype=float),
             codes.astype(np.int64),
-            np.ones(n) if weight is None else weight,
-            np.ones(n) if review is None else review,
+            weight,
+            reviewed,
+            alpha=alpha,
         )
         w = np.zeros((n, g))
         seen = np.flatnonzero(codes >= 0)

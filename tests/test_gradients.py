@@ -47,13 +47,13 @@ def finite_difference(function, x, step=1e-5):
     return out
 
 
-def assert_gradient(likelihood, state, seed=0):
+def assert_gradient(likelihood, state, seed=0, step=1e-3):
     chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
     point = 0.3 * np.random.default_rng(seed).standard_normal(chart.size)
     there = chart.decode(point)
     analytic = chart.gradient(there, likelihood.evaluate(there))
     numeric = finite_difference(
-        lambda v: likelihood.evaluate(chart.decode(v)).objective, point, 1e-3
+        lambda v: likelihood.evaluate(chart.decode(v)).objective, point, step
     )
     assert np.abs(analytic).max() > 1e-2  # away from the maximum, or nothing is tested
     np.testing.assert_allclose(analytic, numeric, rtol=1e-6, atol=1e-6 * np.abs(analytic).max())
@@ -66,18 +66,19 @@ def test_gradient(three_classes, build, covariance, name):
     codes = encode(y).codes
     rng = np.random.default_rng(3)
     weight = rng.uniform(0.2, 2.0, len(X))
-    review = weight * (rng.random(len(X)) < 0.8)
-    assert_gradient(
-        *build(X, codes, MECHANISMS[name], covariance=covariance, weight=weight, review=review)
+    reviewed = rng.random(len(X)) < 0.8
+    likelihood, state = build(
+        X, codes, MECHANISMS[name], covariance=covariance, weight=weight, reviewed=reviewed
     )
+    # The min-entropy has a kink where two classes tie: keep the differences on one side of it.
+    assert_gradient(likelihood, state, step=1e-5 if name == "min-entropy" else 1e-3)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.2, 0.5, 1.0])
 def test_gradient_fractional(three_classes, build, alpha):
     X, y = three_classes
     codes = encode(y).codes
-    weight = np.where(codes >= 0, 2 * alpha, 2 * (1 - alpha))
-    assert_gradient(*build(X, codes, Ignorable(), weight=weight))
+    assert_gradient(*build(X, codes, Ignorable(), alpha=alpha))
 
 
 def test_gradient_squared_log_odds(paper, build):

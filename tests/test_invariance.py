@@ -103,10 +103,9 @@ def test_threads_and_blocks(paper):
     one, two, all_cores = (fit(X, y, n_jobs=k) for k in (1, 2, None))
     assert one.log_likelihood_ == two.log_likelihood_ == all_cores.log_likelihood_
     np.testing.assert_array_equal(one.means_, two.means_)
-    ones = np.ones(len(X))
     sums = []
     for size in (100, 999, 8192, 10**6):
-        rows = Rows(X, np.maximum(y, -1), ones, ones, block_size=size)
+        rows = Rows(X, np.maximum(y, -1), block_size=size)
         sums.append(rows.sum(lambda b: (b.X.sum(axis=0), b.labelled.sum())))
     for total, labelled in sums:
         np.testing.assert_allclose(total, X.sum(axis=0), rtol=1e-12)

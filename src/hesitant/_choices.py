@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Mapping
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -44,12 +44,12 @@ def choose(parameter: str, value: object, names: Mapping[str, type[T]], kind: ty
 
 def _refuse_incomplete(parameter: str, value: object, kind: type) -> None:
     """Name what a user's own class has left out, before a fit stumbles over it."""
-    missing = [*_abstract(type(value)), *(k for k in _required(kind) if not hasattr(value, k))]
+    cls: Any = type(value)
+    missing = [*_abstract(cls), *(k for k in _required(kind) if not hasattr(value, k))]
     if missing:
         listed = ", ".join(f"`{k}`" for k in missing)
         raise TypeError(
-            f"{parameter}: {type(value).__name__} lacks {listed}, which every {kind.__name__} "
-            "must have."
+            f"{parameter}: {cls.__name__} lacks {listed}, which every {kind.__name__} must have."
         )
 
 
@@ -58,7 +58,7 @@ def _required(kind: type) -> tuple[str, ...]:
 
 
 @cache
-def _abstract(cls: type) -> tuple[str, ...]:
+def _abstract(cls: Any) -> tuple[str, ...]:
     """Return the names of methods that a class declares and nobody has written."""
     return tuple(
         k for k in dir(cls) if getattr(getattr(cls, k, None), "__isabstractmethod__", False)

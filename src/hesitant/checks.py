@@ -1,6 +1,7 @@
 """What is wrong, or worth knowing, about data, options and fits: said in words."""
 
 import math
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -10,10 +11,10 @@ from sklearn.utils.validation import _check_sample_weight
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.families import Family
 from hesitant.fitting import Fit
-from hesitant.labels import Labels, describe
+from hesitant.labels import describe
 from hesitant.likelihood import State, log_posterior
 from hesitant.mechanisms import Ignorable, Mechanism
-from hesitant.rows import Block, Rows
+from hesitant.rows import Block, ManyRows, Tally
 
 __all__ = [
     "check_blanks",
@@ -70,42 +71,34 @@ def check_weight(sample_weight: Any, X: AnyArray) -> FloatArray:
     return weight
 
 
-def check_supply(alpha: float, labels: Labels, weight: FloatArray) -> None:
+def check_supply(alpha: float, classes: AnyArray, tally: Tally) -> None:
     """Raise if the rows that alpha leaves cannot tell every class."""
-    seen = labels.labelled & (weight > 0)
-    if alpha == 0 and not (~labels.labelled & (weight > 0)).any():
+    if alpha == 0 and not tally.blank > 0:
         raise ValueError(
             f"alpha={alpha!r} uses blank rows only, and there are none: use alpha=0.5."
         )
-    if alpha == 1:
-        if not seen.any():
-            raise ValueError(
-                f"alpha={alpha!r} uses labelled rows only, and there are none: use alpha=0.5."
-            )
-        counts = np.bincount(labels.codes[seen], minlength=len(labels.classes))
-        if not counts.all():
-            missing = describe(labels.classes[int(np.argmin(counts))])
-            raise ValueError(
-                f"class {missing} has no labelled row, and alpha={alpha!r} uses labelled rows "
-                "only: use a smaller alpha, or leave the class out."
-            )
-
-
-def check_blanks(
-    mechanism: Mechanism, labels: Labels, reviewed: BoolArray
-) -> tuple[Mechanism, list[str]]:
-    """Return the mechanism, or none where the blanks cannot tell one, with the reason."""
-    if not mechanism.informative:
-        return mechanism, []
-    labelled = labels.labelled[reviewed]
-    if labelled.size and labelled.any() and not labelled.all():
-        return mechanism, []
-    if not labelled.size:
-        seen = "no row was reviewed"
-    else:
-        seen = (
-            "every reviewed row is labelled" if labelled.all() else "no reviewed row is labelled"
+    if alpha == 1 and not tally.labelled.any():
+        raise ValueError(
+            f"alpha={alpha!r} uses labelled rows only, and there are none: use alpha=0.5."
         )
+    if alpha == 1 and not tally.labelled.all():
+        missing = describe(classes[int(np.argmin(tally.labelled))])
+        raise ValueError(
+            f"class {missing} has no labelled row, and alpha={alpha!r} uses labelled rows only: "
+            "use a smaller alpha, or leave the class out."
+        )
+
+
+def check_blanks(mechanism: Mechanism, tally: Tally) -> tuple[Mechanism, list[str]]:
+    """Return the mechanism, or none where the blanks cannot tell one, with the reason."""
+    labelled, blank = tally.reviewed_labelled > 0, tally.reviewed_blank > 0
+    if not mechanism.informative or (labelled and blank):
+        return mechanism, []
+    seen = (
+        f"{'every' if labelled else 'no'} reviewed row is labelled"
+        if labelled or blank
+        else "no row was reviewed"
+    )
     return Ignorable(), [
         f"The mechanism cannot be estimated: {seen}, so blanks have no pattern. The classes "
         "were fitted by the ignorance likelihood (labels assumed missing at random)."
@@ -128,8 +121,8 @@ def fit_remarks(
     family: Family,
     state: State,
     mechanism: Mechanism,
-    labels: Labels,
-    rows: Rows,
+    classes: AnyArray,
+    rows: ManyRows,
     features: AnyArray | None,
 ) -> list[str]:
     """Return warnings about how a fit ended."""
@@ -139,8 +132,8 @@ def fit_remarks(
             f"The fit did not converge: {fit.progress.reason}. Raise max_iter, or tol if the "
             "remaining gain does not matter."
         )
-    names = [describe(c) for c in labels.classes]
-    p = rows.X.shape[1]
+    names = [describe(c) for c in classes]
+    p = rows.n_features
     effective = state.weights * rows.total
     for h, n_h in enumerate(effective):
         if n_h < 1e-3:
@@ -162,7 +155,9 @@ def fit_remarks(
     return out
 
 
-def _mechanism_remarks(fit: Fit, family: Family, mechanism: Mechanism, rows: Rows) -> list[str]:
+def _mechanism_remarks(
+    fit: Fit, family: Family, mechanism: Mechanism, rows: ManyRows
+) -> list[str]:
     """Return warnings about a mechanism that the blanks do not pin down."""
     curvature = fit.final.theta_curvature
     # Probabilities well inside (0, 1) at different uncertainties: nothing to look for.
@@ -170,19 +165,8 @@ def _mechanism_remarks(fit: Fit, family: Family, mechanism: Mechanism, rows: Row
         return []
     fitted = mechanism.fitted(fit.state.theta, 0.5)
 
-    def extremes(block: Block) -> tuple[float, ...]:
-        log_tau, tau, _ = log_posterior(family, fit.state, block.X)
-        p = fitted.probability(log_tau, tau)
-        shown = block.review > 0
-        u = mechanism.uncertainty.evaluate(log_tau, tau)[0][shown]
-        return (
-            p[shown & block.labelled].min(initial=1.0),
-            -p[shown & ~block.labelled].max(initial=0.0),
-            u.min(initial=np.inf),
-            -u.max(initial=-np.inf),
-        )
-
-    surest, unsurest, lowest, highest = np.min(rows.map(extremes), axis=0)
+    extremes = partial(_extremes_block, family=family, state=fit.state, fitted=fitted)
+    surest, unsurest, lowest, highest = np.min(rows.collect(extremes), axis=0)
     if surest > -unsurest:
         return [
             "The uncertainty separates labelled rows from blanks: the mechanism's coefficients "
@@ -196,3 +180,18 @@ def _mechanism_remarks(fit: Fit, family: Family, mechanism: Mechanism, rows: Row
             "mechanism=None says the same with fewer parameters."
         ]
     return []
+
+
+def _extremes_block(
+    block: Block, family: Family, state: State, fitted: Mechanism
+) -> tuple[float, ...]:
+    log_tau, tau, _ = log_posterior(family, state, block.X)
+    p = fitted.probability(log_tau, tau)
+    shown = block.review > 0
+    u = fitted.uncertainty.evaluate(log_tau, tau)[0][shown]
+    return (
+        p[shown & block.labelled].min(initial=1.0),
+        -p[shown & ~block.labelled].max(initial=0.0),
+        u.min(initial=np.inf),
+        -u.max(initial=-np.inf),
+    )

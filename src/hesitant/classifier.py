@@ -1,7 +1,8 @@
 """The estimator people import."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -9,25 +10,18 @@ import numpy as np
 from joblib import cpu_count
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hesitant._choices import choose
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.checks import (
-    check_blanks,
-    check_number,
-    check_reviewed,
-    check_supply,
-    check_weight,
-    fit_remarks,
-)
+from hesitant.checks import check_blanks, check_number, check_supply, fit_remarks
 from hesitant.exceptions import FitWarning
 from hesitant.families import FAMILIES, Family
 from hesitant.fitting import Fit, fit_mixture
-from hesitant.labels import Labels, encode
+from hesitant.intake import check_features, is_dask, take
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.mechanisms import MECHANISMS, Ignorable, Mechanism
-from hesitant.rows import BLOCK_SIZE, Rows
+from hesitant.rows import BLOCK_SIZE, ManyRows
 from hesitant.solvers import SOLVERS
 from hesitant.starts import match_to_labels
 from hesitant.uncertainty import Uncertainty
@@ -164,20 +158,23 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         family, mechanism = self._resolve()
-        X, labels, weight, reviewed = self._check_data(X, y, sample_weight, reviewed)
-        mechanism = mechanism.prepare(len(labels.classes))
-        mechanism, remarks = check_blanks(mechanism, labels, reviewed & (weight > 0))
-        check_supply(self.alpha, labels, weight)
-        side = np.where(labels.labelled, 2 * self.alpha, 2 * (1 - self.alpha))
-        rows = Rows(
-            X, labels.codes, weight * side, weight * reviewed, threads=self._threads(len(X))
+        data = take(
+            self,
+            X,
+            y,
+            sample_weight,
+            reviewed,
+            classes=self.classes,
+            threads=self._threads(X),
         )
-        likelihood = Likelihood(rows, family, mechanism)
+        rows, classes = data.rows, data.classes
+        check_supply(self.alpha, classes, rows.tally)
+        mechanism, remarks = check_blanks(mechanism.prepare(len(classes)), rows.tally)
         with rows:
             fit = fit_mixture(
-                likelihood,
+                Likelihood(rows, family, mechanism),
                 choose_solver(self.solver),
-                len(labels.classes),
+                len(classes),
                 init=self.init,
                 n_init=self.n_init,
                 tol=self.tol,
@@ -185,13 +182,12 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
                 verbose=self.verbose,
                 rng=_generator(self.random_state),
             )
-        state = fit.state
-        if self.alpha == 0:  # clusters have no names of their own
-            state = match_to_labels(state, family, X, labels.codes)
-        rate = _rate(labels, weight * reviewed)
-        self._publish(family, mechanism.fitted(state.theta, rate), labels, fit, state)
-        features = getattr(self, "feature_names_in_", None)
-        remarks += fit_remarks(fit, family, state, mechanism, labels, rows, features)
+            state = fit.state
+            if self.alpha == 0:  # clusters have no names of their own
+                state = match_to_labels(state, family, rows)
+            features = getattr(self, "feature_names_in_", None)
+            remarks += fit_remarks(fit, family, state, mechanism, classes, rows, features)
+        self._publish(family, mechanism.fitted(state.theta, rows.tally.rate), classes, fit, state)
         for remark in remarks:
             warnings.warn(remark, FitWarning, stacklevel=2)
         return self
@@ -218,44 +214,21 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
             )
         return family.specialise(self.covariance, self.reg_covar), mechanism
 
-    def _check_data(
-        self, X: Any, y: Any, sample_weight: Any, reviewed: Any
-    ) -> tuple[AnyArray, Labels, FloatArray, AnyArray]:
-        if y is None:
-            raise ValueError(
-                "requires y to be passed, but the target y is None: give labels, with blanks "
-                f"marked {self.missing_label!r} or None."
-            )
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        labels = encode(y, self.missing_label, self.classes)
-        if len(labels.codes) != len(X):
-            raise ValueError(
-                f"X has {len(X)} rows and y has {len(labels.codes)}: give one label, or a blank, "
-                "for each row."
-            )
-        if len(labels.classes) < 2:
-            found = labels.classes.tolist()
-            raise ValueError(
-                f"y names {len(found)} class{'es' * (len(found) != 1)} ({found}): at least 2 "
-                "are needed. List those without a labelled row in classes=, or check "
-                f"missing_label={self.missing_label!r}."
-            )
-        return X, labels, check_weight(sample_weight, X), check_reviewed(reviewed, len(X))
-
-    def _threads(self, n: int) -> int:
+    def _threads(self, X: Any) -> int:
+        """Return how many threads to use on these rows."""
         jobs = -1 if self.n_jobs is None else self.n_jobs
         if not isinstance(jobs, Integral) or jobs == 0:
             raise ValueError(
                 f"n_jobs={self.n_jobs!r}: give a number of threads, −1 for all, or None."
             )
-        if n <= BLOCK_SIZE:  # one block; counting the cores would take longer than it saves
-            return 1
+        if hasattr(X, "__len__") and not is_dask(X) and len(X) <= BLOCK_SIZE:
+            return 1  # one block; counting the cores would take longer than it saves
         return int(jobs) if jobs > 0 else max(1, cpu_count() + 1 + int(jobs))
 
     def _publish(
-        self, family: Family, mechanism: Mechanism, labels: Labels, fit: Fit, state: State
+        self, family: Family, mechanism: Mechanism, classes: AnyArray, fit: Fit, state: State
     ) -> None:
-        self.classes_ = labels.classes
+        self.classes_ = classes
         self.mechanism_ = mechanism
         self.family_ = family
         self.state_ = state
@@ -275,37 +248,57 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
 
     # -- using a fit --------------------------------------------------------------------
 
-    def _posterior(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return log posteriors, posteriors and log densities of rows, block by block."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        n, g = len(X), len(self.classes_)
-        out = np.empty((n, g)), np.empty((n, g)), np.empty(n)
-        for start in range(0, n, BLOCK_SIZE):
+    def _by_rows(
+        self, X: Any, pick: Callable[..., AnyArray], width: int | None = None, dtype: Any = float
+    ) -> Any:
+        """Return what ``pick`` makes of (log posteriors, posteriors, log densities), by block.
+
+        Only what is asked for is kept. A Dask collection gives a lazy Dask array.
+        """
+        check_is_fitted(self, "state_")
+        if is_dask(X):
+            from hesitant.dask_rows import map_lazily
+
+            return map_lazily(self, X, pick, width, dtype)
+        X = check_features(self, X, reset=False)
+        out = np.empty(len(X) if width is None else (len(X), width), dtype=dtype)
+
+        def work(start: int) -> None:
             part = slice(start, start + BLOCK_SIZE)
             rows = np.array(X[part], dtype=np.float64, order="C")
-            for whole, piece in zip(
-                out, log_posterior(self.family_, self.state_, rows), strict=True
-            ):
-                whole[part] = piece
+            out[part] = pick(*log_posterior(self.family_, self.state_, rows))
+
+        starts = range(0, len(X), BLOCK_SIZE)
+        if len(starts) == 1:
+            work(0)
+        else:
+            with ThreadPoolExecutor(self._threads(X)) as pool:
+                list(pool.map(work, starts))
         return out
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of each row."""
-        log_tau, _, _ = self._posterior(X)
-        return self.classes_[log_tau.argmax(axis=1)]
+        check_is_fitted(self, "state_")
+        codes = self._by_rows(X, lambda log_tau, tau, log_f: log_tau.argmax(axis=1), dtype=int)
+        return (
+            self.classes_[codes]
+            if isinstance(codes, np.ndarray)
+            else codes.map_blocks(self.classes_.__getitem__, dtype=self.classes_.dtype)
+        )
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class posteriors (n, g)."""
-        return self._posterior(X)[1]
+        check_is_fitted(self, "state_")
+        return self._by_rows(X, lambda log_tau, tau, log_f: tau, len(self.classes_))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log posteriors (n, g), accurate where posteriors round to 0 or 1."""
-        return self._posterior(X)[0]
+        check_is_fitted(self, "state_")
+        return self._by_rows(X, lambda log_tau, tau, log_f: log_tau, len(self.classes_))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the log density of each row."""
-        return self._posterior(X)[2]
+        return self._by_rows(X, lambda log_tau, tau, log_f: log_f)
 
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
         """Return the uncertainty of each row's class posterior.
@@ -316,29 +309,38 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
         measure : Uncertainty, optional
             By default the mechanism's own measure (Shannon's entropy unless told otherwise).
         """
-        log_tau, tau, _ = self._posterior(X)
+        check_is_fitted(self, "state_")
         measure = self.mechanism_.uncertainty if measure is None else measure
         measure.check(len(self.classes_))
-        return measure.evaluate(log_tau, tau)[0]
+        return self._by_rows(X, lambda log_tau, tau, log_f: measure.evaluate(log_tau, tau)[0])
 
     def labelling_probability(self, X: Any) -> FloatArray:
         """Return the probability that each row would be given a label, if reviewed."""
-        log_tau, tau, _ = self._posterior(X)
-        return self.mechanism_.probability(log_tau, tau)
+        check_is_fitted(self, "state_")
+        mechanism = self.mechanism_
+        return self._by_rows(X, lambda log_tau, tau, log_f: mechanism.probability(log_tau, tau))
 
     def log_likelihood(
         self, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None
     ) -> float:
         """Return the objective at the fitted parameters on other data."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        labels = encode(y, self.missing_label, list(self.classes_))
-        weight = check_weight(sample_weight, X)
-        side = np.where(labels.labelled, 2 * self.alpha, 2 * (1 - self.alpha))
-        reviewed = check_reviewed(reviewed, len(X))
-        rows = Rows(X, labels.codes, weight * side, weight * reviewed)
-        likelihood = Likelihood(rows, self.family_, self.mechanism_)
-        return float(likelihood.evaluate(self.state_).log_likelihood)
+        with self._attach(X, y, sample_weight, reviewed) as rows:
+            likelihood = Likelihood(rows, self.family_, self.mechanism_)
+            return float(likelihood.evaluate(self.state_).log_likelihood)
+
+    def _attach(self, X: Any, y: Any, sample_weight: Any, reviewed: Any) -> ManyRows:
+        """Return other data as rows, checked against the features and classes of the fit."""
+        check_is_fitted(self, "state_")
+        return take(
+            self,
+            X,
+            y,
+            sample_weight,
+            reviewed,
+            classes=list(self.classes_),
+            threads=self._threads(X),
+            reset=False,
+        ).rows
 
     def aic(self, X: Any, y: Any) -> float:
         """Return Akaike's criterion on data: smaller is better."""
@@ -346,8 +348,10 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
 
     def bic(self, X: Any, y: Any) -> float:
         """Return the Bayesian information criterion on data: smaller is better."""
-        value = self.log_likelihood(X, y)
-        return self.n_parameters_ * float(np.log(len(X))) - 2 * value
+        with self._attach(X, y, None, None) as rows:
+            likelihood = Likelihood(rows, self.family_, self.mechanism_)
+            value = likelihood.evaluate(self.state_).log_likelihood
+        return self.n_parameters_ * float(np.log(rows.tally.n)) - 2 * float(value)
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None
@@ -363,7 +367,7 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
             The labels an expert would leave: blanks drawn from the mechanism, marked with
             ``missing_label`` where the classes' type can hold it, else None.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "state_")
         check_number("n_samples", n_samples, Integral, 1)
         rng = _generator(random_state)
         codes = rng.choice(len(self.classes_), size=n_samples, p=self.weights_)
@@ -394,12 +398,6 @@ def choose_solver(name: Any) -> Any:
 def _generator(random_state: Any) -> np.random.Generator:
     """Return a generator from any of scikit-learn's ways to give a seed."""
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _rate(labels: Labels, weight: FloatArray) -> float:
-    """Return the share of reviewed rows that are labelled; of all rows if none was reviewed."""
-    weight = weight if weight.sum() > 0 else np.ones_like(weight)
-    return float(weight @ labels.labelled / weight.sum())
 
 
 def _with_blanks(truth: AnyArray, blank: AnyArray, missing_label: Any) -> AnyArray:

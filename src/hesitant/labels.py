@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -13,7 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from hesitant._typing import AnyArray, BoolArray, IntArray
 
-__all__ = ["Labels", "encode"]
+__all__ = ["Labels", "combine", "describe", "encode", "seen_in"]
+
+PART = 1 << 18
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,22 +69,50 @@ def encode(y: Any, missing_label: Any = -1, classes: Sequence[Any] | None = None
     ([0, -1, 1, 0], ['benign', 'tumour'])
     """
     values, categories = _as_array(y)
-    blank = _is_blank(values, missing_label)
-    seen = values[~blank]
-    if seen.size:
-        seen = _tidy(seen)
-        if seen.dtype.kind == "f":  # only floats can be a continuous target by mistake
-            check_classification_targets(seen)
     if classes is not None:
         ordered = _check_classes(classes, missing_label)
-    elif categories is not None:
-        present = set(seen.tolist())
-        ordered = _tidy(_object_array([c for c in categories if c in present]))
     else:
-        ordered = np.unique(seen)
-    codes = np.full(values.shape[0], -1, dtype=np.int64)
-    codes[~blank] = _positions(seen, ordered)
+        ordered = combine([seen_in(part, missing_label) for part in _parts(values)], categories)
+    codes = np.full(values.shape[0], -1, dtype=np.min_scalar_type(-len(ordered) - 1))
+    # In parts, so that a hundred million labels need no second array of their size.
+    for k, part in enumerate(_parts(values)):
+        blank = _is_blank(part, missing_label)
+        codes[k * PART : (k + 1) * PART][~blank] = _positions(_tidy(part[~blank]), ordered)
     return Labels(codes, ordered)
+
+
+def seen_in(values: AnyArray, missing_label: Any) -> AnyArray:
+    """Return the distinct labels of an array, blanks left out."""
+    seen = _tidy(values[~_is_blank(values, missing_label)])
+    return np.unique(seen)
+
+
+def combine(seen: Sequence[AnyArray], categories: Sequence[Any] | None = None) -> AnyArray:
+    """Return the classes from the distinct labels of several parts.
+
+    Parameters
+    ----------
+    seen : sequence of arrays
+    categories : sequence, optional
+        An order that the labels came with.
+    """
+    found = [part for part in seen if part.size]
+    if not found:
+        return np.zeros(0, dtype=int)
+    kinds = {part.dtype.kind for part in found}
+    if len(kinds) > 1:  # let the message show one of each
+        found = [_tidy(_object_array([v for part in found for v in part.tolist()]))]
+    together = np.unique(np.concatenate(found))
+    if together.dtype.kind == "f":  # only floats can be a continuous target by mistake
+        check_classification_targets(together)
+    if categories is None:
+        return together
+    present = set(together.tolist())
+    return _tidy(_object_array([c for c in categories if c in present]))
+
+
+def _parts(values: AnyArray) -> Iterator[AnyArray]:
+    return (values[a : a + PART] for a in range(0, len(values), PART))
 
 
 def _as_array(y: Any) -> tuple[AnyArray, list[Any] | None]:

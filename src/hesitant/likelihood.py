@@ -21,7 +21,8 @@ from hesitant._vector_math import STRIP, exp_strip, log1p_strip
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
 from hesitant.mechanisms import Ignorable, Mechanism
-from hesitant.rows import Block, Rows
+from hesitant.mechanisms._base import Sums
+from hesitant.rows import Block, ManyRows
 
 __all__ = ["Evaluation", "Likelihood", "State", "log_posterior"]
 
@@ -59,7 +60,7 @@ class Evaluation(NamedTuple):
 class Likelihood:
     """A mixture family and a missing-label mechanism, joined over rows of data."""
 
-    def __init__(self, rows: Rows, family: Family, mechanism: Mechanism) -> None:
+    def __init__(self, rows: ManyRows, family: Family, mechanism: Mechanism) -> None:
         self.rows, self.family, self.mechanism = rows, family, mechanism
 
     def ignoring(self) -> "Likelihood":
@@ -91,12 +92,9 @@ class Likelihood:
         )
         uncertainty = self.rows.map(measure)
 
-        def total(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-            def terms(block: Block, u: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-                t = self.mechanism.terms(u, block.labelled, block.review, theta)
-                return t.value, t.gradient, t.curvature
-
-            out: tuple[float, FloatArray, FloatArray] = self.rows.sum(terms, uncertainty)
+        def total(theta: FloatArray) -> Sums:
+            terms = partial(_terms_block, mechanism=self.mechanism, theta=theta)
+            out: Sums = self.rows.sum(terms, uncertainty)
             return out
 
         return dataclasses.replace(state, theta=self.mechanism.maximise(total, state.theta, tol))
@@ -128,6 +126,11 @@ def _uncertainty_block(
 ) -> FloatArray:
     log_tau, tau, _ = log_posterior(family, state, block.X)
     return mechanism.uncertainty.evaluate(log_tau, tau)[0]
+
+
+def _terms_block(block: Block, u: FloatArray, mechanism: Mechanism, theta: FloatArray) -> Sums:
+    terms = mechanism.terms(u, block.labelled, block.review, theta)
+    return terms.value, terms.gradient, terms.curvature
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

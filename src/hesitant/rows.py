@@ -1,20 +1,23 @@
 """Rows of data in blocks: everything the package computes is a sum over them.
 
 Blocks do not depend on the number of threads and partial sums are added in the order of the
-blocks, so a result is the same to the last bit however many cores compute it.
+blocks, so a result is the same to the last bit however many cores compute it. What a row needs
+beyond its features is kept small (a code of one byte, weights only where they differ) and unfolded
+block by block.
 """
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
-from typing import Any, Self
+from functools import partial, reduce
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 
-__all__ = ["BLOCK_SIZE", "Block", "Rows"]
+__all__ = ["BLOCK_SIZE", "Block", "ManyRows", "Rows", "Tally", "make_block"]
 
 BLOCK_SIZE = 8192
 
@@ -43,35 +46,121 @@ class Block:
     review: FloatArray
 
 
-class Rows:
+class Tally(NamedTuple):
+    """How much there is of what: sums of the rows' own weights.
+
+    Attributes
+    ----------
+    labelled : array of shape (g,)
+        Labelled rows of each class.
+    blank : float
+    reviewed_labelled, reviewed_blank : float
+        Those that somebody was shown.
+    n : float
+        Number of rows.
+    """
+
+    labelled: FloatArray
+    blank: float
+    reviewed_labelled: float
+    reviewed_blank: float
+    n: float
+
+    @property
+    def rate(self) -> float:
+        """Share of the reviewed rows that are labelled; of all rows if none was reviewed."""
+        shown = self.reviewed_labelled + self.reviewed_blank
+        labelled = self.labelled.sum()
+        if shown > 0:
+            return float(self.reviewed_labelled / shown)
+        return float(labelled / (labelled + self.blank))
+
+
+class ManyRows(ABC):
+    """Rows wherever they are: in memory, in a file, on a cluster.
+
+    Attributes
+    ----------
+    n_features : int
+    alpha : float
+        Labelled rows count ``2 alpha``, blank rows ``2 (1 − alpha)``.
+    tally : Tally
+    """
+
+    n_features: int
+    alpha: float
+    tally: Tally
+
+    @abstractmethod
+    def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
+        """Apply a function to each block (and its share of extra); results stay with the rows."""
+
+    @abstractmethod
+    def sum(self, function: Callable[..., tuple[Any, ...]], *extra: Sequence[Any]) -> Any:
+        """Return the sum over blocks of the tuples that a function returns."""
+
+    @abstractmethod
+    def collect(self, function: Callable[..., Any]) -> list[Any]:
+        """Return what a function makes of each block."""
+
+    @abstractmethod
+    def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return features, codes and weights of all rows that count, or of about ``size``.
+
+        Not at random: the same rows give the same sample, so that a fit repeats itself.
+        """
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights in the mixture's likelihood."""
+        labelled = float(self.tally.labelled.sum())
+        return 2 * self.alpha * labelled + 2 * (1 - self.alpha) * self.tally.blank
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+class Rows(ManyRows):
     """All rows in memory (or in a memory map), handed out in blocks to threads.
 
     Parameters
     ----------
     X : array of shape (n, p)
-    codes, weight, review : arrays of shape (n,)
-        As in :class:`Block`.
-    threads : int
-    block_size : int
+    codes : array of shape (n,)
+        Class of each row, −1 for a blank.
+    weight : array of shape (n,), optional
+        The rows' own weights; one by default.
+    reviewed : boolean array of shape (n,), optional
+        Whether somebody was shown the row; by default all were.
+    alpha : float
+    n_classes : int, optional
+    threads, block_size : int
     """
 
     def __init__(
         self,
         X: AnyArray,
         codes: IntArray,
-        weight: FloatArray,
-        review: FloatArray,
+        weight: FloatArray | None = None,
+        reviewed: BoolArray | None = None,
         *,
+        alpha: float = 0.5,
+        n_classes: int | None = None,
         threads: int = 1,
         block_size: int = BLOCK_SIZE,
     ) -> None:
-        self.X, self.codes, self.weight, self.review = X, codes, weight, review
-        self.labelled = codes >= 0
+        self.X, self.codes, self.weight, self.reviewed = X, codes, weight, reviewed
+        self.n_features, self.alpha = X.shape[1], alpha
         n = len(codes)
         self.slices = [slice(a, min(a + block_size, n)) for a in range(0, n, block_size)]
         self.threads = min(threads, len(self.slices))
         self._pool: ThreadPoolExecutor | None = None
         self._only = self._block(self.slices[0]) if len(self.slices) == 1 else None
+        n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
+        self.tally = Tally(*self.sum(partial(tally_block, n_classes=n_classes, alpha=alpha)))
 
     def __enter__(self) -> Self:
         if self.threads > 1:
@@ -84,37 +173,90 @@ class Rows:
             self._pool = None
 
     def _block(self, rows: slice) -> Block:
-        X = np.ascontiguousarray(self.X[rows], dtype=np.float64)
-        if not X.flags.writeable:  # read-only arrays would be compiled for a second time
-            X = X.copy()
-        return Block(
-            X, self.codes[rows], self.labelled[rows], self.weight[rows], self.review[rows]
+        return make_block(
+            self.X[rows],
+            self.codes[rows],
+            None if self.weight is None else self.weight[rows],
+            None if self.reviewed is None else self.reviewed[rows],
+            self.alpha,
         )
 
     def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
         """Return ``function(block, *its share of extra)`` for each block, in order."""
         if self._only is not None:
-            return [_quietly(function, self._only, *(e[0] for e in extra))]
+            return [quietly(function, self._only, *(e[0] for e in extra))]
         run = map if self._pool is None else self._pool.map
         return list(
-            run(lambda rows, *e: _quietly(function, self._block(rows), *e), self.slices, *extra)
+            run(lambda rows, *e: quietly(function, self._block(rows), *e), self.slices, *extra)
         )
+
+    collect = map
 
     def sum(self, function: Callable[..., tuple[Any, ...]], *extra: Sequence[Any]) -> Any:
         """Return the sum over blocks of the tuples that ``function`` returns."""
-        return reduce(_add, self.map(function, *extra))
+        return reduce(add, self.map(function, *extra))
 
-    @property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return float(self.weight.sum())
+    def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return all rows that count, or of many every so manieth labelled and blank one."""
+        keep = np.sort(np.concatenate([self._counting(side, size) for side in (True, False)]))
+        block = make_block(
+            self.X[keep],
+            self.codes[keep],
+            None if self.weight is None else self.weight[keep],
+            None,
+            self.alpha,
+        )
+        return block.X, block.codes, block.weight
+
+    def _counting(self, labelled: bool, size: int) -> IntArray:
+        """Return positions of labelled or blank rows that count; of many, about half ``size``."""
+        if (self.alpha if labelled else 1 - self.alpha) == 0:
+            return np.zeros(0, dtype=np.int64)
+        counts = self.codes >= 0 if labelled else self.codes < 0
+        if self.weight is not None:
+            counts = counts & (self.weight > 0)
+        where = np.flatnonzero(counts)
+        return where if len(self.codes) <= size else where[:: 1 + 2 * where.size // size]
 
 
-def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+def make_block(
+    X: AnyArray,
+    codes: AnyArray,
+    weight: AnyArray | None,
+    reviewed: AnyArray | None,
+    alpha: float,
+) -> Block:
+    """Unfold some rows into what the kernels like."""
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    if not X.flags.writeable:  # read-only arrays would be compiled for a second time
+        X = X.copy()
+    codes = codes.astype(np.int64)
+    labelled = codes >= 0
+    own = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
+    sided = own if alpha == 0.5 else own * np.where(labelled, 2 * alpha, 2 * (1 - alpha))
+    return Block(X, codes, labelled, sided, own if reviewed is None else own * reviewed)
+
+
+def tally_block(block: Block, n_classes: int, alpha: float) -> tuple[Any, ...]:
+    """Return a block's share of the tally."""
+    seen, blank = block.labelled, ~block.labelled
+    # Undo the side weights; at alpha 0 or 1 one side has none left, and counts as it is.
+    on, off = (2 * alpha or 1.0), (2 * (1 - alpha) or 1.0)
+    return (
+        np.bincount(block.codes[seen], block.weight[seen], n_classes) / on,
+        float(block.weight[blank].sum()) / off,
+        float(block.review[seen].sum()),
+        float(block.review[blank].sum()),
+        float(len(block.codes)),
+    )
+
+
+def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call without floating-point warnings: solvers try absurd points, and see from the value."""
     with np.errstate(all="ignore"):
         return function(*arguments)
 
 
-def _add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Add two tuples, place by place."""
     return tuple(x + y for x, y in zip(a, b, strict=True))

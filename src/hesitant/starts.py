@@ -1,16 +1,17 @@
 """Where a fit starts: from the labelled rows, as far as they go."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 
-from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant._typing import FloatArray, IntArray
 from hesitant.families import Family
 from hesitant.likelihood import State, log_posterior
-from hesitant.rows import Rows
+from hesitant.rows import Block, ManyRows
 
 __all__ = ["from_given", "from_labels", "match_to_labels"]
 
@@ -18,7 +19,7 @@ SAMPLE = 20_000
 
 
 def from_labels(
-    rows: Rows,
+    rows: ManyRows,
     family: Family,
     n_classes: int,
     theta: FloatArray,
@@ -31,7 +32,7 @@ def from_labels(
     Classes without a labelled row are seeded by k-means on the blank rows, away from the classes
     that have some. Rows of weight zero do not count, so with alpha = 0 this is plain clustering.
     """
-    X, codes, weight = _sample(rows, rng)
+    X, codes, weight = rows.sample(SAMPLE)
     labelled = np.flatnonzero(codes >= 0)
     for attempt in range(n_init):
         w = np.zeros((len(X), n_classes))
@@ -42,24 +43,6 @@ def from_labels(
             _seed(X, weight, w, empty, rng)
         counts = w.sum(axis=0) + 1.0
         yield State(counts / counts.sum(), family.initial(X, w), theta)
-
-
-def _sample(rows: Rows, rng: np.random.Generator) -> tuple[AnyArray, IntArray, FloatArray]:
-    """Return all rows, or a sample of many that keeps as many labelled ones as possible."""
-    if len(rows.codes) <= SAMPLE:
-        keep = np.flatnonzero(rows.weight > 0)
-    else:
-        active = rows.weight > 0
-        labelled = np.flatnonzero(rows.labelled & active)
-        blank = np.flatnonzero(~rows.labelled & active)
-        half = SAMPLE // 2
-        few = [
-            part if part.size <= half else rng.choice(part, half, replace=False)
-            for part in (labelled, blank)
-        ]
-        keep = np.sort(np.concatenate(few))
-    X = np.ascontiguousarray(rows.X[keep], dtype=np.float64)
-    return X, rows.codes[keep], rows.weight[keep]
 
 
 def _seed(
@@ -93,7 +76,9 @@ def _seed(
             w[rng.choice(free), h] = 1.0
 
 
-def from_given(init: Any, rows: Rows, family: Family, n_classes: int, theta: FloatArray) -> State:
+def from_given(
+    init: Any, rows: ManyRows, family: Family, n_classes: int, theta: FloatArray
+) -> State:
     """Return the state that the user's ``init`` describes.
 
     Parameters
@@ -117,21 +102,23 @@ def from_given(init: Any, rows: Rows, family: Family, n_classes: int, theta: Flo
         )
     if not hasattr(family, "from_attributes"):
         raise ValueError(f"init is not supported by the family {type(family).__name__}.")
-    params = family.from_attributes(given, rows.X)
+    X, _, _ = rows.sample(SAMPLE)
+    params = family.from_attributes(given, X)
     mechanism = np.asarray(given.get("mechanism", theta), dtype=float)
     theta = mechanism if mechanism.shape == theta.shape else theta
     return State(weights / weights.sum(), params, theta)
 
 
-def match_to_labels(state: State, family: Family, X: AnyArray, codes: IntArray) -> State:
+def match_to_labels(state: State, family: Family, rows: ManyRows) -> State:
     """Return the state with its classes named to agree best with the labelled rows."""
-    g = state.weights.size
-    labelled = np.flatnonzero(codes >= 0)
-    if not labelled.size:
-        return state
-    rows = np.ascontiguousarray(X[labelled], dtype=np.float64)
-    _, tau, _ = log_posterior(family, state, rows)
-    agreement = np.zeros((g, g))
-    np.add.at(agreement, codes[labelled], tau)
+    (agreement,) = rows.sum(partial(_agreement_block, family=family, state=state))
     _, order = linear_sum_assignment(agreement, maximize=True)
     return State(state.weights[order], family.permute(state.params, order), state.theta)
+
+
+def _agreement_block(block: Block, family: Family, state: State) -> tuple[FloatArray]:
+    g = state.weights.size
+    _, tau, _ = log_posterior(family, state, block.X)
+    agreement = np.zeros((g, g))
+    np.add.at(agreement, block.codes[block.labelled], tau[block.labelled])
+    return (agreement,)

@@ -194,7 +194,15 @@ class MixedMechanism(EntropyMechanism):
         return out
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+def _total(x: FloatArray, m: int) -> float:
+    total = 0.0
+    for i in range(m):
+        total += x[i]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _logistic_terms(
     b: FloatArray, db: FloatArray, labelled: BoolArray, weight: FloatArray, beta: FloatArray
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
@@ -208,6 +216,9 @@ def _logistic_terms(
     soft = np.empty(STRIP)
     residual = np.empty(STRIP)
     v = np.empty(STRIP)
+    log_p = np.empty(STRIP)
+    column = np.empty(STRIP)
+    product = np.empty(STRIP)
     for start in range(0, n, STRIP):
         m = min(STRIP, n - start)
         for i in range(m):
@@ -223,7 +234,7 @@ def _logistic_terms(
             seen = labelled[start + i]
             # log p of what was seen is −softplus of the predictor's opposite sign.
             against = -eta[i] if seen else eta[i]
-            value -= c * (max(against, 0.0) + soft[i])
+            log_p[i] = -c * (max(against, 0.0) + soft[i])
             high = 1.0 / (1.0 + small[i])
             low = small[i] * high
             missed = high if against >= 0.0 else low  # probability of the other outcome
@@ -234,16 +245,22 @@ def _logistic_terms(
             for k in range(t):
                 deta += beta[k + 1] * db[start + i, k]
             slope[start + i] = residual[i] * deta
-        for i in range(m):
-            gradient[0] += residual[i]
-            curvature[0, 0] += v[i]
+        # Sums in loops that store nothing: their order then never depends on where arrays lie.
+        value += _total(log_p, m)
+        gradient[0] += _total(residual, m)
+        curvature[0, 0] += _total(v, m)
         for k in range(t):
             for i in range(m):
-                gradient[k + 1] += residual[i] * b[start + i, k]
-                curvature[k + 1, 0] += v[i] * b[start + i, k]
+                column[i] = b[start + i, k]
+                product[i] = residual[i] * column[i]
+            gradient[k + 1] += _total(product, m)
+            for i in range(m):
+                column[i] *= v[i]
+            curvature[k + 1, 0] += _total(column, m)
             for j in range(k + 1):
                 for i in range(m):
-                    curvature[k + 1, j + 1] += v[i] * b[start + i, k] * b[start + i, j]
+                    product[i] = column[i] * b[start + i, j]
+                curvature[k + 1, j + 1] += _total(product, m)
     for k in range(t + 1):
         for j in range(k):
             curvature[j, k] = curvature[k, j]

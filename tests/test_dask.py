@@ -1,0 +1,192 @@
+"""Rows on a cluster: the same answers, the data left where they are, a worker lost."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+import dask  # noqa: E402
+import pandas as pd  # noqa: E402
+
+from hesitant import MixtureClassifier  # noqa: E402
+from hesitant.datasets import simulate  # noqa: E402
+from hesitant.likelihood import Likelihood  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def data():
+    made = simulate(n=6000, random_state=3)
+    return made.features, np.array([-1 if v is None else v for v in made.labels])
+
+
+@pytest.fixture(scope="module")
+def in_memory(data):
+    return MixtureClassifier().fit(*data)
+
+
+def assert_same(a, b):
+    assert a.log_likelihood_ == pytest.approx(b.log_likelihood_, rel=1e-12)
+    np.testing.assert_allclose(a.means_, b.means_, atol=1e-8)
+    np.testing.assert_allclose(a.covariances_, b.covariances_, atol=1e-8)
+    np.testing.assert_allclose(a.mechanism_.coef_, b.mechanism_.coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("chunks", [(6000, 2), (1000, 2), (777, 1), ((5999, 1), 2)], ids=str)
+def test_any_chunks(data, in_memory, chunks):
+    X, y = data
+    lazy = da.from_array(X, chunks=chunks)
+    assert_same(MixtureClassifier().fit(lazy, y), in_memory)
+    assert_same(MixtureClassifier().fit(lazy, da.from_array(y, chunks=1000)), in_memory)
+
+
+def test_data_frame(data, in_memory):
+    X, y = data
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y, w=1.0, seen=True)
+    lazy = dd.from_pandas(frame, npartitions=4)
+    clf = MixtureClassifier().fit(
+        lazy[["a", "b"]], lazy["y"], sample_weight=lazy["w"], reviewed=lazy["seen"]
+    )
+    assert_same(clf, in_memory)
+    assert clf.feature_names_in_.tolist() == ["a", "b"]
+    lazily = clf.predict_proba(lazy[["a", "b"]])
+    assert isinstance(lazily, da.Array)
+    np.testing.assert_allclose(lazily.compute(), in_memory.predict_proba(X), atol=1e-7)
+    with pytest.raises(ValueError, match="feature names"):
+        clf.predict(lazy[["b", "a"]])
+
+
+def test_predictions_are_lazy_and_equal(data, in_memory):
+    X, y = data
+    lazy = da.from_array(X, chunks=(900, 2))
+    for name in ("predict", "predict_proba", "predict_log_proba", "score_samples", "entropy",
+                 "labelling_probability"):  # fmt: skip
+        method = getattr(in_memory, name)
+        out = method(lazy)
+        assert isinstance(out, da.Array)
+        assert out.shape[0] == len(X)
+        np.testing.assert_array_equal(out.compute(), method(X))
+    assert in_memory.log_likelihood(lazy, y) == pytest.approx(in_memory.log_likelihood_)
+    assert in_memory.bic(lazy, y) == pytest.approx(in_memory.bic(X, y))
+
+
+def test_unknown_and_empty_chunks(data):
+    X, y = data
+    keep = X[:, 0] > -1
+    keep[:1000] = False  # the first chunk will be empty
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y, keep=keep)
+    lazy = dd.from_pandas(frame, chunksize=1000)
+    lazy = lazy[lazy["keep"]]
+    expected = MixtureClassifier().fit(X[keep], y[keep])
+    assert_same(MixtureClassifier().fit(lazy[["a", "b"]], lazy["y"]), expected)
+    array = lazy[["a", "b"]].to_dask_array()
+    assert np.isnan(array.shape[0])
+    assert_same(MixtureClassifier().fit(array, y[keep]), expected)
+    np.testing.assert_allclose(expected.entropy(array).compute(), expected.entropy(X[keep]))
+
+
+def test_chunks_without_labels_and_with_weights(data):
+    X, y = data
+    y = y.copy()
+    y[1000:3000] = -1
+    weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    shown = np.arange(len(X)) % 3 > 0
+    lazy = da.from_array(X, chunks=(1000, 2))
+    a = MixtureClassifier().fit(lazy, y, sample_weight=weight, reviewed=shown)
+    assert_same(a, MixtureClassifier().fit(X, y, sample_weight=weight, reviewed=shown))
+
+
+@pytest.mark.parametrize("options", [{"alpha": 0.0, "mechanism": None}, {"solver": "profile"},
+                                     {"solver": "one_step_late"}], ids=str)  # fmt: skip
+def test_other_likelihoods_and_solvers(data, options):
+    X, y = data
+    options = {"random_state": 0, **options}
+    a = MixtureClassifier(**options).fit(da.from_array(X, chunks=(2000, 2)), y)
+    b = MixtureClassifier(**options).fit(X, y)
+    assert a.log_likelihood_ == pytest.approx(b.log_likelihood_, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (_with_nan(X), y), "NaN in row 4321, column 1"),
+        (lambda X, y: (X, y[:100]), "X has 6000 rows and y has 100"),
+        (lambda X, y: (X, np.full(6000, -1)), "names 0 classes"),
+        (lambda X, y: (X, np.where(y == 1, 1, -1)), "names 1 class"),
+    ],
+)
+def test_errors(data, change, message):
+    X, y = change(*data)
+    with pytest.raises(ValueError, match=message):
+        MixtureClassifier().fit(da.from_array(X, chunks=(1000, 2)), y)
+
+
+def test_error_in_an_unknown_chunk_names_the_chunk(data):
+    X, y = data
+    frame = pd.DataFrame(_with_nan(X), columns=["a", "b"]).assign(y=y)
+    lazy = dd.from_pandas(frame, chunksize=1000)
+    with pytest.raises(ValueError, match=r"in chunk 4, .*NaN in row 321, column 'b'"):
+        MixtureClassifier().fit(lazy[["a", "b"]], lazy["y"])
+
+
+def _with_nan(X):
+    X = X.copy()
+    X[4321, 1] = np.nan
+    return X
+
+
+def test_few_passes_and_no_collection(data, monkeypatch):
+    """Each evaluation is one graph; what comes back to the client is a few numbers."""
+    X, y = data
+    passes, returned = [], []
+    compute = dask.compute
+
+    def counting(*graphs, **options):
+        out = compute(*graphs, **options)
+        passes.append(len(graphs))
+        returned.append(len(pickle.dumps(out)))
+        return out
+
+    monkeypatch.setattr(dask, "compute", counting)
+    lazy = da.from_array(np.tile(X, (10, 1)), chunks=(6000, 2))
+    MixtureClassifier().fit(lazy, np.tile(y, 10))
+    assert len(passes) < 60
+    # One sample of about 20,000 rows for the start; sums otherwise.
+    assert sorted(returned)[-1] < 20_100 * 4 * 8
+    assert sorted(returned)[-2] < 5000
+
+
+def test_a_worker_lost_in_mid_fit(data, in_memory, monkeypatch):
+    X, y = data
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        # Chunks travel with the graph, as they would be read again from disk.
+        lazy = da.from_array(X, chunks=(1000, 2))
+        assert_same(MixtureClassifier().fit(lazy, y), in_memory)
+        evaluations = []
+        evaluate = Likelihood.evaluate
+        pids = list(client.run(os.getpid).values())
+        struck = threading.Event()
+
+        def striking(self, state):
+            evaluations.append(1)
+            if len(evaluations) == 5 and not struck.is_set():
+                struck.set()
+                os.kill(pids[0], signal.SIGKILL)
+                time.sleep(0.2)
+            return evaluate(self, state)
+
+        monkeypatch.setattr(Likelihood, "evaluate", striking)
+        clf = MixtureClassifier().fit(lazy, y)
+        assert struck.is_set()
+        assert_same(clf, in_memory)
