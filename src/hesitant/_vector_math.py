@@ -7,8 +7,8 @@ need several for every row. These two take the time of one.
 import math
 
 import numpy as np
-from numba import njit
 
+from hesitant._compile import njit
 from hesitant._typing import FloatArray
 
 __all__ = ["STRIP", "exp_strip", "log1p_strip"]

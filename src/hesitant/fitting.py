@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from hesitant.families import StepError
 from hesitant.likelihood import Evaluation, Likelihood, State
@@ -39,26 +40,33 @@ def fit_mixture(
     solver.check(likelihood)
     if init is not None:
         given = from_given(init, likelihood.rows, likelihood.family, n_classes, theta)
-    best: Fit | None = None
-    failure: StepError | None = None
     starts = from_labels(likelihood.rows, likelihood.family, n_classes, theta, n_init, rng)
-    for attempt in range(n_init):
-        rough = init is None or attempt > 0
-        state = next(starts) if rough else given
-        progress = Progress(tol, max_iter, verbose)
-        try:
-            with np.errstate(all="ignore"):  # a step too long is noticed, and shortened
-                climb = solver.run(likelihood, state, progress, rough)
-            fit = Fit(*climb, progress)
-        except StepError as error:
-            failure = error
-            continue
-        if best is None or fit.final.objective > best.final.objective:
-            best = fit
-    if best is None:
+    states = [
+        (given, False) if init is not None and attempt == 0 else (next(starts), True)
+        for attempt in range(n_init)
+    ]
+    jobs = [(likelihood, solver, *s, Progress(tol, max_iter, verbose)) for s in states]
+    # Joblib decides where restarts run: here one after the other, or wherever
+    # `joblib.parallel_config` says, a cluster included.
+    climbs = (
+        [_climb(*jobs[0])] if n_init == 1 else Parallel()(delayed(_climb)(*job) for job in jobs)
+    )
+    fits = [fit for fit in climbs if isinstance(fit, Fit)]
+    if not fits:
         raise ValueError(
-            f"No start led to a fit: {failure}. The data may be degenerate (a class of identical "
-            "rows, or more features than rows): raise reg_covar, drop features, or use "
+            f"No start led to a fit: {climbs[0]}. The data may be degenerate (a class of "
+            "identical rows, or more features than rows): raise reg_covar, drop features, or use "
             "covariance='tied' or 'diag'."
-        ) from failure
-    return best
+        )
+    return max(fits, key=lambda fit: fit.final.objective)
+
+
+def _climb(
+    likelihood: Likelihood, solver: Solver, state: State, rough: bool, progress: Progress
+) -> Fit | str:
+    """Climb from one start; say why if that is not possible."""
+    try:
+        with np.errstate(all="ignore"):  # a step too long is noticed, and shortened
+            return Fit(*solver.run(likelihood, state, progress, rough), progress)
+    except StepError as error:
+        return str(error)

@@ -14,8 +14,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip
 from hesitant.families import Family

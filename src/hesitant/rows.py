@@ -172,6 +172,9 @@ class Rows(ManyRows):
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_pool": None}  # threads stay behind when rows travel
+
     def _block(self, rows: slice) -> Block:
         return make_block(
             self.X[rows],

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.cluster import KMeans
 
 from hesitant._typing import FloatArray, IntArray
 from hesitant.families import Family
@@ -49,6 +48,8 @@ def _seed(
     X: FloatArray, weight: FloatArray, w: FloatArray, empty: IntArray, rng: np.random.Generator
 ) -> None:
     """Give the classes without rows some of the rows that no class has."""
+    from sklearn.cluster import KMeans  # slow to import, and seldom needed
+
     spread = np.quantile(X, 0.75, axis=0) - np.quantile(X, 0.25, axis=0)
     Z = (X - np.median(X, axis=0)) / np.where(spread > 0, spread, 1.0)
     Z = np.clip(Z, -1e3, 1e3)  # a wild outlier must not claim a class for itself

@@ -9,9 +9,9 @@ import math
 from abc import abstractmethod
 
 import numpy as np
-from numba import njit
 from sklearn.base import BaseEstimator
 
+from hesitant._compile import njit
 from hesitant._typing import FloatArray
 
 __all__ = ["Renyi", "Shannon", "SquaredLogOdds", "Uncertainty", "transformed_entropy"]

@@ -7,8 +7,8 @@ which costs nothing and saves a copy of X.
 """
 
 import numpy as np
-from numba import njit
 
+from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray
 from hesitant._vector_math import STRIP
 
@@ -35,7 +35,9 @@ def squared_distances(
     n, p = X.shape
     g = location.shape[0]
     out = np.empty((n, g))
-    per_unit = 1.0 / spread
+    per_unit = np.empty(p)
+    for j in range(p):
+        per_unit[j] = 1.0 / spread[j]
     x = np.empty((p, STRIP))
     u = np.empty((p, STRIP))
     z = np.empty(STRIP)
@@ -96,7 +98,9 @@ def weighted_moments(
     count = np.zeros(g)
     first = np.zeros((g, p))
     second = np.zeros((g, p, p))
-    per_unit = 1.0 / spread
+    per_unit = np.empty(p)
+    for j in range(p):
+        per_unit[j] = 1.0 / spread[j]
     x = np.empty((p, STRIP))
     u = np.empty((p, STRIP))
     w = np.empty(STRIP)

@@ -27,8 +27,8 @@ one short Chebyshev table per class serves every ``r``.
 import math
 
 import numpy as np
-from numba import njit
 
+from hesitant._compile import njit
 from hesitant._typing import FloatArray
 
 __all__ = ["log_t_cdf", "log_t_cdf_exact"]

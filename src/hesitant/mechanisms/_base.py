@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from numba import njit
 from sklearn.base import BaseEstimator
 
+from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.uncertainty import Uncertainty
 

@@ -5,10 +5,10 @@ import math
 from typing import Self
 
 import numpy as np
-from numba import njit
 from scipy.special import expit, log_expit
 
 from hesitant._choices import choose
+from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip
 from hesitant.mechanisms._base import Mechanism, Terms

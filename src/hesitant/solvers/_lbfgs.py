@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
+from hesitant._compile import njit
 from hesitant._typing import FloatArray
 
 __all__ = ["maximise"]
@@ -80,8 +80,10 @@ def _two_loop(
 ) -> FloatArray:
     memory, size = steps.shape
     oldest = max(0, stored - memory)
-    out = gradient.copy()
-    alpha = np.zeros(memory)
+    out = np.empty(size)
+    for j in range(size):
+        out[j] = gradient[j]
+    alpha = np.empty(memory)
     scale = 1.0
     for age in range(stored - 1, oldest - 1, -1):
         k = age % memory
