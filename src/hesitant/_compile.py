@@ -47,4 +47,5 @@ def _with_kernels(function: Any) -> types.FunctionType:
     out = types.FunctionType(
         function.__code__, {**function.__globals__, **kernels}, function.__name__
     )
-    return functools.update_wrapper(out, function)
+    functools.update_wrapper(out, function)
+    return out

@@ -2,7 +2,23 @@
 
 from hesitant.families._base import Coordinates, Family, StepError
 from hesitant.families._gaussian import Gaussian
+from hesitant.families._skew_t import SkewNormal, SkewT
+from hesitant.families._student_t import StudentT
 
-FAMILIES: dict[str, type[Family]] = {"gaussian": Gaussian}
+FAMILIES: dict[str, type[Family]] = {
+    "gaussian": Gaussian,
+    "t": StudentT,
+    "skew_t": SkewT,
+    "skew_normal": SkewNormal,
+}
 
-__all__ = ["FAMILIES", "Coordinates", "Family", "Gaussian", "StepError"]
+__all__ = [
+    "FAMILIES",
+    "Coordinates",
+    "Family",
+    "Gaussian",
+    "SkewNormal",
+    "SkewT",
+    "StepError",
+    "StudentT",
+]

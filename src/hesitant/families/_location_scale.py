@@ -109,7 +109,8 @@ class LocationScaleFamily(Family):
         twice lead to the same units, to the last bit.
         """
         rows = np.asarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
-        low, center, high = np.transpose([_quartiles(column) for column in rows.T])
+        quartiles = np.transpose([_quartiles(column) for column in rows.T])
+        low, center, high = quartiles.copy()  # in one piece, as kernels are compiled for
         spread = (high - low) / 1.349
         # Two values have no quartiles, a constant no deviation, a column of zeros no size.
         reach = np.abs(rows - center).max(axis=0)

@@ -1,0 +1,125 @@
+"""The skew-t family's chart: coordinates in which its information is about the identity."""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hesitant._typing import FloatArray, IntArray
+from hesitant.families._base import Statistics
+from hesitant.families._covariance import Structure
+from hesitant.families._dof import digamma
+from hesitant.families._heavy_tailed import HeavyTailedCoordinates
+from hesitant.families._skew_t_kernels import skew_t_rows
+from hesitant.families._skew_t_params import SkewTParams, skewed_normals
+from hesitant.families._skew_table import tables
+
+if TYPE_CHECKING:
+    from hesitant.families._skew_t import SkewT
+
+__all__ = ["SkewTCoordinates"]
+
+_DRAWS = 1000
+# Above this many coordinates a matrix of their information costs more than it saves.
+_LARGEST = 250
+# Skewness and location are all but confounded near symmetry: no direction may be free.
+_FLOOR = 1e-2
+
+
+class SkewTCoordinates(HeavyTailedCoordinates):
+    """Locations, whiteners, degrees of freedom and slants, mixed by their joint information.
+
+    Location, skewness and tails of a skew-t are strongly correlated, so scaling each coordinate
+    by itself leaves long valleys. The information in the classes' own scores, estimated from a
+    thousand draws of each class, removes them.
+    """
+
+    reference: SkewTParams
+    family: "SkewT"
+
+    def __init__(self, family: "SkewT", reference: SkewTParams, counts: FloatArray) -> None:
+        super().__init__(family, reference, counts)
+        self.slants = self.size
+        self.size += self.g * self.p
+        counts = np.maximum(counts, 1.0)
+        # Information on a slant falls as it grows; for symmetric classes it is 2/π a row.
+        flatness = np.sqrt(1.0 + (reference.slant**2).sum(axis=1))
+        self.slant_unit = np.sqrt(0.5 * np.pi * flatness / counts)[:, None]
+        self.axes = self._axes(counts) if self.size <= _LARGEST else np.eye(self.size)
+
+    # -- the chart --------------------------------------------------------------------------
+
+    def decode(self, vector: FloatArray) -> SkewTParams:
+        """Return the parameters at a point of the chart."""
+        free = self.axes @ vector
+        location, whitener = self.unfold(free[: self.base])
+        dof = self.unfold_dof(free[self.base : self.slants])
+        moved = self.slant_unit * free[self.slants :].reshape(self.g, self.p)
+        units = self.reference.center, self.reference.spread
+        return SkewTParams(*units, location, whitener, dof, self.reference.slant + moved)
+
+    def gradient(self, params: SkewTParams, statistics: Statistics) -> FloatArray:
+        """Return the weighted score at ``params = decode(vector)``, penalty included."""
+        count, mass, first, second, logs, drive, driven = statistics
+        W, slant = params.whitener, params.slant
+        # The prior's pull on the axis η = Wᵀλ acts as if on residuals.
+        driven = driven - self.family._prior_scatter(self.g) * params.axis
+        pull = drive[:, None] * slant - np.einsum("hjk,hk->hj", W, first)
+        outer = slant[:, :, None] * driven[:, None, :] - W @ second
+        free = np.concatenate(
+            (
+                self.fold(W, count, pull, outer),
+                self.fold_dof(params, count, mass, logs),
+                (np.einsum("hjk,hk->hj", W, driven) * self.slant_unit).ravel(),
+            )
+        )
+        return free @ self.axes
+
+    # -- its metric -------------------------------------------------------------------------
+
+    def _axes(self, counts: FloatArray) -> FloatArray:
+        """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
+        information = np.zeros((self.size, self.size))
+        for h, folding in enumerate(_folding(self.family.structure, self.g, self.p)):
+            places, scores = self._scores(h, folding)
+            # Not a matrix product: so small a one would wait for threads longer than it runs.
+            own = np.einsum("ki,kj->ij", scores, scores) / _DRAWS
+            information[np.ix_(places, places)] += counts[h] * own
+        size = np.sqrt(np.maximum(np.diagonal(information), 1e-12))
+        correlation = information / np.multiply.outer(size, size)
+        correlation.flat[:: self.size + 1] += _FLOOR
+        return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
+
+    def _scores(self, h: int, folding: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return which unmixed coordinates class h has, and scores of draws from it in them."""
+        p = self.p
+        slant, nu = self.reference.slant[h], self.reference.nu[h : h + 1]
+        z = skewed_normals(slant, _DRAWS, np.random.default_rng(0))
+        z /= np.sqrt(self.family._precisions(self.reference, h, _DRAWS, np.random.default_rng(1)))
+        q, along = np.einsum("ij,ij->i", z, z)[:, None], (z @ slant)[:, None]
+        _, precision, logs, drive = skew_t_rows(q, along, nu, p, *tables(nu, p))
+        pull = drive * slant - precision * z
+        spin = (pull[:, :, None] * z[:, None, :] + np.eye(p)).reshape(_DRAWS, -1)
+        free = np.flatnonzero(folding.any(axis=0))
+        group = np.flatnonzero(self.groups[:, h])
+        known = 1.0 + digamma(0.5 * (nu[0] + p)) - digamma(0.5 * nu[0])
+        scores = (
+            -pull,
+            spin @ folding[:, free],
+            0.5 * (known + logs - precision) * self.dof_chart.slope[group],
+            drive * z * self.slant_unit[h],
+        )
+        own = h * p + np.arange(p)
+        scale = self.g * p + free
+        places = np.concatenate((own, scale, self.base + group, self.slants + own))
+        scores[0][:] *= self.unit[own]
+        scores[1][:] *= self.unit[scale]
+        return places, np.concatenate(scores, axis=1)
+
+
+@lru_cache(maxsize=32)
+def _folding(structure: Structure, g: int, p: int) -> FloatArray:
+    """Return the matrices (g, p², coordinates) that turn scores in M = I into coordinates'."""
+    basis = np.eye(g * p * p).reshape(-1, g, p, p)
+    identity = np.repeat(np.eye(p)[None], g, axis=0)
+    return np.array([structure.fold(b, identity) for b in basis]).reshape(g, p * p, -1)

@@ -1,0 +1,194 @@
+"""Compiled loops of the skew-t family, besides those of :mod:`._kernels`."""
+
+import math
+
+import numpy as np
+
+from hesitant._compile import njit
+from hesitant._typing import AnyArray, FloatArray
+from hesitant._vector_math import STRIP, exp_strip
+from hesitant.families._kernels import FARTHEST
+from hesitant.families._skew_table import CELLS, TERMS, C
+from hesitant.families._t_kernels import log1p_wide
+
+__all__ = ["projections", "skew_t_rows", "weigh"]
+
+_OPTIONS = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+}
+
+
+@njit(**_OPTIONS)
+def skew_t_rows(
+    q: FloatArray,
+    along: FloatArray,
+    nu: FloatArray,
+    p: int,
+    table: FloatArray,
+    at_zero: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """All that the skew-t family needs of each row and class, as arrays (n, g).
+
+    Parameters
+    ----------
+    q, along : arrays of shape (n, g)
+        Squared distances |z|² and slanted residuals λ·z.
+    nu : array of shape (g,)
+    p : int
+        Number of features.
+    table, at_zero : arrays
+        From :func:`hesitant.families._skew_table.tables`.
+
+    Returns
+    -------
+    log_density
+        Less the constants of the class.
+    precision
+        Expected latent precision, E[W].
+    logs
+        The part of E[log W] that varies with the row.
+    drive
+        Derivative of the log density in ``along``.
+    """
+    n, g = q.shape
+    log_density, precision = np.empty((n, g)), np.empty((n, g))
+    logs, drive = np.empty((n, g)), np.empty((n, g))
+    d, r, y, x = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
+    rise, tail, work = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
+    low, high, slope = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
+    for start in range(0, n, STRIP):
+        m = min(STRIP, n - start)
+        for h in range(g):
+            dof, df = nu[h], nu[h] + p
+            a, root = 0.5 * df, math.sqrt(df)
+            for b in range(m):
+                d[b] = q[start + b, h]
+                r[b] = along[start + b, h]
+            for b in range(m):
+                y[b] = d[b] / dof
+                d[b] = 1.0 / (dof + d[b])
+                r[b] *= math.sqrt(d[b])
+                t = root * abs(r[b])
+                # Between 0 and CELLS; neither the largest t nor NaN may point past the last.
+                place = CELLS * (t / (t + C))
+                x[b] = place if place < CELLS - 1e-9 else CELLS - 1e-9
+            log1p_wide(y, m, rise, work)
+            for b in range(m):
+                y[b] = r[b] * r[b]
+            log1p_wide(y, m, tail, work)
+            for b in range(m):
+                y[b] = -a * tail[b]
+            exp_strip(y, m, work)
+            for b in range(m):
+                c = int(x[b])
+                v = 2.0 * (x[b] - c) - 1.0
+                p0, p1 = table[h, c, TERMS - 1, 0], table[h, c, TERMS - 1, 1]
+                for i in range(TERMS - 2, -1, -1):
+                    p0 = p0 * v + table[h, c, i, 0]
+                    p1 = p1 * v + table[h, c, i, 1]
+                low[b] = p0
+                high[b] = p1
+            for b in range(m):
+                right = r[b] > 0.0
+                t = root * abs(r[b])
+                e2 = 1.0 + r[b] * r[b]
+                e = math.sqrt(e2)
+                per = 1.0 / (t + C)
+                p0 = (df + 1.0) * low[b] * per
+                ratio = df / (p0 + t)  # density to cdf at −t
+                f = 1.0 / (ratio * at_zero[h, 0] * e)  # F(−|r|), but for a power of e2
+                odds = f * y[b] / (1.0 - f * y[b])
+                bend = (at_zero[h, 1] - high[b] * per * e2 * ratio) / a - tail[b]
+                slope[b] = (-odds * bend if right else bend) - rise[b]
+                low[b] = d[b] * (df + odds * ratio * t if right else p0 * ratio)
+                high[b] = (odds if right else 1.0) * ratio * root * math.sqrt(d[b])
+                y[b] = odds if right else ratio * at_zero[h, 0] * e - 1.0
+                rise[b] += 0.0 if right else tail[b]
+            log1p_wide(y, m, tail, work)
+            for b in range(m):
+                log_density[start + b, h] = -a * rise[b] - tail[b]
+                precision[start + b, h] = low[b]
+                logs[start + b, h] = slope[b]
+                drive[start + b, h] = high[b]
+    return log_density, precision, logs, drive
+
+
+@njit(**_OPTIONS)
+def projections(
+    X: AnyArray, center: FloatArray, spread: FloatArray, location: FloatArray, axes: FloatArray
+) -> FloatArray:
+    """Return the standardised residuals along one axis for each class, (n, g)."""
+    n, p = X.shape
+    g = location.shape[0]
+    out = np.empty((n, g))
+    per_unit = 1.0 / spread
+    x, total = np.empty((p, STRIP)), np.empty(STRIP)
+    for start in range(0, n, STRIP):
+        m = min(STRIP, n - start)
+        for b in range(m):
+            for j in range(p):
+                v = (X[start + b, j] - center[j]) * per_unit[j]
+                x[j, b] = min(max(v, -FARTHEST), FARTHEST)
+        for h in range(g):
+            total[:m] = 0.0
+            for j in range(p):
+                f, shift = axes[h, j], location[h, j]
+                for b in range(m):
+                    total[b] += f * (x[j, b] - shift)
+            for b in range(m):
+                out[start + b, h] = total[b]
+    return out
+
+
+@njit(**_OPTIONS)
+def weigh(
+    X: AnyArray,
+    center: FloatArray,
+    spread: FloatArray,
+    location: FloatArray,
+    weights: FloatArray,
+    precision: FloatArray,
+    logs: FloatArray,
+    drive: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Weight what :func:`skew_t_rows` returns.
+
+    Returns
+    -------
+    weighted precisions (n, g), and the sums over rows of the weights (g,), of weighted ``logs``
+    (g,), of weighted ``drive`` (g,), and of weighted ``drive`` times residuals (g, p).
+    """
+    n, p = X.shape
+    g = location.shape[0]
+    precise = np.empty((n, g))
+    sums = np.zeros((3, g))
+    driven = np.zeros((g, p))
+    per_unit = 1.0 / spread
+    x, d = np.empty((p, STRIP)), np.empty(STRIP)
+    for start in range(0, n, STRIP):
+        m = min(STRIP, n - start)
+        for b in range(m):
+            for j in range(p):
+                x[j, b] = (X[start + b, j] - center[j]) * per_unit[j]
+        for h in range(g):
+            t0 = t1 = t2 = 0.0
+            for b in range(m):
+                w = weights[start + b, h]
+                precise[start + b, h] = w * precision[start + b, h]
+                d[b] = w * drive[start + b, h]
+                t0 += w
+                t1 += w * logs[start + b, h]
+                t2 += d[b]
+            sums[0, h] += t0
+            sums[1, h] += t1
+            sums[2, h] += t2
+            for j in range(p):
+                shift = location[h, j]
+                t0 = 0.0
+                for b in range(m):
+                    t0 += d[b] * (x[j, b] - shift)
+                driven[h, j] += t0
+    return precise, sums[0], sums[1], sums[2], driven

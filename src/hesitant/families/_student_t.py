@@ -1,0 +1,142 @@
+"""Student-t classes."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hesitant._typing import AnyArray, FloatArray
+from hesitant.families._base import Coordinates, Statistics, StepError
+from hesitant.families._heavy_tailed import (
+    HeavyTailedCoordinates,
+    HeavyTailedFamily,
+    HeavyTailedParams,
+    distances,
+)
+from hesitant.families._kernels import weighted_moments
+from hesitant.families._t_kernels import log_rise
+
+__all__ = ["StudentT"]
+
+
+class StudentT(HeavyTailedFamily):
+    """Multivariate Student-t classes: Gaussian ones with heavier tails.
+
+    Parameters
+    ----------
+    dof : float, sequence of float or None, default=None
+        Degrees of freedom, fixed for all classes or for each; None estimates them, within 0.5
+        and 200. Infinity gives Gaussian classes.
+    tied_dof : bool, default=False
+        Whether all classes share one estimated value.
+
+    Notes
+    -----
+    The covariance structure is that of the scale matrix Ω (``scales_``), not of the covariance
+    ``Ω ν/(ν − 2)``. Means exist for degrees of freedom above 1 and covariances above 2; elsewhere
+    ``means_`` and ``covariances_`` hold NaN, and a warning says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.families import StudentT
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_t(4, size=(400, 2)) + np.repeat([[0, 0], [6, 0]], 200, axis=0)
+    >>> y = np.where(rng.random(400) < 0.5, np.repeat([0, 1], 200), -1)
+    >>> clf = MixtureClassifier(family=StudentT(tied_dof=True), mechanism=None).fit(X, y)
+    >>> bool(2 < clf.dof_[0] < 10 and clf.dof_[0] == clf.dof_[1])
+    True
+    """
+
+    def log_density(self, params: HeavyTailedParams, X: AnyArray) -> FloatArray:
+        """Return the t log densities (n, g)."""
+        _, rise = self._rows(params, X)
+        return self._constant(params) - 0.5 * (params.nu + X.shape[1]) * rise
+
+    def statistics(
+        self, params: HeavyTailedParams, X: AnyArray, weights: FloatArray
+    ) -> Statistics:
+        """Return weighted sums: count, mass, first and second moments, logs.
+
+        Moments are weighted by expected precisions ``(ν + p)/(ν + q)`` as well, mass is the sum
+        of those weights, and logs is that of the expected logs, less a constant.
+        """
+        nu = params.nu
+        q, rise = self._rows_again(params, X)
+        precise = weights * (nu + X.shape[1]) / (nu + q)
+        mass, first, second = weighted_moments(
+            X, params.center, params.spread, params.location, precise
+        )
+        logs = -np.einsum("ih,ih->h", weights, rise)
+        return np.einsum("ih->h", weights), mass, first, second, logs
+
+    def _compute_rows(self, params: HeavyTailedParams, X: AnyArray) -> tuple[FloatArray, ...]:
+        q = distances(params, X)
+        return q, log_rise(q, params.nu)
+
+    def maximise(self, params: HeavyTailedParams, statistics: Statistics) -> HeavyTailedParams:
+        """Return the M-step: moments weighted by expected precisions, then EM's dof."""
+        count, mass, first, second, logs = statistics
+        if count.min() < 0 or mass.min() < 0:
+            raise StepError("a class has a negative weight")
+        count, mass = np.maximum(count, 1e-12), np.maximum(mass, 1e-12)
+        shift = first / mass[:, None]
+        scatter = second - first[:, :, None] * shift[:, None, :]
+        return dataclasses.replace(
+            params,
+            location=params.location + shift,
+            whitener=self._scale_step(scatter, count),
+            dof=self._dof_step(params, count, mass, logs),
+        )
+
+    def sample(
+        self, params: HeavyTailedParams, h: int, n: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw n rows from class h."""
+        z = rng.standard_normal((n, params.center.size))
+        return self._standard_sample(params, h, z / np.sqrt(self._precisions(params, h, n, rng)))
+
+    def moments(self, params: HeavyTailedParams) -> tuple[FloatArray, FloatArray]:
+        """Return means and covariances, NaN where they do not exist."""
+        nu = params.nu[:, None]
+        means = np.where(nu > 1, params.locations, np.nan)
+        with np.errstate(divide="ignore"):
+            widening = np.where(nu > 2, nu / (nu - 2), np.nan)
+        return means, params.scales * widening[:, :, None]
+
+    def n_parameters(self, params: HeavyTailedParams) -> int:
+        """Count locations, free scale entries and free degrees of freedom."""
+        g, p = params.location.shape
+        return g * p + self.structure.n_parameters(g, p) + self._n_dof(g)
+
+    def coordinates(self, params: HeavyTailedParams, counts: FloatArray) -> Coordinates:
+        """Return the chart about ``params``."""
+        return _StudentTCoordinates(self, params, counts)
+
+    def _params(
+        self,
+        center: FloatArray,
+        spread: FloatArray,
+        location: FloatArray,
+        whitener: FloatArray,
+        given: Mapping[str, Any] | None = None,
+    ) -> HeavyTailedParams:
+        dof = self._dof(len(location), given)
+        whitener = self._narrow(whitener, dof, given)
+        return HeavyTailedParams(center, spread, location, whitener, dof)
+
+
+class _StudentTCoordinates(HeavyTailedCoordinates):
+    def decode(self, vector: FloatArray) -> HeavyTailedParams:
+        location, whitener = self.unfold(vector[: self.base])
+        dof = self.unfold_dof(vector[self.base :])
+        units = self.reference.center, self.reference.spread
+        return HeavyTailedParams(*units, location, whitener, dof)
+
+    def gradient(self, params: HeavyTailedParams, statistics: Statistics) -> FloatArray:
+        count, mass, first, second, logs = statistics
+        pull = -(params.whitener @ first[:, :, None])[:, :, 0]
+        base = self.fold(params.whitener, count, pull, -params.whitener @ second)
+        return np.concatenate((base, self.fold_dof(params, count, mass, logs)))

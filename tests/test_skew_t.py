@@ -1,0 +1,441 @@
+"""Skew-t classes: exact densities, right gradients, climbing steps, known maxima."""
+
+import dataclasses
+import math
+import os
+from contextlib import nullcontext
+from pathlib import Path
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import integrate, special, stats
+
+from hesitant import MixtureClassifier
+from hesitant.exceptions import FitWarning
+from hesitant.families import SkewNormal, SkewT, StepError, StudentT
+from hesitant.families import _skew_t_step as step
+from hesitant.families._covariance import Full
+from hesitant.families._heavy_tailed import HeavyTailedParams
+from hesitant.families._skew_t_kernels import skew_t_rows
+from hesitant.families._skew_t_params import SkewTParams, slants
+from hesitant.families._skew_table import tables
+from hesitant.labels import encode
+from hesitant.mechanisms import EntropyMechanism, Ignorable
+from test_gradients import assert_gradient
+from test_log_t_cdf import reference
+from test_student_t import COVARIANCES, SPOILT, climb, read, spoil
+
+OPTIONS = {
+    "free": SkewT(),
+    "tied": SkewT(tied_dof=True),
+    "fixed": SkewT(dof=[3.0, math.inf, 0.7]),
+    "normal": SkewNormal(),
+}
+
+SCALES = np.array([[[1.0, 0.6], [0.6, 2.0]], [[1.5, -0.4], [-0.4, 0.5]]])
+
+
+def make(location, scale, dof, shapes):
+    """Parameters from Azzalini's, in units that change nothing."""
+    location, shapes = np.atleast_2d(location).astype(float), np.atleast_2d(shapes).astype(float)
+    p = location.shape[1]
+    scale = np.asarray(scale, dtype=float)
+    whitener = np.linalg.inv(np.linalg.cholesky(scale))
+    axis = shapes / np.sqrt(np.einsum("hjj->hj", scale))
+    dof = np.atleast_1d(np.asarray(dof, dtype=float))
+    return SkewTParams(np.zeros(p), np.ones(p), location, whitener, dof, slants(whitener, axis))
+
+
+TRUTH = make([[0.0, 0.0], [2.5, 1.0]], SCALES, [4.0, 9.0], [[3.0, -1.0], [-1.0, 4.0]])
+
+
+def two_classes(n=400, seed=0, truth=TRUTH):
+    """Overlapping skew-t classes, hard cases blank."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, n)
+    both = [SkewT().sample(truth, h, n, rng) for h in (0, 1)]
+    X = np.ascontiguousarray(np.where(labels[:, None] == 0, *both))
+    joint = SkewT().log_density(truth, X)
+    seen = rng.random(n) < special.expit(np.abs(joint[:, 0] - joint[:, 1]) - 1)
+    return X, np.where(seen, labels, -1)
+
+
+# -- densities ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dof", [0.5, 3.3, 40.0, 1e3, 1e6])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_density_is_exact_in_both_tails(dof, sign):
+    # One row at each place, slanted by up to 1e5 times its distance.
+    place = np.array([1e-6, 0.3, 3.0, 1e3, 1e6])
+    slope = np.array([0.0, 0.5, 40.0, 1e3, 1e5])
+    z, lam = (v.ravel() for v in np.meshgrid(place, slope))
+    q, along = (z * z)[:, None], (sign * z * lam)[:, None]
+    nu = np.array([dof])
+    found = skew_t_rows(q, along, nu, 2, *tables(nu, 2))[0][:, 0]
+    for value, q_i, a_i in zip(found, q[:, 0], along[:, 0], strict=True):
+        with mp.workdps(40):
+            # The slanted argument as the machine rounds it: its own error is not the cdf's.
+            r = a_i * math.sqrt(1.0 / (dof + q_i))
+            a = (mp.mpf(dof) + 2) / 2
+            exact = reference(r, float(a))[0] - a * mp.log1p(mp.mpf(q_i) / mp.mpf(dof))
+        assert value == pytest.approx(float(exact), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("params", [TRUTH, make([[0.5, 1.0]], SCALES[:1], 0.6, [[-30.0, 2.0]])])
+def test_density_is_azzalinis(params):
+    X = np.random.default_rng(1).standard_normal((60, 2)) * 3
+    value = SkewT().log_density(params, X)
+    shapes = params.shapes
+    for h in range(len(params.dof)):
+        omega, nu, u = params.scales[h], params.dof[h], X - params.locations[h]
+        q = np.einsum("ij,jk,ik->i", u, np.linalg.inv(omega), u)
+        slant = u @ (shapes[h] / np.sqrt(np.diag(omega))) * np.sqrt((nu + 2) / (nu + q))
+        expected = math.log(2) + stats.multivariate_t(params.locations[h], omega, nu).logpdf(X)
+        expected += stats.t(nu + 2).logcdf(slant)
+        np.testing.assert_allclose(value[:, h], expected, rtol=1e-9)
+
+
+def test_density_integrates_to_one():
+    params = make([[0.3]], [[[2.0]]], 2.5, [[-4.0]])
+    total = integrate.quad(
+        lambda x: math.exp(SkewT().log_density(params, np.array([[x]]))[0, 0]), -np.inf, np.inf
+    )
+    assert total[0] == pytest.approx(1, abs=1e-7)
+
+
+def test_symmetric_limit_is_the_t_family():
+    params = make([[0.3, 1.0]], SCALES[:1], 3.0, [[0.0, 0.0]])
+    X = np.random.default_rng(2).standard_normal((100, 2)) * 10
+    plain = HeavyTailedParams(**{k: v for k, v in vars(params).items() if k != "slant"})
+    np.testing.assert_allclose(
+        SkewT().log_density(params, X), StudentT().log_density(plain, X), rtol=1e-14
+    )
+
+
+def test_skew_normal_limit_is_reached_and_approached():
+    X = np.linspace(-8, 8, 101)[:, None]
+    params = make([[0.5]], [[[4.0]]], math.inf, [[-3.0]])
+    limit = SkewNormal().log_density(params, X)
+    expected = stats.skewnorm(-3.0, 0.5, 2.0).logpdf(X)
+    np.testing.assert_allclose(limit, expected, rtol=1e-9)
+    gaps = [
+        np.abs(SkewT().log_density(dataclasses.replace(params, dof=np.array([v])), X) - limit)
+        for v in 10.0 ** np.arange(3, 12, 2)
+    ]
+    gaps = np.array([gap.max() for gap in gaps])
+    np.testing.assert_allclose(gaps[:-1] / gaps[1:], 100, rtol=0.1)  # as 1/ν, with no noise in it
+
+
+@pytest.mark.parametrize(("q", "along"), [(0.3, 0.2), (2.0, -1.4), (9.0, 5.0), (5.0, -6.0)])
+@pytest.mark.parametrize("dof", [0.8, 6.0, 50.0])
+def test_expectations_are_those_of_the_latent_precision(q, along, dof):
+    p = 3
+    nu = np.array([dof])
+    rows = skew_t_rows(np.array([[q]]), np.array([[along]]), nu, p, *tables(nu, p))
+    _, precision, logs, drive = (float(v[0, 0]) for v in rows)
+
+    def mean(function):
+        a, rate = 0.5 * (dof + p), 0.5 * (dof + q)
+        constant = a * math.log(rate) - math.lgamma(a)
+
+        def weight(x):  # in x = log w
+            w = math.exp(x)
+            log_density = constant + a * x - rate * w
+            return math.exp(log_density + special.log_ndtr(math.sqrt(w) * along))
+
+        middle = math.log(a / rate)
+        span = middle - 60 / a - 6, middle + 6
+        options = {"epsabs": 1e-14, "epsrel": 1e-11, "limit": 400, "points": [middle]}
+        top = integrate.quad(lambda x: function(math.exp(x)) * weight(x), *span, **options)[0]
+        return top / integrate.quad(weight, *span, **options)[0]
+
+    def hazard(w):
+        x = math.sqrt(w) * along
+        return math.sqrt(w / (2 * math.pi)) * math.exp(-0.5 * x * x - special.log_ndtr(x))
+
+    known = special.digamma(0.5 * (dof + p)) - math.log(0.5 * dof)
+    assert precision == pytest.approx(mean(lambda w: w), rel=1e-7)
+    assert logs + known == pytest.approx(mean(math.log), rel=1e-6, abs=1e-7)
+    assert drive == pytest.approx(mean(hazard), rel=1e-7)
+
+
+def test_rows_at_infinity_are_merely_improbable():
+    X = np.array([[0.0, 0.0], [1e300, -1e300], [-1e300, 1e300]])
+    assert np.isfinite(SkewT().log_density(TRUTH, X)).all()
+    statistics = SkewT().statistics(TRUTH, X, np.ones((3, 2)))
+    assert all(np.isfinite(s).all() for s in statistics)
+
+
+# -- gradients and steps ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+@pytest.mark.parametrize("mechanism", [Ignorable(), EntropyMechanism()], ids=str)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_gradient(three_classes, build, covariance, mechanism, option):
+    X, y = three_classes
+    codes = encode(y).codes
+    assert_gradient(*build(X, codes, mechanism, covariance=covariance, family=OPTIONS[option]))
+
+
+def test_gradient_without_the_metric(three_classes, build, monkeypatch):
+    monkeypatch.setattr("hesitant.families._skew_t_chart._LARGEST", 0)
+    X, y = three_classes
+    assert_gradient(*build(X, encode(y).codes, EntropyMechanism(), family=SkewT()))
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    seed=st.integers(0, 10_000),
+    covariance=st.sampled_from(COVARIANCES),
+    option=st.sampled_from(["free", "tied", "normal"]),
+    p=st.integers(1, 4),
+    steep=st.floats(0, 30),
+)
+def test_em_never_falls(build, seed, covariance, option, p, steep):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(-1, 2, 60)
+    y[:2] = [0, 1]
+    X = rng.standard_t(3, (60, p)) ** 2 + 2.0 * np.abs(y)[:, None]
+    likelihood, state = build(X, y, Ignorable(), covariance=covariance, family=OPTIONS[option])
+    slant = steep * rng.standard_normal((2, p))
+    state = dataclasses.replace(state, params=dataclasses.replace(state.params, slant=slant))
+    values = climb(likelihood, state)
+    assert np.diff(values).min() > -1e-10 * np.abs(values).max()
+
+
+def test_both_steps_agree(monkeypatch):
+    X, _ = two_classes(seed=1)
+    weights = np.random.default_rng(0).uniform(0, 1, (len(X), 2))
+    count, mass, first, second, _, drive, driven = SkewT().statistics(TRUTH, X, weights)
+    sums = step.Sums(TRUTH.axis, count, mass, first, second, drive, driven)
+    monkeypatch.setattr(step, "_ROUNDS", 300)
+    both = step.free_step(sums, 1e-6), step.structured_step(Full(), sums, 1e-6)
+    for a, b in zip(*both, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_signed_steps_point_uphill(build, covariance):
+    X, y = two_classes(seed=3)
+    likelihood, state = build(X, y, EntropyMechanism(), covariance=covariance, family=SkewT())
+    state = dataclasses.replace(state, theta=np.array([1.0, -3.0]))
+    evaluation = likelihood.evaluate(state)
+    proposal = likelihood.maximise(state, evaluation)
+    near = likelihood.family.blend(state.params, proposal.params, 1e-3)
+    after = likelihood.evaluate(dataclasses.replace(state, params=near))
+    assert after.objective > evaluation.objective
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_statistics_that_allow_no_step(covariance):
+    X, _ = two_classes(seed=4)
+    family = SkewT().specialise(covariance, 1e-6)
+    weights = np.ones((len(X), 2))
+    params = family.initial(X, weights)
+    weights[np.abs(X - params.locations[0]).sum(axis=1) > 1] = -0.3
+    with pytest.raises(StepError):
+        family.maximise(params, family.statistics(params, X, weights))
+
+
+def test_one_block_or_many():
+    X, y = two_classes(n=9000, seed=9)
+    one, two = (MixtureClassifier("skew_t", n_jobs=k, mechanism=None).fit(X, y) for k in (1, 2))
+    assert one.log_likelihood_ == two.log_likelihood_
+
+
+# -- maxima -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "columns", "family", "value", "dof"),
+    [
+        ("faithful.csv", ("eruptions", "waiting"), SkewT(), -1110.220827, None),
+        ("sim_skewt_n700_p2_g2.csv", ("x1", "x2"), SkewT(), -2806.429562, [5.860, 12.545]),
+        ("sim_skewt_n700_p2_g2.csv", ("x1", "x2"), SkewT(tied_dof=True), -2807.556013, None),
+    ],
+)
+def test_maxima_found_elsewhere(file, columns, family, value, dof):
+    X = read(file, *columns)
+    clf = MixtureClassifier(
+        family, mechanism=None, classes=[0, 1], random_state=0, n_init=2, tol=1e-8
+    )
+    with pytest.warns(FitWarning) if file == "faithful.csv" else nullcontext():
+        clf.fit(X, np.full(len(X), -1))
+    assert clf.log_likelihood_ > value - 2e-6
+    assert clf.log_likelihood_ == pytest.approx(value, abs=1e-5)
+    if dof:
+        np.testing.assert_allclose(np.sort(clf.dof_), dof, rtol=1e-3)
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+@pytest.mark.parametrize("option", ["tied", "normal"])
+def test_solvers_agree(covariance, option):
+    # Classes of this very kind: with others maxima are many, and solvers may part on their way.
+    dof = [math.inf] * 2 if option == "normal" else [6.0, 6.0]
+    truth = make([[0.0, 0.0], [2.5, 1.5]], np.array([np.eye(2)] * 2), dof, [[2.5, 0], [0, 2]])
+    X, y = two_classes(n=500, seed=6, truth=truth)
+
+    def fit(solver, mechanism):
+        return MixtureClassifier(
+            OPTIONS[option],
+            covariance=covariance,
+            solver=solver,
+            mechanism=mechanism,
+            max_iter=3000,
+        ).fit(X, y)
+
+    for mechanism, solvers in (
+        ("entropy", ["auto", "one_step_late", "quasi_newton", "profile"]),
+        (None, ["auto", "em"]),
+    ):
+        fits = [fit(solver, mechanism) for solver in solvers]
+        for clf in fits[1:]:
+            assert clf.converged_
+            assert clf.log_likelihood_ == pytest.approx(fits[0].log_likelihood_, abs=2e-4)
+            np.testing.assert_allclose(clf.locations_, fits[0].locations_, atol=0.02)
+
+
+def test_richer_models_fit_better():
+    X, y = two_classes(n=600, seed=7)
+
+    def value(family, covariance):
+        clf = MixtureClassifier(family, covariance=covariance, mechanism=None, tol=1e-8)
+        return clf.fit(X, y).log_likelihood_
+
+    for covariance in COVARIANCES:
+        free, tied = value(SkewT(), covariance), value(SkewT(tied_dof=True), covariance)
+        assert free >= tied - 1e-6
+        assert tied >= value(StudentT(tied_dof=True), covariance)
+    full, diag, spherical = (value(SkewT(), c) for c in ("full", "diag", "spherical"))
+    assert full > diag > spherical
+
+
+def test_recovery_from_a_large_sample():
+    rng = np.random.default_rng(7)
+    X = np.concatenate([SkewT().sample(TRUTH, h, 10_000, rng) for h in range(2)])
+    y = np.where(rng.random(20_000) < 0.3, np.repeat([0, 1], 10_000), -1)
+    clf = MixtureClassifier("skew_t", mechanism=None).fit(X, y)
+    np.testing.assert_allclose(clf.locations_, TRUTH.location, atol=0.12)
+    np.testing.assert_allclose(clf.scales_, SCALES, atol=0.15)
+    np.testing.assert_allclose(clf.dof_, TRUTH.dof, rtol=0.15)
+    np.testing.assert_allclose(clf.shapes_, TRUTH.shapes, atol=0.6)
+    means, covariances = SkewT().moments(TRUTH)
+    np.testing.assert_allclose(clf.means_, means, atol=0.06)
+    np.testing.assert_allclose(clf.covariances_, covariances, atol=0.3)
+
+
+@pytest.mark.parametrize("dof", [6.0, math.inf])
+def test_moments_and_samples_agree(dof):
+    params = make([[1.0, -2.0]], SCALES[:1], dof, [[2.0, 5.0]])
+    X = SkewT().sample(params, 0, 400_000, np.random.default_rng(8))
+    (mean,), (covariance,) = SkewT().moments(params)
+    np.testing.assert_allclose(X.mean(axis=0), mean, atol=0.01)
+    np.testing.assert_allclose(np.cov(X.T), covariance, atol=0.04)
+
+
+def test_samples_have_the_right_distribution():
+    params = make([[1.0, -2.0]], SCALES[:1], 4.0, [[2.0, 5.0]])
+    X = SkewT().sample(params, 0, 4000, np.random.default_rng(9))
+    z = (X - params.location[0]) @ params.whitener[0].T
+    # Distances know nothing of the slant; sides know nothing else.
+    q = (z * z).sum(axis=1)
+    assert stats.kstest(q / 2, stats.f(2, 4.0).cdf).pvalue > 1e-3
+    share = 0.5 + math.atan(np.linalg.norm(params.slant[0])) / math.pi
+    assert np.mean(z @ params.slant[0] > 0) == pytest.approx(share, abs=0.015)
+
+
+def test_units_and_order_of_features_change_nothing():
+    X, y = two_classes(n=500, seed=10)
+    plain = MixtureClassifier("skew_t", mechanism=None, tol=1e-9).fit(X, y)
+    moved = np.column_stack((1e6 - 3e4 * X[:, 1], 1e-5 * X[:, 0]))
+    other = MixtureClassifier("skew_t", mechanism=None, tol=1e-9).fit(moved, y)
+    jacobian = len(X) * math.log(3e4 * 1e-5)
+    assert other.log_likelihood_ + jacobian == pytest.approx(plain.log_likelihood_, abs=1e-4)
+    np.testing.assert_allclose(other.shapes_[:, 1], plain.shapes_[:, 0], rtol=0.01)
+    np.testing.assert_allclose(other.shapes_[:, 0], -plain.shapes_[:, 1], rtol=0.01)
+    np.testing.assert_allclose(other.dof_, plain.dof_, rtol=0.01)
+
+
+# -- what is said and shown ---------------------------------------------------------------------
+
+
+def test_half_distributions_are_called_so():
+    rng = np.random.default_rng(11)
+    X = np.abs(rng.standard_normal((400, 1))) + np.repeat([[0], [6]], 200, axis=0)
+    with pytest.warns(FitWarning, match="skewed as far as can be"):
+        clf = MixtureClassifier("skew_normal", mechanism=None).fit(X, np.repeat([0, 1], 200))
+    assert np.isfinite(clf.shapes_).all()
+    assert (clf.shapes_ > 50).any()
+
+
+@pytest.mark.parametrize("family", [SkewT(), SkewT(dof=4.0), SkewNormal()])
+def test_a_fit_can_start_from_another(family):
+    X, y = two_classes(n=500, seed=12)
+    clf = MixtureClassifier(family, mechanism=None, tol=1e-9).fit(X, y)
+    again = MixtureClassifier(family, mechanism=None, init=clf, tol=1e-9).fit(X, y)
+    assert again.n_iter_ < 10
+    assert again.log_likelihood_ == pytest.approx(clf.log_likelihood_, abs=1e-6)
+    for simple in ("gaussian", "t"):
+        start = MixtureClassifier(simple, mechanism=None).fit(X, y)
+        other = MixtureClassifier(family, mechanism=None, init=start, tol=1e-9).fit(X, y)
+        assert other.log_likelihood_ == pytest.approx(clf.log_likelihood_, abs=1e-5)
+
+
+def test_starts_that_make_no_sense():
+    X, y = two_classes()
+    clf = MixtureClassifier("skew_t", mechanism=None).fit(X, y)
+    for change, message in (
+        ({"shapes": clf.shapes_[:, :1]}, "init has shapes of shape"),
+        ({"locations": None}, "'shapes' need 'locations' and 'scales'"),
+    ):
+        init = {k: v for k, v in (clf.parameters_ | change).items() if v is not None}
+        with pytest.raises(ValueError, match=message):
+            MixtureClassifier("skew_t", mechanism=None, init=init).fit(X, y)
+
+
+def test_attributes():
+    X, y = two_classes()
+    clf = MixtureClassifier(SkewT(dof=[1.5, 6.0]), mechanism=None)
+    with pytest.warns(FitWarning, match="Class 0 has no covariance"):
+        clf.fit(X, y)
+    assert clf.n_parameters_ == 1 + 4 + 6 + 4
+    assert np.isfinite(clf.means_).all()
+    assert np.isnan(clf.covariances_[0]).all()
+    assert np.isfinite(clf.covariances_[1]).all()
+    assert clf.shapes_.shape == (2, 2)
+    X, *_ = clf.sample(50, random_state=0)
+    assert X.shape == (50, 2)
+    assert MixtureClassifier("skew_normal", mechanism=None).fit(*two_classes()).dof_[0] == np.inf
+
+
+@pytest.mark.parametrize("kind", SPOILT)
+@pytest.mark.parametrize("family", ["skew_t", "skew_normal"])
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::hesitant.exceptions.FitWarning")
+def test_bad_input_gives_finite_answers(kind, family):
+    X, y = spoil(kind)
+    clf = MixtureClassifier(family).fit(X, y)
+    assert math.isfinite(clf.log_likelihood_)
+    for name in ("locations_", "scales_", "shapes_"):
+        assert np.isfinite(getattr(clf, name)).all()
+    assert np.isfinite(clf.predict_log_proba(X)).all()
+
+
+@pytest.mark.skipif(
+    not os.environ.get("HESITANT_DATA"),
+    reason="HESITANT_DATA names no directory with the published data",
+)
+def test_cytometry():
+    file = Path(os.environ["HESITANT_DATA"]) / "cytometry_dlbcl030.csv"
+    table = np.genfromtxt(file, delimiter=",", skip_header=1)
+    X, y = table[:, :3], table[:, 3].astype(int)
+    clf = MixtureClassifier("skew_t", mechanism=None, missing_label=0).fit(X, y)
+    assert clf.converged_
+    assert clf.log_likelihood_ > -209199.8443
+    np.testing.assert_allclose(clf.dof_, [9.955, 7.986, 32.32, 12.718], rtol=2e-3)
