@@ -1,8 +1,45 @@
 """Classifiers that learn from the labels experts gave and from the ones they withheld."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 
+if TYPE_CHECKING:
+    from hesitant.datasets import consensus
+    from hesitant.diagnostics import diagnose
+    from hesitant.inference import compare
+    from hesitant.persistence import load, save
+
 __version__ = "0.1.0"
 
-__all__ = ["FitWarning", "MixtureClassifier", "__version__"]
+__all__ = [
+    "FitWarning",
+    "MixtureClassifier",
+    "__version__",
+    "compare",
+    "consensus",
+    "diagnose",
+    "load",
+    "save",
+]
+
+# Found on first use, so that `import hesitant` stays quick and needs the core alone.
+_ROOMS = {
+    "compare": "hesitant.inference",
+    "consensus": "hesitant.datasets",
+    "diagnose": "hesitant.diagnostics",
+    "load": "hesitant.persistence",
+    "save": "hesitant.persistence",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ROOMS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hesitant._choices import choose
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.checks import check_blanks, check_number, check_supply, fit_remarks
+from hesitant.evidence import Evidence
 from hesitant.exceptions import FitWarning
 from hesitant.families import FAMILIES, Family
 from hesitant.fitting import Fit, fit_mixture
@@ -29,7 +30,7 @@ from hesitant.uncertainty import Uncertainty
 __all__ = ["MixtureClassifier"]
 
 
-class MixtureClassifier(ClassifierMixin, BaseEstimator):
+class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
     """Mixture classifier for partly labelled data that learns from the blanks too.
 
     Parameters
@@ -234,6 +235,8 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):
         self.state_ = state
         self.weights_ = state.weights
         shown = family.attributes(state.params)
+        for stale in set(getattr(self, "parameters_", ())) - {"weights", "mechanism"}:
+            delattr(self, f"{stale}_")  # an earlier fit may have been of another family
         for name, value in shown.items():
             setattr(self, f"{name}_", value)
         self.parameters_ = {"weights": state.weights, **shown, "mechanism": state.theta}

@@ -1,0 +1,25 @@
+"""Are the blanks about difficulty? Tests, a smoother, pictures, and what to label next."""
+
+from hesitant.diagnostics._diagnose import diagnose
+from hesitant.diagnostics._diagnosis import Diagnosis
+from hesitant.diagnostics._entropy_display import EntropyDisplay
+from hesitant.diagnostics._pairs_display import PairsDisplay
+from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
+from hesitant.diagnostics._regions_display import RegionsDisplay
+from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve
+from hesitant.diagnostics._test import Test
+from hesitant.diagnostics._triage import triage
+
+__all__ = [
+    "Diagnosis",
+    "EntropyDisplay",
+    "LabellingCurve",
+    "PairsDisplay",
+    "RegionsDisplay",
+    "Test",
+    "diagnose",
+    "kolmogorov_smirnov",
+    "labelling_curve",
+    "mann_whitney",
+    "triage",
+]

@@ -1,0 +1,252 @@
+"""Are the blanks about difficulty: both fits, all tests, one answer."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from hesitant._typing import FloatArray
+from hesitant.checks import check_number, check_reviewed
+from hesitant.diagnostics._diagnosis import Diagnosis
+from hesitant.diagnostics._mechanism_tests import (
+    Fits,
+    bootstrap_likelihood_ratio,
+    likelihood_ratio,
+    score_test,
+    shape_test,
+    wald_test,
+)
+from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
+from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve
+from hesitant.diagnostics._test import Test
+from hesitant.diagnostics._verdict import caveats, verdict
+from hesitant.inference._attached import refuse_dask
+from hesitant.inference._replicates import refit
+from hesitant.intake import check_features
+from hesitant.labels import encode
+from hesitant.mechanisms import EntropyMechanism, Mechanism
+from hesitant.uncertainty import Shannon, transformed_entropy
+
+__all__ = ["diagnose"]
+
+
+def diagnose(
+    X: Any,
+    y: Any,
+    *,
+    estimator: Any = None,
+    family: Any = "gaussian",
+    covariance: str = "full",
+    mechanism: Any = "entropy",
+    reviewed: Any = None,
+    n_boot: int = 0,
+    level: float = 0.95,
+    bandwidth: float | str = "cv",
+    missing_label: Any = -1,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Diagnosis:
+    """Ask whether labels are missing where the classes are hard to tell apart.
+
+    The ignorance likelihood, which does not listen to the pattern, is fitted first; the rows'
+    entropies under it are compared between labelled and blank rows. Then the full likelihood is
+    fitted and compared with labels missing completely at random.
+
+    Parameters
+    ----------
+    X, y : array-likes
+        Features, and labels with blanks.
+    estimator : MixtureClassifier, optional
+        A model, fitted or not, whose options to use in place of family, covariance, mechanism and
+        missing_label. One already fitted to these rows is not fitted again.
+    family, covariance, mechanism, missing_label
+        As for :class:`~hesitant.MixtureClassifier`. The tests need a logistic mechanism; of a
+        mixed one its logistic part is used.
+    reviewed : boolean array-like, optional
+        False for rows that nobody was shown: they inform the classes but no test.
+    n_boot : int, default=0
+        Replicates of the bootstrap likelihood-ratio test; 199 or more for a useful p-value.
+    level : float, default=0.95
+        Confidence of the band around the labelling probability.
+    bandwidth : "cv", "silverman" or float, default="cv"
+        Of the kernel estimate of the labelling probability.
+    random_state : int, RandomState, Generator or None
+    n_jobs : int, optional
+        Workers for the bootstrap, by joblib: any of its backends.
+    progress : bool, default=False
+        Show a progress bar.
+
+    Returns
+    -------
+    Diagnosis
+
+    Notes
+    -----
+    The tests, all of "labels are missing completely at random":
+
+    - Kolmogorov-Smirnov, one-sided: largest excess of the labelled rows' empirical distribution
+      function of transformed entropy over that of the blank rows.
+    - Mann-Whitney, one-sided: number of (labelled, blank) pairs in which the labelled row has the
+      larger entropy; small if blanks are harder.
+    - likelihood ratio, Wald and score tests of β_1 = … = β_T = 0 in the full likelihood; the
+      first also by parametric bootstrap.
+
+    Examples
+    --------
+    >>> from hesitant.datasets import simulate
+    >>> from hesitant.diagnostics import diagnose
+    >>> data = simulate(n=500, random_state=0)
+    >>> result = diagnose(data.features, data.labels)
+    >>> result.mean_blank > result.mean_labelled
+    True
+    >>> print(result.verdict.split(":")[0])
+    The blanks are about difficulty
+    """
+    check_number("n_boot", n_boot, int, 0)
+    check_number("level", level, float, 1e-6, 1 - 1e-6)
+    refuse_dask(X)
+    template = _template(estimator, family, covariance, mechanism, missing_label)
+    fits, remarks = _fit_both(template, X, y, reviewed)
+    shown, seen = fits.reviewed, fits.seen
+    g = len(fits.ignorance.classes_)
+    t = transformed_entropy(fits.ignorance.entropy(fits.X, Shannon()), g)[shown]
+    labelled, blank = t[seen], t[~seen]
+    tests = {
+        "ks": kolmogorov_smirnov(labelled, blank),
+        "mw": mann_whitney(labelled, blank),
+        "lr": likelihood_ratio(fits),
+        "wald": wald_test(fits),
+        "score": score_test(fits),
+        "bootstrap": Test("", np.nan, np.nan),
+        "shape": shape_test(fits),
+    }
+    if n_boot:
+        tests["bootstrap"], _ = bootstrap_likelihood_ratio(
+            fits, n_boot, random_state=random_state, n_jobs=n_jobs, progress=progress
+        )
+    pairs = labelled.size * blank.size
+    harder = 1 - tests["mw"].statistic / pairs if pairs else np.nan
+    family_name = type(fits.ignorance.family_).__name__
+    return Diagnosis(
+        verdict=verdict(tests, labelled.size, blank.size, harder, "row"),
+        n_labelled=labelled.size,
+        n_blank=blank.size,
+        n_not_reviewed=int((~shown).sum()),
+        mean_labelled=_mean(labelled),
+        mean_blank=_mean(blank),
+        median_labelled=_median(labelled),
+        median_blank=_median(blank),
+        harder_share=float(harder),
+        tests=[test for test in tests.values() if test.name],
+        curve=_curve(fits, t, level, bandwidth),
+        coefficients=_coefficients(fits.full),
+        family=family_name,
+        caveats=caveats(family_name, bool(n_boot)),
+        remarks=remarks,
+        ignorance=fits.ignorance,
+        full=fits.full,
+        labelled_entropy=labelled,
+        blank_entropy=blank,
+    )
+
+
+def _template(
+    estimator: Any, family: Any, covariance: str, mechanism: Any, missing_label: Any
+) -> Any:
+    if estimator is not None:
+        return estimator
+    from hesitant.classifier import MixtureClassifier
+
+    return MixtureClassifier(
+        family, covariance=covariance, mechanism=mechanism, missing_label=missing_label
+    )
+
+
+def _fit_both(template: Any, X: Any, y: Any, reviewed: Any) -> tuple[Fits, list[str]]:
+    """Return both fits; what the template already knows of these rows is not fitted again."""
+    mechanism, remarks = _logistic(template.mechanism)
+    checked = clone(template)
+    rows = check_features(checked, X, reset=True, at_least=2)
+    shown = check_reviewed(reviewed, len(rows))
+    fitted = hasattr(template, "state_")
+    start = template.parameters_ if fitted else None
+    if fitted and template.mechanism is None and _knows(template, X, y, None):
+        ignorance = template
+    else:
+        ignorance = refit(template, X, y, start=start, mechanism=None, alpha=0.5, solver="auto")
+    labels = encode(y, template.missing_label, ignorance.classes_.tolist())
+    full = None
+    if shown.any() and 0 < labels.labelled[shown].mean() < 1:
+        same = not remarks and template.mechanism is not None
+        if fitted and same and _knows(template, X, y, reviewed):
+            full = template
+        else:
+            full = refit(
+                ignorance,
+                X,
+                y,
+                start=ignorance.parameters_,
+                reviewed=reviewed,
+                mechanism=mechanism,
+                solver="auto",
+            )
+    names = getattr(ignorance, "feature_names_in_", None)
+    features = X if names is not None else rows
+    return Fits(ignorance, full, features, y, labels.labelled, shown), remarks
+
+
+def _logistic(mechanism: Any) -> tuple[Any, list[str]]:
+    """Return a mechanism with coefficients that can be tested, and what was changed."""
+    if mechanism is None or mechanism == "entropy" or type(mechanism) is EntropyMechanism:
+        return ("entropy" if mechanism is None else mechanism), []
+    if mechanism == "mixed" or isinstance(mechanism, EntropyMechanism):
+        options = {} if isinstance(mechanism, str) else mechanism.get_params(deep=False)
+        return EntropyMechanism(**options), [
+            "The mixed mechanism's chance losses are not identified when difficulty plays no "
+            "part, so the tests use its logistic part alone."
+        ]
+    if isinstance(mechanism, str) and mechanism != "ignorable":
+        return mechanism, []  # unknown: the classifier says which there are
+    remarks = []
+    if isinstance(mechanism, Mechanism) and mechanism.informative:
+        remarks = [
+            f"{type(mechanism).__name__} has no coefficients to test: the tests use the "
+            "logistic mechanism of Shannon's entropy."
+        ]
+    return "entropy", remarks
+
+
+def _knows(template: Any, X: Any, y: Any, reviewed: Any) -> bool:
+    """Whether a model was fitted to exactly these rows."""
+    if template.alpha != 0.5 or not template.converged_:
+        return False
+    try:
+        value = template.log_likelihood(X, y, reviewed=reviewed)
+    except ValueError:  # other classes or features: let the fit itself say so
+        return False
+    return abs(value - template.log_likelihood_) <= 1e-9 * (1 + abs(value))
+
+
+def _curve(
+    fits: Fits, t: FloatArray, level: float, bandwidth: float | str
+) -> LabellingCurve | None:
+    if fits.full is None or t.size < 10:
+        return None
+    fitted = fits.full.labelling_probability(fits.X)[fits.reviewed]
+    return labelling_curve(t, fits.seen, fitted=fitted, bandwidth=bandwidth, level=level)
+
+
+def _coefficients(full: Any) -> dict[str, float]:
+    if full is None:
+        return {}
+    names = full.mechanism_.parameter_names
+    return dict(zip(names, map(float, full.mechanism_.parameters_), strict=True))
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _median(values: FloatArray) -> float:
+    return float(np.median(values)) if values.size else float("nan")

@@ -1,0 +1,111 @@
+"""What a diagnosis found."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hesitant._typing import FloatArray
+from hesitant.diagnostics._smoother import LabellingCurve
+from hesitant.diagnostics._test import Test
+from hesitant.inference._result import Result, Table, need, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Diagnosis"]
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Diagnosis(Result):
+    """The evidence on whether blanks are about difficulty.
+
+    Attributes
+    ----------
+    verdict : str
+        In plain language.
+    n_labelled, n_blank, n_not_reviewed : int
+        Rows; those not reviewed inform the classes but no test.
+    mean_labelled, mean_blank, median_labelled, median_blank : float
+        Transformed entropy ``logit(e / log g)``, under the ignorance fit.
+    harder_share : float
+        Probability that a random blank row is harder than a random labelled one.
+    tests : list of Test
+    curve : LabellingCurve or None
+        Labelling probability against transformed entropy.
+    coefficients : dict
+        The mechanism's parameters under the full likelihood.
+    family : str
+    caveats, remarks : list of str
+    ignorance, full : fitted MixtureClassifier
+        The two fits; ``full`` is None if there is no pattern to fit.
+    labelled_entropy, blank_entropy : arrays
+        Transformed entropies of the reviewed rows.
+    """
+
+    title: ClassVar[str] = "Are the blanks about difficulty?"
+
+    verdict: str
+    n_labelled: int
+    n_blank: int
+    n_not_reviewed: int
+    mean_labelled: float
+    mean_blank: float
+    median_labelled: float
+    median_blank: float
+    harder_share: float
+    tests: list[Test]
+    curve: LabellingCurve | None
+    coefficients: dict[str, float]
+    family: str
+    caveats: list[str]
+    remarks: list[str]
+    ignorance: Any = dataclasses.field(repr=False)
+    full: Any = dataclasses.field(repr=False)
+    labelled_entropy: FloatArray = dataclasses.field(repr=False)
+    blank_entropy: FloatArray = dataclasses.field(repr=False)
+
+    def test(self, name: str) -> Test:
+        """Return the test whose name starts so, such as ``"Mann-Whitney"`` or ``"Wald"``."""
+        for test in self.tests:
+            if test.name.startswith(name):
+                return test
+        known = ", ".join(repr(t.name) for t in self.tests)
+        raise KeyError(f"no test is called {name!r}; there are {known}")
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row for each test."""
+        pandas = need("pandas", "data")
+        names = ("name", "statistic", "df", "p_value", "method", "note")
+        frame = pandas.DataFrame([{n: getattr(t, n) for n in names} for t in self.tests])
+        return frame.rename(columns={"name": "test"}).astype({"df": "Int64"})
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw densities, distribution functions and labelling probability, side by side."""
+        from hesitant.diagnostics._entropy_display import EntropyDisplay
+
+        return EntropyDisplay(self.labelled_entropy, self.blank_entropy, self.curve).plot(axes)
+
+    def _content(self) -> Iterator[str | Table]:
+        yield self.verdict
+        yield Table(
+            ("rows", "count", "mean", "median"),
+            [
+                ("labelled", self.n_labelled, self.mean_labelled, self.median_labelled),
+                ("blank", self.n_blank, self.mean_blank, self.median_blank),
+            ],
+            f"Transformed entropy, logit(e / log g), of {self.family} classes fitted without "
+            "the pattern",
+        )
+        if self.n_not_reviewed:
+            yield f"{self.n_not_reviewed:,} rows that nobody reviewed are in no test."
+        yield Table(
+            ("test", "statistic", "df", "p-value", "how", "note"),
+            [(t.name, t.statistic, number(t.df), t.p_value, t.method, t.note) for t in self.tests],
+            "Chance (labels missing at random) against difficulty; the last asks whether the "
+            "fitted curve has the right shape",
+        )
+        if self.coefficients:
+            listed = ", ".join(f"{k} {number(v)}" for k, v in self.coefficients.items())
+            yield f"Mechanism under the full likelihood: {listed}."
+        for note in (*self.remarks, *self.caveats):
+            yield f"* {note}"

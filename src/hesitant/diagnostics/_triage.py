@@ -1,0 +1,129 @@
+"""Which blank cases should go back to an expert: a list, best first."""
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant.checks import check_number
+from hesitant.inference._attached import attach, class_names, open_chart, refuse_dask
+from hesitant.inference._information import information
+from hesitant.inference._result import need
+from hesitant.inference._scores import class_scores, n_class_axes
+from hesitant.intake import check_features
+from hesitant.likelihood import log_posterior
+from hesitant.uncertainty import Shannon
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["triage"]
+
+BLOCK = 4096
+# Directions that the data hardly determine count as known to this share of complete labels, so
+# that one of them does not outweigh all the others.
+LEAST_KNOWN = 1e-3
+
+
+def triage(
+    clf: Any, X: Any, y: Any = None, *, reviewed: Any = None, top: int | None = None
+) -> "pd.DataFrame":
+    """Rank blank rows by what their labels would teach.
+
+    The gain of a row is the information, in nats, that its label is expected to give about the
+    classes' parameters,
+
+        gain_i = ½ log det(I + V^½ J_i V^½),   J_i = Σ_h τ_ih (s_ih − s̄_i)(s_ih − s̄_i)ᵀ,
+
+    where ``s_ih`` is the score of row i with class h, ``s̄_i`` their mean over the class
+    posteriors, and V the covariance of the estimates. J_i is the Fisher information that the
+    label adds to the features. It is large for rows that are uncertain *and* would move
+    parameters that are still uncertain; a label cannot teach more than it is uncertain, so the
+    gain is at most the row's entropy. The label is taken to come from someone who must decide
+    (a second reader, a biopsy), so the missing-label mechanism has no part in it.
+
+    Parameters
+    ----------
+    clf : fitted MixtureClassifier
+    X : array-like of shape (n, p)
+    y : array-like of shape (n,), optional
+        Labels with blanks, as given to ``fit``: only blank rows are ranked. Without, all rows of X
+        are ranked as new cases, and V is that of as many completely labelled rows.
+    reviewed : boolean array-like, optional
+        As given to ``fit``.
+    top : int, optional
+        How many rows to return; all by default.
+
+    Returns
+    -------
+    DataFrame
+        Best first: ``row`` (position in X), ``index`` (if X is a data frame), ``gain``,
+        ``entropy``, ``labelling_probability``, ``most_probable`` and one ``posterior[...]`` for
+        each class.
+
+    Examples
+    --------
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.datasets import simulate
+    >>> from hesitant.diagnostics import triage
+    >>> data = simulate(n=500, random_state=0)
+    >>> clf = MixtureClassifier().fit(data.features, data.labels)
+    >>> first = triage(clf, data.features, data.labels, top=5)
+    >>> list(first.columns[:4])
+    ['row', 'gain', 'entropy', 'labelling_probability']
+    """
+    pandas = need("pandas", "data")
+    check_is_fitted(clf, "state_")
+    refuse_dask(X)
+    if top is not None:
+        check_number("top", top, Integral, 1)
+    if y is None:
+        n = len(check_features(clf, X, reset=False))
+        data = attach(clf, X, np.full(n, None, dtype=object))
+        blank, V = np.arange(n), None
+    else:
+        data = attach(clf, X, y, reviewed=reviewed)
+        blank = np.flatnonzero(~data.labels.labelled)
+        V = _uncertainty(information(clf, X, y, reviewed=reviewed).chart_information)
+    with open_chart(data.likelihood, data.state) as (chart, _):
+        k = n_class_axes(chart)
+        root = np.eye(k) if V is None else np.asarray(np.linalg.cholesky(V[:k, :k]))
+        gain, entropy, tau = _gains(clf, chart, data.X, blank, root)
+    order = np.lexsort((blank, -entropy, -gain))[:top]
+    places = blank[order]
+    columns: dict[str, Any] = {"row": places}
+    if hasattr(X, "index") and hasattr(X, "columns"):
+        columns["index"] = np.asarray(X.index)[places]
+    columns["gain"], columns["entropy"] = gain[order], entropy[order]
+    columns["labelling_probability"] = clf.labelling_probability(X)[places]
+    columns["most_probable"] = clf.classes_[tau[order].argmax(axis=1)]
+    for h, name in enumerate(class_names(clf)):
+        columns[f"posterior[{name}]"] = tau[order, h]
+    return pandas.DataFrame(columns)
+
+
+def _uncertainty(information: FloatArray) -> FloatArray:
+    value, vector = np.linalg.eigh(information)
+    return (vector / np.maximum(value, LEAST_KNOWN)) @ vector.T
+
+
+def _gains(
+    clf: Any, chart: Any, X: AnyArray, places: IntArray, root: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return gain and entropy of rows, and their class posteriors."""
+    g = len(clf.classes_)
+    gain, entropy, tau = np.zeros(places.size), np.zeros(places.size), np.zeros((places.size, g))
+    for start in range(0, places.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        rows = np.ascontiguousarray(X[places[part]], dtype=np.float64)
+        log_tau, tau[part], _ = log_posterior(clf.family_, clf.state_, rows)
+        entropy[part], _ = Shannon().evaluate(log_tau, tau[part])
+        scores = class_scores(clf.family_, chart, rows)
+        centred = scores - np.einsum("ig,igk->ik", tau[part], scores)[:, None, :]
+        moved = np.sqrt(tau[part])[:, :, None] * (centred @ root)
+        # The determinant of a g x g matrix stands in for the large one (Sylvester).
+        _, logdet = np.linalg.slogdet(np.eye(g) + moved @ moved.transpose(0, 2, 1))
+        gain[part] = np.minimum(0.5 * logdet, entropy[part])
+    return gain, entropy, tau

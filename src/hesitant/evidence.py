@@ -1,0 +1,75 @@
+"""What a fitted classifier can be asked: thin doors to diagnostics, inference and the report.
+
+Each method imports its room when it is called, so that a plain fit needs neither pandas nor
+matplotlib.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hesitant.diagnostics import Diagnosis
+    from hesitant.inference import BootstrapResult, Efficiency
+    from hesitant.report import Report
+
+__all__ = ["Evidence"]
+
+
+class Evidence:
+    """The questions that follow a fit."""
+
+    def diagnose(self, X: Any, y: Any, **options: Any) -> "Diagnosis":
+        """Ask whether the blanks are about difficulty.
+
+        Options as for :func:`hesitant.diagnostics.diagnose`; family, covariance and mechanism are
+        those of this estimator.
+        """
+        from hesitant.diagnostics import diagnose
+
+        return diagnose(X, y, estimator=self, **options)
+
+    def summary(self, X: Any, y: Any, **options: Any) -> "pd.DataFrame":
+        """Return every parameter with its standard error and confidence interval.
+
+        Options as for :func:`hesitant.inference.summary`.
+        """
+        from hesitant.inference import summary
+
+        return summary(self, X, y, **options)
+
+    def bootstrap(self, X: Any, y: Any, **options: Any) -> "BootstrapResult":
+        """Refit to resampled or simulated data.
+
+        Options as for :func:`hesitant.inference.bootstrap`.
+        """
+        from hesitant.inference import bootstrap
+
+        return bootstrap(self, X, y, **options)
+
+    def efficiency(self, **options: Any) -> "Efficiency":
+        """Ask what the pattern of blanks buys.
+
+        Options as for :func:`hesitant.inference.efficiency`.
+        """
+        from hesitant.inference import efficiency
+
+        return efficiency(self, **options)
+
+    def triage(self, X: Any, y: Any = None, **options: Any) -> "pd.DataFrame":
+        """Rank blank rows by what a label would teach.
+
+        Options as for :func:`hesitant.diagnostics.triage`.
+        """
+        from hesitant.diagnostics import triage
+
+        return triage(self, X, y, **options)
+
+    def report(self, X: Any, y: Any, **options: Any) -> "Report":
+        """Put verdict, pictures, tables and triage list on one page.
+
+        Options as for :func:`hesitant.report.make_report`.
+        """
+        from hesitant.report import make_report
+
+        return make_report(self, X, y, **options)

@@ -1,0 +1,21 @@
+"""How sure we are, what the pattern buys, and which model to take."""
+
+from hesitant.inference._bootstrap import BootstrapResult, bootstrap
+from hesitant.inference._compare import compare
+from hesitant.inference._comparison import Candidate, Comparison
+from hesitant.inference._efficiency import efficiency
+from hesitant.inference._efficiency_result import Efficiency
+from hesitant.inference._information import ObservedInformation, information, summary
+
+__all__ = [
+    "BootstrapResult",
+    "Candidate",
+    "Comparison",
+    "Efficiency",
+    "ObservedInformation",
+    "bootstrap",
+    "compare",
+    "efficiency",
+    "information",
+    "summary",
+]

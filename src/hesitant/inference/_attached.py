@@ -1,0 +1,103 @@
+"""A fitted classifier joined to rows of data: what every question after a fit starts from."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from hesitant._typing import AnyArray, BoolArray, FloatArray
+from hesitant.intake import is_dask
+from hesitant.labels import Labels, describe
+from hesitant.likelihood import Evaluation, Likelihood, State
+from hesitant.rows import ManyRows, Rows
+from hesitant.solvers._chart import Chart
+
+__all__ = [
+    "Attached",
+    "attach",
+    "class_names",
+    "feature_names",
+    "likelihood_of",
+    "open_chart",
+    "refuse_dask",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Attached:
+    """A fitted classifier with rows in memory."""
+
+    clf: Any
+    X: AnyArray
+    labels: Labels
+    weight: FloatArray
+    reviewed: BoolArray
+    likelihood: Likelihood
+
+    @property
+    def state(self) -> State:
+        """The fitted parameters."""
+        state: State = self.clf.state_
+        return state
+
+
+def attach(clf: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None) -> Attached:
+    """Check data against a fitted classifier and join the two."""
+    refuse_dask(X)
+    likelihood = likelihood_of(clf, X, y, sample_weight, reviewed)
+    rows = likelihood.rows
+    assert isinstance(rows, Rows)  # what is not a Dask collection is in memory
+    n = len(rows.codes)
+    return Attached(
+        clf,
+        rows.X,
+        Labels(rows.codes, clf.classes_),
+        np.ones(n) if rows.weight is None else rows.weight,
+        np.ones(n, dtype=bool) if rows.reviewed is None else rows.reviewed,
+        likelihood,
+    )
+
+
+def likelihood_of(
+    clf: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None
+) -> Likelihood:
+    """Return a fitted classifier's likelihood of rows, wherever they are."""
+    rows: ManyRows = clf._attach(X, y, sample_weight, reviewed)
+    return Likelihood(rows, clf.family_, clf.mechanism_)
+
+
+@contextmanager
+def open_chart(likelihood: Likelihood, state: State) -> Iterator[tuple[Chart, Evaluation]]:
+    """Open the rows, and give the chart about a state with the likelihood there."""
+    if not likelihood.family.has_coordinates:
+        raise ValueError(
+            f"The family {type(likelihood.family).__name__} has no `coordinates` method, so the "
+            "information cannot be computed: write one, or use bootstrap()."
+        )
+    with likelihood.rows:
+        evaluation = likelihood.evaluate(state)
+        yield Chart(likelihood, state, evaluation, mechanism=True), evaluation
+
+
+def refuse_dask(X: Any) -> None:
+    """Raise if the rows are not in memory."""
+    if is_dask(X):
+        raise TypeError(
+            "X is a Dask collection, and this needs all rows at once: give X.compute(), or a "
+            "sample of the rows. (information and summary do work on Dask collections.)"
+        )
+
+
+def class_names(clf: Any) -> list[str]:
+    """Return the classes as tables and legends print them."""
+    return [c if isinstance(c, str) else describe(c) for c in clf.classes_.tolist()]
+
+
+def feature_names(clf: Any) -> list[str]:
+    """Return the features' own names, or x0, x1 and so on."""
+    named = getattr(clf, "feature_names_in_", None)
+    if named is None:
+        return [f"x{j}" for j in range(clf.n_features_in_)]
+    return [str(name) for name in named]

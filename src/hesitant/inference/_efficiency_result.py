@@ -1,0 +1,130 @@
+"""What a study of efficiency found."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hesitant._typing import FloatArray
+from hesitant.inference._result import Result, Table, need, number, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PAIRS", "WAYS", "Efficiency"]
+
+WAYS = ("complete", "ignorance", "full")
+PAIRS = (("ignorance", "complete"), ("full", "complete"), ("full", "ignorance"))
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Efficiency(Result):
+    """Precision under complete labels, the ignorance likelihood and the full likelihood.
+
+    Attributes
+    ----------
+    n_rows, n_draws : int
+        Rows of the study imagined, and rows drawn to compute its information.
+    share_labelled : float
+        Expected share of rows with a label.
+    bayes_error : float
+        Error rate of the best rule.
+    excess_error : dict
+        Expected error rate of the fitted rule above the Bayes error, for each of "complete",
+        "ignorance" and "full", with ``n_rows`` rows.
+    parameter_efficiency, error_efficiency : dict
+        For pairs such as "full / ignorance": how many rows of the second kind one of the first
+        is worth, by the geometric mean over all parameters (the ratio of determinants to the
+        power 1/k), and by the excess error rate.
+    labels_worth : dict
+        How many labels of randomly chosen blanks the pattern is worth, judged by "error" and by
+        "parameters"; ``worth_all`` tells where even all of them would not do.
+    worth_all : dict
+    parameters : list of str
+    std_errors : dict
+        For each of the three, the standard error of every parameter with ``n_rows`` rows.
+    monte_carlo_error : dict
+        Standard error, from the draws, of each scalar above.
+    remarks : list of str
+    """
+
+    title: ClassVar[str] = "What does the pattern buy?"
+
+    n_rows: int
+    n_draws: int
+    share_labelled: float
+    bayes_error: float
+    excess_error: dict[str, float]
+    parameter_efficiency: dict[str, float]
+    error_efficiency: dict[str, float]
+    labels_worth: dict[str, float]
+    worth_all: dict[str, bool]
+    parameters: list[str]
+    std_errors: dict[str, FloatArray]
+    monte_carlo_error: dict[str, float]
+    remarks: list[str]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return each parameter's standard errors and variance ratios."""
+        frame = need("pandas", "data").DataFrame({"parameter": self.parameters, **self.std_errors})
+        for one, other in PAIRS:
+            frame[f"{one} / {other}"] = (frame[other] / frame[one]) ** 2
+        return frame
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw standard errors of the parameters and expected error rates."""
+        from hesitant.inference._efficiency_display import EfficiencyDisplay
+
+        return EfficiencyDisplay(self).plot(axes)
+
+    def _content(self) -> Iterator[str | Table]:
+        yield self._in_words()
+        mc = self.monte_carlo_error
+        yield Table(
+            ("likelihood", "error rate", "excess", "± (draws)"),
+            [
+                (
+                    w,
+                    self.bayes_error + self.excess_error[w],
+                    self.excess_error[w],
+                    mc[f"excess {w}"],
+                )
+                for w in WAYS
+            ],
+            f"Expected error rate of the fitted rule with {self.n_rows:,} rows, "
+            f"{percent(self.share_labelled, 0)} of them labelled; Bayes error "
+            f"{number(self.bayes_error)} ± {number(mc['bayes_error'], 2)}",
+        )
+        yield Table(
+            ("efficiency", "parameters", "±", "error rate", "±"),
+            [
+                (
+                    pair,
+                    self.parameter_efficiency[pair],
+                    mc[f"parameters {pair}"],
+                    self.error_efficiency[pair],
+                    mc[f"error {pair}"],
+                )
+                for pair in self.parameter_efficiency
+            ],
+            "One row of the first is worth so many of the second",
+        )
+        columns = list(zip(*(self.std_errors[w] for w in WAYS), strict=True))
+        rows = [(name, *values) for name, values in zip(self.parameters, columns, strict=True)]
+        yield Table(("parameter", *WAYS), rows, f"Standard errors with {self.n_rows:,} rows")
+        yield from (f"* {remark}" for remark in self.remarks)
+
+    def _in_words(self) -> str:
+        blanks = self.n_rows * (1 - self.share_labelled)
+        worth = self.labels_worth["error"]
+        if not worth > 0:
+            return "The pattern of blanks adds nothing to the labels and the features."
+        if self.worth_all["error"]:
+            return (
+                f"Of {self.n_rows:,} rows about {blanks:,.0f} are blank. For the error rate, "
+                "where they are is worth more than labels for all of them would be."
+            )
+        return (
+            f"Of {self.n_rows:,} rows about {blanks:,.0f} are blank. For the error rate, where "
+            f"they are is worth labels for {worth:,.0f} of them, chosen at random (± "
+            f"{self.monte_carlo_error['labels_worth error']:.2g} from the draws)."
+        )

@@ -1,0 +1,298 @@
+"""How sure we are: observed information, standard errors and intervals in natural units."""
+
+import dataclasses
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.stats import norm
+
+from hesitant._typing import BoolArray, FloatArray
+from hesitant.checks import check_number
+from hesitant.exceptions import FitWarning
+from hesitant.inference._attached import (
+    class_names,
+    feature_names,
+    likelihood_of,
+    open_chart,
+)
+from hesitant.inference._curvature import curvature, invert, natural_jacobian, scatter
+from hesitant.inference._natural import NaturalUnits, natural_units
+from hesitant.inference._result import Result, Table, need, percent
+from hesitant.solvers._chart import Chart
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ObservedInformation", "information", "summary"]
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class ObservedInformation(Result):
+    """Estimates with their standard errors and confidence intervals.
+
+    Attributes
+    ----------
+    parameters : list of str
+        Names, such as ``mean[a, x0]``.
+    estimate, std_error, lower, upper : arrays of shape (k,)
+        In natural units. A standard error is infinite where the data do not determine the
+        parameter; the interval is then all values it may take.
+    level : float
+        Confidence of the intervals.
+    covariance : array of shape (k, k)
+        Of the estimates; along directions that the data determine.
+    n_rows : int
+    robust : bool
+        Whether the errors allow for a wrong model (sandwich) or trust it.
+    flat_directions : list of str
+        What the data do not determine, in words.
+    remarks : list of str
+        What else to know.
+    chart_information, chart_covariance : arrays
+        The same in the internal coordinates, scaled so that complete labels would give the
+        identity.
+    """
+
+    title: ClassVar[str] = "How sure are we? Estimates and standard errors"
+
+    parameters: list[str]
+    estimate: FloatArray
+    std_error: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    level: float
+    n_rows: int
+    robust: bool
+    flat_directions: list[str]
+    remarks: list[str]
+    covariance: FloatArray = dataclasses.field(repr=False)
+    chart_information: FloatArray = dataclasses.field(repr=False)
+    chart_covariance: FloatArray = dataclasses.field(repr=False)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return parameter, estimate, std_error, lower and upper, one row a parameter."""
+        pandas = need("pandas", "data")
+        columns = ("estimate", "std_error", "lower", "upper")
+        return pandas.DataFrame(
+            {"parameter": self.parameters, **{c: getattr(self, c) for c in columns}}
+        )
+
+    def plot(self, ax: Any = None, parameters: str | None = None) -> Any:
+        """Draw estimates with their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        parameters : str, optional
+            Only parameters whose name contains this, such as ``"mean"``.
+        """
+        from hesitant.inference._interval_display import IntervalDisplay
+
+        keep = [k for k, name in enumerate(self.parameters) if (parameters or "") in name]
+        return IntervalDisplay(
+            [self.parameters[k] for k in keep],
+            self.estimate[keep],
+            self.lower[keep],
+            self.upper[keep],
+            f"estimate and {percent(self.level, 0)} interval",
+        ).plot(ax=ax)
+
+    def _content(self) -> Iterator[str | Table]:
+        kind = "sandwich" if self.robust else "observed information"
+        yield f"{self.n_rows:,} rows; standard errors from the {kind}."
+        names = ("estimate", "std_error", "lower", "upper")
+        rows = list(zip(self.parameters, *(getattr(self, n) for n in names), strict=True))
+        caption = f"Intervals at {percent(self.level, 0)}"
+        yield Table(("parameter", *names), rows, caption)
+        yield from self.remarks
+
+
+def information(
+    clf: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    reviewed: Any = None,
+    level: float = 0.95,
+    robust: bool = False,
+) -> ObservedInformation:
+    """Return standard errors and intervals for every parameter of a fitted classifier.
+
+    The observed information is a central difference of the analytic score in an unconstrained,
+    well-scaled chart; the delta method carries its inverse into natural units. Intervals are
+    symmetric on the log scale for variances and degrees of freedom, on the logit scale for
+    probabilities, and on the plain scale otherwise.
+
+    Parameters
+    ----------
+    clf : fitted MixtureClassifier
+    X, y : array-likes
+        The data it was fitted to; Dask collections work too.
+    sample_weight, reviewed : array-likes, optional
+        As they were given to ``fit``.
+    level : float, default=0.95
+        Confidence of the intervals.
+    robust : bool, default=False
+        Use the sandwich estimator, which stays right when the classes' family or the mechanism
+        is wrong (about the parameters that come closest). A fractional likelihood
+        (``alpha != 0.5``) always does, for it is no likelihood of the data.
+
+    Returns
+    -------
+    ObservedInformation
+
+    Examples
+    --------
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.datasets import simulate
+    >>> from hesitant.inference import information
+    >>> data = simulate(n=500, random_state=0)
+    >>> clf = MixtureClassifier().fit(data.features, data.labels)
+    >>> info = information(clf, data.features, data.labels)
+    >>> info.parameters[-1], bool(info.upper[-1] < 0)
+    ('coef[u]', True)
+    """
+    check_number("level", level, float, 1e-6, 1 - 1e-6)
+    likelihood, state = likelihood_of(clf, X, y, sample_weight, reviewed), clf.state_
+    units = natural_units(clf.family_, clf.mechanism_, state, class_names(clf), feature_names(clf))
+    robust = bool(robust) or clf.alpha != 0.5
+    with open_chart(likelihood, state) as (chart, evaluation):
+        total, from_data, gradient = curvature(likelihood, chart, evaluation)
+        jacobian = natural_jacobian(units, chart)
+        filling = scatter(likelihood, chart) if robust else None
+    units, kept = units.reduce(jacobian, state)
+    jacobian = jacobian[kept]
+    V, flat = invert(total, from_data)
+    if filling is not None:
+        V = V @ filling @ V
+    directions = [_in_words(v, units.names, jacobian) for v in flat.T]
+    covariance = jacobian @ V @ jacobian.T
+    std_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
+    std_error[lost] = np.inf
+    estimate = units.values(state)
+    edge = _at_the_edge(units, chart, V, std_error)
+    std_error[edge] = np.nan
+    lower, upper = _intervals(estimate, std_error, units, level)
+    return ObservedInformation(
+        parameters=units.names,
+        estimate=estimate,
+        std_error=std_error,
+        lower=lower,
+        upper=upper,
+        level=float(level),
+        n_rows=int(likelihood.rows.tally.n),
+        robust=robust,
+        flat_directions=directions,
+        remarks=_remarks(
+            gradient, V, directions, [units.names[k] for k in np.flatnonzero(edge)], clf
+        ),
+        covariance=covariance,
+        chart_information=total,
+        chart_covariance=V,
+    )
+
+
+def summary(
+    clf: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    reviewed: Any = None,
+    level: float = 0.95,
+    robust: bool = False,
+) -> "pd.DataFrame":
+    """Return parameter, estimate, std_error, lower and upper as a data frame.
+
+    Parameters as for :func:`information`, whose table this is. What the data do not determine is
+    said in a warning.
+
+    Examples
+    --------
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.datasets import simulate
+    >>> from hesitant.inference import summary
+    >>> data = simulate(n=500, random_state=0)
+    >>> clf = MixtureClassifier().fit(data.features, data.labels)
+    >>> list(summary(clf, data.features, data.labels).columns)
+    ['parameter', 'estimate', 'std_error', 'lower', 'upper']
+    """
+    result = information(
+        clf, X, y, sample_weight=sample_weight, reviewed=reviewed, level=level, robust=robust
+    )
+    for remark in result.remarks:
+        warnings.warn(remark, FitWarning, stacklevel=2)
+    return result.to_frame()
+
+
+def _at_the_edge(
+    units: NaturalUnits, chart: Chart, V: FloatArray, std_error: FloatArray
+) -> BoolArray:
+    """Whether each estimate sits where its range ends, so that no slope tells its error.
+
+    A chart folds there: a small step either way, here a tenth of a standard error, moves the
+    parameter the same way and further than the slope would.
+    """
+    value, vector = np.linalg.eigh(V)
+    bend = np.zeros(len(units.names))
+    middle = units.values(chart.reference)
+    for step in (0.1 * np.sqrt(np.maximum(value, 0.0)) * vector).T:
+        ahead, behind = units.values(chart.decode(step)), units.values(chart.decode(-step))
+        bend = np.maximum(bend, 0.5 * np.abs(ahead + behind - 2 * middle))
+    return np.isfinite(std_error) & (bend > 0.1 * std_error)
+
+
+def _intervals(
+    estimate: FloatArray, std_error: FloatArray, units: NaturalUnits, level: float
+) -> tuple[FloatArray, FloatArray]:
+    reach = norm.ppf(0.5 + level / 2) * std_error
+    lower, upper = np.empty_like(estimate), np.empty_like(estimate)
+    for k, scale in enumerate(units.scales):
+        center, half = scale.forward(estimate[k]), scale.slope(estimate[k]) * reach[k]
+        lower[k], upper[k] = scale.back(center - half), scale.back(center + half)
+    unknown = np.isnan(std_error)
+    lower[unknown], upper[unknown] = np.nan, np.nan
+    return lower, upper
+
+
+def _in_words(direction: FloatArray, names: list[str], jacobian: FloatArray) -> str:
+    """Name the parameters that move most, in standard errors, along a direction of the chart."""
+    moved = jacobian @ direction / np.maximum(np.linalg.norm(jacobian, axis=1), 1e-300)
+    order = np.argsort(-np.abs(moved))
+    lead = [names[k] for k in order[:4] if np.abs(moved[k]) > 0.3 * np.abs(moved[order[0]])]
+    return lead[0] if len(lead) == 1 else f"{', '.join(lead[:-1])} together with {lead[-1]}"
+
+
+def _remarks(
+    gradient: FloatArray, V: FloatArray, directions: list[str], edge: list[str], clf: Any
+) -> list[str]:
+    out = []
+    if edge:
+        out.append(
+            f"At the edge of what is possible: {', '.join(edge)}. Standard errors do not exist "
+            "there; bootstrap() gives intervals."
+        )
+    if directions:
+        listed = "; ".join(directions[:5]) + (
+            f"; and {len(directions) - 5} more" if len(directions) > 5 else ""
+        )
+        out.append(
+            f"The information is singular: the data do not determine {listed}. Standard errors "
+            "of these are infinite; the others hold whatever these are. More labels, a simpler "
+            "covariance or mechanism, or fewer classes would help."
+        )
+    if float(gradient @ V @ gradient) > 0.1:
+        out.append(
+            "The likelihood of these data still rises at these parameters: was the model fitted "
+            "to other rows, or stopped early? Standard errors are only right at a maximum."
+        )
+    if clf.alpha != 0.5:
+        out.append(
+            f"alpha={clf.alpha:g} weighs labelled and blank rows differently, so this is no "
+            "likelihood of the data: errors come from the sandwich estimator."
+        )
+    return out

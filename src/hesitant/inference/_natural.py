@@ -1,0 +1,197 @@
+"""Parameters in the units people think in, each with a name and a scale for its interval."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from hesitant._typing import FloatArray, IntArray
+from hesitant.likelihood import State
+
+__all__ = ["NaturalUnits", "Scale", "natural_units"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Where an estimate is closer to normal, and how to get there and back."""
+
+    name: str
+    forward: Callable[[FloatArray], FloatArray]
+    slope: Callable[[FloatArray], FloatArray]
+    back: Callable[[FloatArray], FloatArray]
+
+
+IDENTITY = Scale("identity", lambda x: x, np.ones_like, lambda x: x)
+LOG = Scale("log", np.log, lambda x: 1 / x, np.exp)
+LOGIT = Scale("logit", logit, lambda x: 1 / (x * (1 - x)), expit)
+# Degrees of freedom: their likelihood is well behaved in 1/ν, up to the Gaussian limit 1/ν = 0.
+INVERSE = Scale(
+    "inverse",
+    lambda x: -1 / x,
+    lambda x: 1 / x**2,
+    lambda x: -1 / x if x < 0 else np.asarray(np.inf),
+)
+
+# Where intervals are symmetric, by attribute; of matrices this goes for the diagonal.
+_SCALES = {"covariances": LOG, "scales": LOG, "dof": INVERSE}
+
+
+@dataclasses.dataclass(frozen=True)
+class NaturalUnits:
+    """How a state unfolds into named numbers.
+
+    Attributes
+    ----------
+    names : list of str
+        One name for each number, such as ``mean[a, x0]``.
+    scales : list of Scale
+        Where each number's confidence interval is symmetric.
+    common : list of str
+        The name without its class, for numbers that all classes may share; else empty.
+    values : callable
+        The numbers at a state.
+    """
+
+    names: list[str]
+    scales: list[Scale]
+    common: list[str]
+    values: Callable[[State], FloatArray]
+
+    def reduce(self, jacobian: FloatArray, state: State) -> tuple["NaturalUnits", IntArray]:
+        """Keep what can move and name once what the classes share.
+
+        Parameters
+        ----------
+        jacobian : array of shape (k, d)
+            How each number moves with the free coordinates: fixed values and structural zeros
+            do not, and what the classes share moves alike.
+        state : State
+
+        Returns
+        -------
+        NaturalUnits
+        kept : array
+            Positions of the numbers kept.
+        """
+        value = self.values(state)
+        size = np.linalg.norm(np.nan_to_num(jacobian), axis=1)
+        moves = size > 1e-12 * (1e-300 + np.abs(np.nan_to_num(value)))
+        exists = np.isfinite(value) & np.isfinite(jacobian).all(axis=1)
+
+        def alike(j: int, k: int) -> bool:
+            return bool(
+                np.isclose(value[j], value[k], rtol=1e-9)
+                and np.abs(jacobian[j] - jacobian[k]).max() <= 1e-6 * np.abs(jacobian[j]).max()
+            )
+
+        keep: list[int] = []
+        names: list[str] = []
+        groups: dict[str, list[int]] = {}
+        for k in np.flatnonzero(moves & exists).tolist():
+            groups.setdefault(self.common[k] or self.names[k], []).append(k)
+        seen: dict[str, int] = {}
+        for name, group in groups.items():
+            shared = len(group) > 1 and all(alike(group[0], k) for k in group[1:])
+            for k in group[:1] if shared else group:
+                shown = name if shared else self.names[k]
+                # A location that is also the mean, say, is listed once.
+                twin = seen.setdefault(shown[shown.find("[") :], k) if "[" in shown else k
+                if twin == k or not alike(twin, k):
+                    keep.append(k)
+                    names.append(shown)
+        order = np.argsort(keep, kind="stable")
+        kept = np.array(keep, dtype=np.int64)[order]
+        units = NaturalUnits(
+            [names[k] for k in order],
+            [self.scales[k] for k in kept],
+            [""] * kept.size,
+            lambda state: self.values(state)[kept],
+        )
+        return units, kept
+
+
+def natural_units(
+    family: Any, mechanism: Any, state: State, classes: list[str], features: list[str]
+) -> NaturalUnits:
+    """Lay out weights, whatever the family shows, and the mechanism.
+
+    Only the family's ``attributes`` are used, so any family works: arrays whose first axis is the
+    class, and whose further axes are features where they have as many entries.
+    """
+    names = [f"weight[{c}]" for c in classes]
+    scales = [LOGIT] * len(classes)
+    common = [""] * len(classes)
+    picks: dict[str, tuple[Any, ...]] = {}
+    for attribute, array in family.attributes(state.params).items():
+        array = np.asarray(array, dtype=float)
+        index = _free_entries(array)
+        picks[attribute] = index
+        for place in zip(*index, strict=True):
+            labels = _axis_labels(place, array.shape, classes, features)
+            kind = _singular(attribute)
+            names.append(f"{kind}[{', '.join(labels)}]")
+            common.append(f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind)
+            on_diagonal = len(place) < 3 or place[1] == place[2]
+            scales.append(_SCALES.get(attribute, IDENTITY) if on_diagonal else IDENTITY)
+    theta_names, theta_scales, theta_values = _mechanism(mechanism)
+    names += theta_names
+    scales += theta_scales
+    common += [""] * len(theta_names)
+
+    def values(state: State) -> FloatArray:
+        shown = family.attributes(state.params)
+        parts = [np.asarray(shown[a], dtype=float)[index] for a, index in picks.items()]
+        return np.concatenate([state.weights, *parts, theta_values(state.theta)])
+
+    return NaturalUnits(names, scales, common, values)
+
+
+def _free_entries(array: FloatArray) -> tuple[Any, ...]:
+    """Return the positions of all entries, of symmetric matrices the lower triangles only."""
+    if array.ndim == 3 and array.shape[1] == array.shape[2]:
+        finite = np.nan_to_num(array)
+        if np.allclose(finite, finite.transpose(0, 2, 1)):
+            rows, columns = np.tril_indices(array.shape[1])
+            h = np.repeat(np.arange(array.shape[0]), rows.size)
+            return h, np.tile(rows, array.shape[0]), np.tile(columns, array.shape[0])
+    return tuple(np.array(list(itertools.product(*map(range, array.shape)))).T)
+
+
+def _axis_labels(
+    place: tuple[int, ...], shape: tuple[int, ...], classes: list[str], features: list[str]
+) -> list[str]:
+    first = [classes[place[0]]] if shape[0] == len(classes) else [str(place[0])]
+    rest = [
+        features[k] if size == len(features) else str(k)
+        for k, size in zip(place[1:], shape[1:], strict=True)
+    ]
+    return first + rest
+
+
+def _singular(attribute: str) -> str:
+    plural = attribute.endswith("s") and not attribute.endswith("ss")
+    return attribute[:-1] if plural else attribute
+
+
+def _mechanism(
+    mechanism: Any,
+) -> tuple[list[str], list[Scale], Callable[[FloatArray], FloatArray]]:
+    """Name the mechanism's parameters; one kept as a logit is shown as the probability it is."""
+    given = mechanism.parameter_names
+    slopes = range(1, 1 + len(getattr(mechanism, "coef_", ())))
+    as_logit = np.array(
+        [k not in slopes and name.startswith("logit ") for k, name in enumerate(given)], dtype=bool
+    )
+    names = [
+        f"coef[{name}]" if k in slopes else name.removeprefix("logit ")
+        for k, name in enumerate(given)
+    ]
+    scales = [LOGIT if inner else IDENTITY for inner in as_logit]
+
+    def values(theta: FloatArray) -> FloatArray:
+        return np.where(as_logit, expit(theta), theta) if theta.size else theta
+
+    return names, scales, values

@@ -1,0 +1,167 @@
+"""What every result is: an object that prints, tabulates, plots and turns into plain data.
+
+A result says what it contains once, as paragraphs and tables; text and HTML are two printers of
+the same content, and neither needs an optional library.
+"""
+
+import dataclasses
+import html
+import importlib
+import math
+import textwrap
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+__all__ = ["Result", "Table", "need", "number", "percent", "plain"]
+
+WIDTH = 88
+
+
+def need(module: str, extra: str) -> Any:
+    """Import an optional module, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"this needs {module}, which is not installed: pip install 'hesitant[{extra}]'"
+        ) from error
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A header and rows of values, with a caption above."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    caption: str = ""
+
+
+class Result:
+    """Base of the result objects; each is a frozen dataclass that writes :meth:`_content`."""
+
+    title: ClassVar[str]
+
+    @abstractmethod
+    def _content(self) -> Iterator[str | Table]:
+        """Yield what there is to say: paragraphs and tables."""
+
+    @abstractmethod
+    def to_frame(self) -> Any:
+        """Return the numbers as a pandas data frame."""
+
+    @abstractmethod
+    def plot(self) -> Any:
+        """Draw the result; return a display with its figure and axes."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain lists, numbers and strings, fit for JSON."""
+        shown = [f.name for f in dataclasses.fields(self) if f.repr]  # type: ignore[arg-type]
+        return {name: plain(getattr(self, name)) for name in shown}
+
+    def __str__(self) -> str:
+        parts = [f"{self.title}\n{'=' * len(self.title)}"]
+        for part in self._content():
+            parts.append(_text_table(part) if isinstance(part, Table) else _wrap(part))
+        return "\n\n".join(parts)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        parts = [f"<h4>{html.escape(self.title)}</h4>"]
+        for part in self._content():
+            parts.append(
+                _html_table(part) if isinstance(part, Table) else f"<p>{html.escape(part)}</p>"
+            )
+        return f'<div class="hesitant-result">{"".join(parts)}</div>'
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON knows it: arrays as lists, what is not finite as None."""
+    if isinstance(value, Result):
+        return value.to_dict()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """Return a value as a table prints it."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return f"{value:,d}"
+    size = abs(float(value))
+    if 1e3 <= size < 1e9:
+        return f"{value:,.1f}".removesuffix(".0")
+    return f"{value:.{digits}g}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share as a percentage."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def _wrap(paragraph: str) -> str:
+    return textwrap.fill(paragraph, WIDTH, subsequent_indent="")
+
+
+def _cells(table: Table) -> list[list[str]]:
+    return [list(table.header), *([number(v) for v in row] for row in table.rows)]
+
+
+def _is_text(table: Table) -> list[bool]:
+    """Tell columns of words, which align left, from columns of numbers."""
+    return [
+        all(isinstance(row[k], str) for row in table.rows) if table.rows else True
+        for k in range(len(table.header))
+    ]
+
+
+def _text_table(table: Table) -> str:
+    cells = _cells(table)
+    widths = [max(len(row[k]) for row in cells) for k in range(len(table.header))]
+    words = _is_text(table)
+    lines = [_line(row, widths, words) for row in cells]
+    lines.insert(1, "-" * max(map(len, lines)))
+    if table.caption:
+        lines.insert(0, _wrap(table.caption))
+    return "\n".join(lines)
+
+
+def _line(row: Iterable[str], widths: Sequence[int], words: Sequence[bool]) -> str:
+    padded = (
+        c.ljust(w) if left else c.rjust(w) for c, w, left in zip(row, widths, words, strict=True)
+    )
+    return "  ".join(padded).rstrip()
+
+
+def _html_table(table: Table) -> str:
+    # Inline alignment only: the page around it may have any style.
+    aligned = ["left" if left else "right" for left in _is_text(table)]
+
+    def row(values: Sequence[str], tag: str) -> str:
+        cells = (
+            f'<{tag} style="text-align:{a}">{html.escape(v)}</{tag}>'
+            for v, a in zip(values, aligned, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
+
+    header, *body = _cells(table)
+    caption = f"<caption>{html.escape(table.caption)}</caption>" if table.caption else ""
+    rows = "".join(row(r, "td") for r in body)
+    return f"<table>{caption}<thead>{row(header, 'th')}</thead><tbody>{rows}</tbody></table>"

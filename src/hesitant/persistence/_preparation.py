@@ -1,0 +1,93 @@
+"""What may be done to features before a fit: standardising, principal components."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hesitant._typing import AnyArray, FloatArray
+
+__all__ = ["Preparation"]
+
+
+class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Standardise features, and keep their leading principal components.
+
+    Both are one affine map, ``(x − center) / scale @ rotation``, so that is all there is to keep
+    in a model file.
+
+    Parameters
+    ----------
+    standardise : bool, default=True
+        Divide every feature by its standard deviation.
+    n_components : int or None, default=None
+        How many principal components to keep; None keeps the features.
+
+    Attributes
+    ----------
+    center_, scale_ : arrays of shape (p,)
+    rotation_ : array of shape (p, k)
+        The components' loadings, or None. The largest loading of each is positive.
+    explained_ : array of shape (k,)
+        The share of the variance that each component carries, or None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hesitant.persistence import Preparation
+    >>> X = np.array([[0.0, 1.0], [2.0, 5.0], [4.0, 9.0]])
+    >>> Preparation(n_components=1).fit_transform(X).round(3).ravel().tolist()
+    [-1.732, 0.0, 1.732]
+    """
+
+    def __init__(self, standardise: bool = True, n_components: int | None = None) -> None:
+        self.standardise = standardise
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find centre, scale and components of the features."""
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        self.center_: FloatArray = X.mean(axis=0)
+        spread = X.std(axis=0)
+        # A constant column would be divided by zero, or by the rounding error of its mean.
+        varies = spread > 1e-12 * np.abs(self.center_)
+        self.scale_: FloatArray = (
+            np.where(varies, spread, 1.0) if self.standardise else np.ones_like(spread)
+        )
+        self.rotation_: FloatArray | None = None
+        self.explained_: FloatArray | None = None
+        if self.n_components is not None:
+            self._find_components((X - self.center_) / self.scale_)
+        return self
+
+    def _find_components(self, Z: FloatArray) -> None:
+        most = min(Z.shape)
+        k = self.n_components
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= most:
+            raise ValueError(
+                f"n_components={k!r}: {Z.shape[0]} rows of {Z.shape[1]} features have from 1 to "
+                f"{most} principal components."
+            )
+        _, size, axes = np.linalg.svd(Z, full_matrices=False)
+        axes = axes[:k]
+        largest = np.abs(axes).argmax(axis=1)
+        signs = np.sign(axes[np.arange(k), largest])
+        total = float((size**2).sum())
+        self.rotation_ = np.ascontiguousarray((axes * signs[:, None]).T)
+        self.explained_ = size[:k] ** 2 / total if total > 0 else np.zeros(k)
+
+    def transform(self, X: Any) -> AnyArray:
+        """Return the features standardised, or the components' scores."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        Z: AnyArray = (X - self.center_) / self.scale_
+        return Z if self.rotation_ is None else Z @ self.rotation_
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the features' own names, or PC1, PC2 and so on."""
+        check_is_fitted(self)
+        if self.rotation_ is not None:
+            return np.array([f"PC{k + 1}" for k in range(self.rotation_.shape[1])], dtype=object)
+        names: AnyArray = super().get_feature_names_out(input_features)
+        return names

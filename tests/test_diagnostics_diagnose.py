@@ -1,0 +1,314 @@
+"""Are the blanks about difficulty: sizes, power, numbers by hand, and awkward data."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from scipy.special import expit, xlogy
+from sklearn.linear_model import LogisticRegression
+
+from hesitant import FitWarning, MixtureClassifier
+from hesitant.datasets import make_cytometry_like, simulate
+from hesitant.diagnostics import Diagnosis, diagnose
+from hesitant.mechanisms import EntropyMechanism
+from hesitant.uncertainty import Shannon, SquaredLogOdds, transformed_entropy
+
+CHANCE = {"intercept": 0.6, "slope": 0.0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulate(n=500, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def result(data):
+    return diagnose(data.features, data.labels, n_boot=19, random_state=0)
+
+
+def test_table_1_by_hand(data, result):
+    clf = MixtureClassifier(mechanism=None).fit(data.features, data.labels)
+    tau = clf.predict_proba(data.features)
+    share = -xlogy(tau, tau).sum(axis=1) / np.log(2)
+    inner = (share > 1e-12) & (share < 1 - 1e-9)
+    t = transformed_entropy(clf.entropy(data.features, Shannon()), 2)
+    np.testing.assert_allclose(t[inner], np.log(share / (1 - share))[inner], rtol=1e-3)
+    assert result.mean_labelled == pytest.approx(t[data.labelled].mean(), abs=1e-6)
+    assert result.mean_blank == pytest.approx(t[~data.labelled].mean(), abs=1e-6)
+    assert (result.n_labelled, result.n_blank) == (data.n_labelled, data.n_blank)
+
+
+def test_likelihood_ratio_by_hand(data, result):
+    full = MixtureClassifier().fit(data.features, data.labels)
+    none = MixtureClassifier(mechanism=None).fit(data.features, data.labels)
+    rate = data.labelled.mean()
+    chance = 500 * (xlogy(rate, rate) + xlogy(1 - rate, 1 - rate))
+    expected = 2 * (full.log_likelihood_ - none.log_likelihood_ - chance)
+    assert result.test("likelihood ratio").statistic == pytest.approx(expected, abs=1e-5)
+    assert result.test("likelihood ratio").df == 1
+
+
+def test_score_test_is_that_of_a_logistic_regression(data, result):
+    """The score statistic of logit Pr = β0 + β1 u at β1 = 0 is n times a squared correlation."""
+    clf = MixtureClassifier(mechanism=None).fit(data.features, data.labels)
+    u = clf.entropy(data.features)
+    expected = 500 * np.corrcoef(u, data.labelled)[0, 1] ** 2
+    assert result.test("score").statistic == pytest.approx(expected, rel=1e-5)
+
+
+def test_wald_is_the_squared_ratio(data, result):
+    from hesitant.inference import information
+
+    info = information(result.full, data.features, data.labels)
+    assert result.test("Wald").statistic == pytest.approx(
+        (info.estimate[-1] / info.std_error[-1]) ** 2, rel=1e-6
+    )
+
+
+def test_bootstrap_is_repeatable_whoever_computes_it(data):
+    def run():
+        return diagnose(data.features[:150], data.labels[:150], n_boot=12, random_state=3)
+
+    first = run()
+    with parallel_config(backend="threading", n_jobs=2):
+        second = run()
+    name = "likelihood ratio, bootstrap"
+    assert first.test(name) == second.test(name)
+    assert first.test(name).method == "12 replicates"
+    assert 1 / 13 <= first.test(name).p_value <= 1
+
+
+def test_sizes_under_chance():
+    names = ["Kolmogorov", "Mann", "likelihood", "Wald", "score", "shape"]
+    p = []
+    for seed in range(60):
+        data = simulate(n=200, **CHANCE, random_state=1000 + seed)
+        result = diagnose(data.features, data.labels)
+        p.append([result.test(name).p_value for name in names])
+    # A size of 0.05 gives 9 or more rejections of 60 with probability 0.003.
+    rejections = (np.array(p) < 0.05).sum(axis=0)
+    assert (rejections < 9).all(), dict(zip(names, rejections, strict=True))
+    assert (np.array(p) < 0.5).mean() == pytest.approx(0.5, abs=0.12)
+
+
+def test_power_under_the_papers_mechanism():
+    names = ["Kolmogorov", "Mann", "likelihood", "Wald", "score"]
+    p = []
+    for seed in range(15):
+        data = simulate(n=500, random_state=seed)
+        result = diagnose(data.features, data.labels)
+        p.append([result.test(name).p_value for name in names])
+        assert result.mean_blank > result.mean_labelled
+        assert result.verdict.startswith("The blanks are about difficulty")
+    assert np.max(p) < 0.01
+
+
+def test_shape_test_finds_a_wrong_shape():
+    """Labels missing at middling difficulty only: no straight line in entropy says that."""
+    rng = np.random.default_rng(0)
+    data = simulate(n=2000, intercept=50.0, random_state=0)
+    e = data.details["entropy"]
+    seen = rng.random(2000) < expit(2 - 30 * e * (np.log(2) - e))
+    y = np.where(seen, data.truth, -1)
+    result = diagnose(data.features, y)
+    assert result.test("shape").p_value < 1e-4
+    assert "does not have the right shape" in result.verdict
+    spline = diagnose(data.features, y, mechanism=EntropyMechanism(basis="spline"))
+    assert spline.test("shape").p_value > 1e-3
+    assert spline.test("likelihood ratio").df == 4
+
+
+def test_verdicts():
+    chance = simulate(n=300, **CHANCE, random_state=0)
+    assert diagnose(chance.features, chance.labels).verdict.startswith("No sign")
+    reverse = simulate(n=500, intercept=-1.0, slope=5.0, random_state=0)
+    found = diagnose(reverse.features, reverse.labels)
+    assert "the other way round" in found.verdict
+    assert found.harder_share < 0.5
+
+
+def test_result_object(data, result):
+    assert isinstance(result, Diagnosis)
+    text = str(result)
+    assert "Mann-Whitney, one-sided" in text
+    assert max(map(len, text.splitlines())) < 110
+    frame = result.to_frame()
+    assert list(frame.columns) == ["test", "statistic", "df", "p_value", "method", "note"]
+    assert len(frame) == 7
+    plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert plain["n_blank"] == data.n_blank
+    assert plain["curve"]["bandwidth"] > 0
+    assert "<table>" in result._repr_html_()
+    with pytest.raises(KeyError, match="Anderson"):
+        result.test("Anderson")
+    assert len(result.caveats) == 3
+
+
+def test_a_fitted_model_is_not_fitted_again(data):
+    full = MixtureClassifier().fit(data.features, data.labels)
+    assert diagnose(data.features, data.labels, estimator=full).full is full
+    none = MixtureClassifier(mechanism=None).fit(data.features, data.labels)
+    assert diagnose(data.features, data.labels, estimator=none).ignorance is none
+    other = simulate(n=500, random_state=1)
+    again = diagnose(other.features, other.labels, estimator=full)
+    assert again.full is not full
+    fresh = diagnose(other.features, other.labels)
+    assert again.mean_blank == pytest.approx(fresh.mean_blank, abs=1e-4)
+
+
+def test_reviewed_rows_only(data):
+    """Blanks that nobody saw say nothing: the tests are those of the others."""
+    X = np.vstack((data.features, data.features + 0.01))
+    y = np.concatenate((data.labels, np.full(500, None)))
+    reviewed = np.arange(1000) < 500
+    result = diagnose(X, y, reviewed=reviewed)
+    assert result.n_blank == data.n_blank
+    assert result.n_not_reviewed == 500
+    assert result.test("Mann").p_value < 1e-6
+    assert "500 rows that nobody reviewed" in str(result)
+
+
+def test_more_classes_strings_and_frames():
+    cells = make_cytometry_like(n=1000, random_state=0)
+    X = pd.DataFrame(cells.features, columns=cells.feature_names)
+    result = diagnose(X, pd.Series(cells.labels))
+    assert result.mean_blank > result.mean_labelled
+    assert result.plot().axes_.size == 3
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        ("mixed", "logistic part alone"),
+        (EntropyMechanism(uncertainty=SquaredLogOdds()), None),
+        (EntropyMechanism(order=2, basis="polynomial"), None),
+    ],
+)
+def test_other_mechanisms(data, mechanism, words):
+    result = diagnose(data.features, data.labels, mechanism=mechanism)
+    assert result.test("likelihood ratio").p_value < 1e-2
+    if words is not None:
+        assert words in result.remarks[0]
+    if isinstance(mechanism, EntropyMechanism) and mechanism.uncertainty is not None:
+        assert "largest value" in result.test("shape").note
+
+
+# -- bad input -----------------------------------------------------------------------------------
+
+
+def test_too_few_blanks_skips_tests_one_by_one():
+    data = simulate(n=200, intercept=50.0, random_state=0)
+    y = data.truth.astype(object)
+    y[:3] = None
+    result = diagnose(data.features, y)
+    assert not result.test("Mann").was_skipped
+    assert result.test("Wald").was_skipped
+    assert result.test("Wald").note == "3 blank rows, needs 5"
+    assert result.test("shape").note == "3 blank rows, needs 10"
+    y[1:3] = data.truth[1:3]
+    one = diagnose(data.features, y)
+    assert all(test.was_skipped for test in one.tests)
+    assert "too few" in one.verdict
+
+
+@pytest.mark.parametrize("blank", [False, True])
+def test_no_pattern_at_all(blank):
+    data = simulate(n=100, random_state=0)
+    if blank:
+        y = np.full(100, None)
+        result = diagnose(
+            data.features, y, estimator=MixtureClassifier(classes=[0, 1], random_state=0)
+        )
+        assert result.verdict.startswith("Every reviewed row is left blank")
+    else:
+        result = diagnose(data.features, data.truth)
+        assert result.verdict.startswith("Every reviewed row is labelled")
+    assert result.full is None
+    assert all(test.was_skipped for test in result.tests)
+    assert json.dumps(result.to_dict(), allow_nan=False)
+    assert result.plot().axes_.size == 3
+
+
+def test_nobody_reviewed_anything():
+    data = simulate(n=100, random_state=0)
+    result = diagnose(data.features, data.labels, reviewed=np.zeros(100, bool))
+    assert result.full is None
+    assert result.n_not_reviewed == 100
+
+
+def test_separation_has_no_wald_test_worth_the_name():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300)
+    X = rng.standard_normal((300, 1)) + 2.0 * truth[:, None]
+    y = np.where(np.abs(X[:, 0] - 1) > 0.5, truth, -1)  # blank exactly around the middle
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        result = diagnose(X, y)
+    assert result.test("likelihood ratio").p_value < 1e-10
+    assert result.verdict.startswith("The blanks are about difficulty")
+
+
+def test_failed_replicates_are_counted(data, monkeypatch):
+    from hesitant.diagnostics import _mechanism_tests as module
+
+    real = module.refit
+    calls = {"n": 0}
+
+    def flaky(*args, **kwargs):
+        calls["n"] += 1
+        if calls["n"] % 3 == 0:
+            raise ValueError("No start led to a fit: whatever. More.")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(module, "refit", flaky)
+    result = diagnose(data.features, data.labels, n_boot=9, random_state=0)
+    test = result.test("likelihood ratio, bootstrap")
+    assert "replicates failed and are not counted" in test.note
+    assert "No start led to a fit" in test.note
+    assert test.method != "9 replicates"
+    monkeypatch.setattr(module, "refit", lambda *a, **k: (_ for _ in ()).throw(ValueError("no")))
+    none = diagnose(data.features, data.labels, n_boot=4, random_state=0)
+    assert none.test("likelihood ratio, bootstrap").was_skipped
+    assert "4 of 4 replicates failed" in none.test("likelihood ratio, bootstrap").note
+    assert not none.test("Wald").was_skipped
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_boot": -1}, "n_boot=-1"),
+        ({"n_boot": 2.5}, "n_boot=2.5"),
+        ({"level": 2.0}, "level=2.0"),
+        ({"bandwidth": "wide"}, "bandwidth='wide'"),
+        ({"bandwidth": -1}, "bandwidth=-1"),
+        ({"mechanism": "entropi"}, "Did you mean 'entropy'"),
+        ({"family": "gausian"}, "Did you mean 'gaussian'"),
+        ({"reviewed": [True]}, "reviewed has shape"),
+    ],
+)
+def test_bad_options(data, options, message):
+    with pytest.raises((ValueError, TypeError), match=message.replace("(", r"\(")):
+        diagnose(data.features, data.labels, **options)
+
+
+def test_a_dask_collection_is_refused_with_the_remedy(data):
+    array = pytest.importorskip("dask.array")
+    with pytest.raises(TypeError, match="compute"):
+        diagnose(array.from_array(data.features), data.labels)
+
+
+def test_fits_warn_once_at_most(data):
+    """Fits inside keep their warnings to themselves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FitWarning)
+        diagnose(data.features, data.labels, mechanism="mixed", n_boot=2, random_state=0)
+
+
+def test_logistic_regression_agrees_on_the_curve(data, result):
+    """The fitted mechanism is a logistic regression on the full fit's own entropies."""
+    u = result.full.entropy(data.features)[:, None]
+    model = LogisticRegression(C=1e6).fit(u, data.labelled)
+    assert result.coefficients["u"] == pytest.approx(model.coef_[0, 0], rel=1e-3)

@@ -1,0 +1,115 @@
+"""The triage list: against brute force, and as a table people can use."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hesitant import FitWarning, MixtureClassifier
+from hesitant.datasets import simulate
+from hesitant.diagnostics import triage
+from hesitant.inference import information
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    data = simulate(n=300, random_state=0)
+    y = np.where(data.labelled, data.truth, -1)
+    return data.features, y, MixtureClassifier().fit(data.features, y)
+
+
+def test_columns_and_order(fitted):
+    X, y, clf = fitted
+    frame = triage(clf, X, y)
+    assert len(frame) == (y < 0).sum()
+    assert set(frame["row"]) == set(np.flatnonzero(y < 0))
+    assert frame["gain"].is_monotonic_decreasing
+    assert (frame["gain"] <= frame["entropy"] + 1e-12).all()
+    np.testing.assert_allclose(frame["entropy"], clf.entropy(X)[frame["row"]])
+    np.testing.assert_allclose(
+        frame["labelling_probability"], clf.labelling_probability(X)[frame["row"]]
+    )
+    np.testing.assert_allclose(
+        frame[["posterior[0]", "posterior[1]"]], clf.predict_proba(X)[frame["row"]]
+    )
+    assert (frame["most_probable"] == clf.predict(X)[frame["row"]]).all()
+    assert len(triage(clf, X, y, top=7)) == 7
+
+
+def test_gain_is_the_rise_of_the_information(fitted):
+    """½ log det of the information with the label's expected share over that without it.
+
+    Labelling a row moves the observed information by its missing information; averaged over the
+    label with the parameters held, that is what the list promises.
+    """
+    X, y, _ = fitted
+    clf = MixtureClassifier(mechanism=None).fit(X, y)
+    frame = triage(clf, X, y)
+    before = information(clf, X, y).chart_information
+    tau = clf.predict_proba(X)
+    for _, row in frame.iloc[[0, 3, 10]].iterrows():
+        place = int(row["row"])
+        after = np.zeros_like(before)
+        for h in (0, 1):
+            told = y.copy()
+            told[place] = h
+            after += tau[place, h] * information(clf, X, told).chart_information
+        rise = 0.5 * (np.linalg.slogdet(after)[1] - np.linalg.slogdet(before)[1])
+        assert row["gain"] == pytest.approx(rise, rel=0.02)
+
+
+def test_the_best_rows_teach_more_than_random_ones(fitted):
+    """Labels of the rows on top of the list shrink the errors more than as many at random."""
+    X, y, _ = fitted
+    truth = simulate(n=300, random_state=0).truth
+    clf = MixtureClassifier(mechanism=None).fit(X, y)
+    blank = np.flatnonzero(y < 0)
+    rng = np.random.default_rng(0)
+
+    def volume(rows):
+        told = y.copy()
+        told[rows] = truth[rows]
+        new = MixtureClassifier(mechanism=None).fit(X, told)
+        return np.linalg.slogdet(information(new, X, told).chart_information)[1]
+
+    best = volume(triage(clf, X, y, top=15)["row"].to_numpy())
+    others = [volume(rng.choice(blank, 15, replace=False)) for _ in range(20)]
+    assert best > np.mean(others)
+
+
+def test_frames_keep_their_index(fitted):
+    X, y, _ = fitted
+    frame = pd.DataFrame(X, columns=["a", "b"], index=[f"case {i}" for i in range(len(X))])
+    clf = MixtureClassifier().fit(frame, y)
+    listed = triage(clf, frame, y, top=3)
+    assert listed["index"].tolist() == [f"case {i}" for i in listed["row"]]
+
+
+def test_new_cases_without_labels(fitted):
+    X, _, clf = fitted
+    frame = triage(clf, X)
+    assert len(frame) == len(X)
+    assert frame["gain"].iloc[0] > 0
+
+
+def test_nothing_blank_gives_an_empty_list(fitted):
+    X, _, clf = fitted
+    assert len(triage(clf, X, clf.predict(X))) == 0
+
+
+def test_classes_that_are_strings_and_t_families(three_classes):
+    X, y = three_classes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        clf = MixtureClassifier("t", covariance="tied").fit(X, y)
+    frame = triage(clf, X, y, top=5)
+    assert list(frame.columns[-3:]) == ["posterior[a]", "posterior[b]", "posterior[c]"]
+    assert (frame["gain"] > 0).all()
+
+
+@pytest.mark.parametrize("top", [0, -1, 2.5, True])
+def test_bad_top(fitted, top):
+    X, y, clf = fitted
+    with pytest.raises((ValueError, TypeError), match="top"):
+        triage(clf, X, y, top=top)

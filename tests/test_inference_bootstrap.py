@@ -1,0 +1,219 @@
+"""The bootstrap: agreement with theory, label switching, failures, seeds and workers."""
+
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from scipy.stats import norm
+
+from hesitant import FitWarning, MixtureClassifier
+from hesitant.datasets import simulate
+from hesitant.inference import _bootstrap as module
+from hesitant.inference import bootstrap, information
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    data = simulate(n=400, random_state=0)
+    y = np.where(data.labelled, data.truth, -1)
+    return data.features, y, MixtureClassifier().fit(data.features, y)
+
+
+@pytest.mark.parametrize("kind", ["parametric", "nonparametric"])
+def test_standard_errors_agree_with_the_information(fitted, kind):
+    X, y, clf = fitted
+    result = bootstrap(clf, X, y, kind=kind, n=150, stratify=False, random_state=0)
+    info = information(clf, X, y)
+    assert result.parameters == info.parameters
+    np.testing.assert_allclose(result.estimate, info.estimate)
+    ratio = result.std_error / info.std_error
+    assert ((ratio > 0.7) & (ratio < 1.5)).all()
+    assert np.median(ratio) == pytest.approx(1, abs=0.12)
+    assert (result.lower < result.estimate).all()
+    assert (result.estimate < result.upper).all()
+    assert result.n_failed == 0
+
+
+def test_bias_corrected_percentiles_by_hand():
+    rng = np.random.default_rng(0)
+    drawn = rng.gamma(3.0, size=(999, 1))
+    estimate = np.array([2.4])
+    found = module._interval(drawn, estimate, 0.9, "bias-corrected")[0]
+    z0 = norm.ppf((drawn < 2.4).mean())
+    expected = np.quantile(drawn, norm.cdf(2 * z0 + norm.ppf([0.05, 0.95])))
+    np.testing.assert_allclose(found, expected)
+    centred = module._interval(drawn, np.median(drawn, axis=0), 0.9, "bias-corrected")[0]
+    np.testing.assert_allclose(centred, np.quantile(drawn, [0.05, 0.95]), rtol=1e-12)
+
+
+def test_strata_keep_their_sizes(fitted):
+    X, y, clf = fitted
+    from hesitant.inference._attached import attach
+
+    reviewed = np.arange(len(X)) % 4 > 0
+    data = attach(clf, X, y, reviewed=reviewed)
+    draw = module._Replicate(data, "nonparametric", True)
+    _, codes, shown = draw._from_rows(np.random.default_rng(0))
+    assert (codes >= 0).sum() == (y >= 0).sum()
+    for part in (True, False):
+        assert ((codes >= 0) & (shown == part)).sum() == ((y >= 0) & (reviewed == part)).sum()
+    loose = module._Replicate(data, "nonparametric", False)
+    sizes = {int((loose._from_rows(np.random.default_rng(k))[1] >= 0).sum()) for k in range(10)}
+    assert len(sizes) > 1
+
+
+def test_stratification_freezes_the_intercept_only(fitted):
+    """As documented: the share of labelled rows cannot vary, so the intercept hardly does."""
+    X, y, clf = fitted
+    kept, free = (
+        bootstrap(clf, X, y, kind="nonparametric", n=100, stratify=s, random_state=0)
+        for s in (True, False)
+    )
+    place = kept.parameters.index("intercept")
+    assert kept.std_error[place] < 0.85 * free.std_error[place]
+    others = [k for k in range(len(kept.parameters)) if k != place]
+    ratio = kept.std_error[others] / free.std_error[others]
+    assert np.median(ratio) == pytest.approx(1, abs=0.15)
+
+
+def test_seeds_and_workers(fitted):
+    X, y, clf = fitted
+    one = bootstrap(clf, X, y, n=6, random_state=5)
+    with parallel_config(backend="threading", n_jobs=2):
+        two = bootstrap(clf, X, y, n=6, random_state=5)
+    np.testing.assert_array_equal(one.replicates, two.replicates)
+    other = bootstrap(clf, X, y, n=6, random_state=6)
+    assert not np.allclose(one.replicates, other.replicates)
+    generator = bootstrap(clf, X, y, n=6, random_state=np.random.default_rng(5))
+    assert generator.n_replicates == 6
+
+
+def test_tasks_can_be_sent_to_other_processes(fitted):
+    X, y, clf = fitted
+    from hesitant.inference._attached import attach
+
+    task = module._Replicate(attach(clf, X, y), "parametric", True)
+    there = pickle.loads(pickle.dumps(task))
+    here = task(np.random.default_rng(0))[0]
+    np.testing.assert_array_equal(here.theta, there(np.random.default_rng(0))[0].theta)
+
+
+def test_label_switching_is_undone():
+    """No labels in two of three classes: nothing but the fit itself tells them apart."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 300)
+    X = rng.standard_normal((300, 1)) + 6.0 * truth[:, None]
+    y = np.where((truth == 0) & (rng.random(300) < 0.5), 0, -1)
+    clf = MixtureClassifier(mechanism=None, classes=[0, 1, 2], random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        clf.fit(X, y)
+    from hesitant.inference._attached import attach
+
+    task = module._Replicate(attach(clf, X, y), "nonparametric", True)
+    swapped = module.State(
+        clf.state_.weights[[0, 2, 1]],
+        clf.family_.permute(clf.state_.params, np.array([0, 2, 1])),
+        clf.state_.theta,
+    )
+    state, moved = task._matched(swapped, y)
+    assert moved
+    np.testing.assert_allclose(state.weights, clf.state_.weights)
+    same, moved = task._matched(clf.state_, y)
+    assert not moved
+    assert same is clf.state_
+    result = bootstrap(clf, X, y, kind="nonparametric", n=30, random_state=0)
+    means = result.std_error[[k for k, n in enumerate(result.parameters) if "mean" in n]]
+    assert means.max() < 0.5  # a switch would make it about three
+
+
+def test_classes_with_many_labels_are_never_renamed(fitted):
+    X, y, clf = fitted
+    result = bootstrap(clf, X, y, n=10, random_state=0)
+    assert result.n_relabelled == 0
+
+
+def test_failures_are_counted_and_reported(fitted, monkeypatch):
+    X, y, clf = fitted
+    real, calls = module.refit, {"n": 0}
+
+    def flaky(*args, **kwargs):
+        calls["n"] += 1
+        if calls["n"] % 4 == 0:
+            raise ValueError("No start led to a fit: the data are odd. Do something.")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(module, "refit", flaky)
+    result = bootstrap(clf, X, y, n=8, random_state=0)
+    assert (result.n_replicates, result.n_failed) == (6, 2)
+    assert result.failures == {"ValueError, No start led to a fit": 2}
+    assert "2 of 8 replicates failed" in str(result)
+
+    def hopeless(*args, **kwargs):
+        raise ValueError("No start led to a fit")
+
+    monkeypatch.setattr(module, "refit", hopeless)
+    with pytest.raises(ValueError, match="No replicate could be fitted"):
+        bootstrap(clf, X, y, n=3, random_state=0)
+
+
+def test_unsettled_replicates_are_reported(fitted):
+    X, y, clf = fitted
+    hasty = MixtureClassifier(max_iter=2, init=dict(clf.parameters_))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        hasty.fit(X, y)
+    result = bootstrap(hasty, X, y, n=5, random_state=0)
+    assert result.n_not_converged == 5
+    assert "had not converged" in str(result)
+
+
+def test_result_object(fitted):
+    X, y, clf = fitted
+    result = bootstrap(clf, X, y, n=12, random_state=0)
+    frame = result.to_frame()
+    assert list(frame.columns) == [
+        "parameter", "estimate", "bias", "std_error", "lower", "upper",
+    ]  # fmt: skip
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["kind"] == "parametric"
+    assert "<table>" in result._repr_html_()
+    np.testing.assert_allclose(result.interval(0.95)[:, 0], result.lower)
+    plain = result.interval(0.95, "percentile")
+    np.testing.assert_allclose(plain.T, np.quantile(result.replicates, [0.025, 0.975], axis=0))
+    basic = result.interval(0.95, "basic")
+    np.testing.assert_allclose(basic[:, 0], 2 * result.estimate - plain[:, 1])
+    assert len(result.plot(parameters="mean").axes_) == 1
+    with pytest.raises(ValueError, match="percentile"):
+        result.interval(0.9, "bca")
+
+
+@pytest.mark.parametrize("mechanism", [None, "entropy"])
+def test_frames_strings_and_reviewed(three_classes, mechanism):
+    X, y = three_classes
+    X = pd.DataFrame(X, columns=["a", "b", "c"])
+    reviewed = np.arange(len(X)) % 5 > 0
+    clf = MixtureClassifier(mechanism=mechanism).fit(X, y, reviewed=reviewed)
+    for kind in ("parametric", "nonparametric"):
+        result = bootstrap(clf, X, y, kind=kind, n=4, reviewed=reviewed, random_state=0)
+        assert result.n_replicates == 4
+        assert "mean[a, b]" in result.parameters
+
+
+def test_progress_bar(fitted, capsys):
+    X, y, clf = fitted
+    bootstrap(clf, X, y, n=2, random_state=0, progress=True)
+    assert "parametric" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"kind": "jackknife"}, "jackknife"), ({"n": 0}, "n=0"), ({"level": 1.0}, "level")],
+)
+def test_bad_options(fitted, options, message):
+    X, y, clf = fitted
+    with pytest.raises(ValueError, match=message):
+        bootstrap(clf, X, y, **options)
