@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 # Each stamp depends on pyproject.toml, so a changed dependency reinstalls.
 $(VENV)/.all: pyproject.toml
@@ -16,7 +16,7 @@ $(VENV)/.dev: pyproject.toml
 	@touch $@ $(VENV)/.all
 
 demo: $(VENV)/.all
-	$(BIN)/python -m hesitant.demo demo
+	$(BIN)/hesitant demo --force
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -25,6 +25,9 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.dev
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -88,6 +88,8 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         size = np.sqrt(np.maximum(np.diagonal(information), 1e-12))
         correlation = information / np.multiply.outer(size, size)
         correlation.flat[:: self.size + 1] += _FLOOR
+        if not np.isfinite(correlation).all():  # parameters so absurd that draws overflow
+            return np.eye(self.size)
         return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
 
     def _scores(self, h: int, folding: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -100,20 +102,18 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         _, precision, logs, drive = skew_t_rows(q, along, nu, p, *tables(nu, p))
         pull = drive * slant - precision * z
         spin = (pull[:, :, None] * z[:, None, :] + np.eye(p)).reshape(_DRAWS, -1)
-        free = np.flatnonzero(folding.any(axis=0))
         group = np.flatnonzero(self.groups[:, h])
         known = 1.0 + digamma(0.5 * (nu[0] + p)) - digamma(0.5 * nu[0])
+        own = h * p + np.arange(p)
+        free = np.flatnonzero(folding.any(axis=0))
+        scale = self.g * p + free
         scores = (
-            -pull,
-            spin @ folding[:, free],
+            -pull * self.unit[own],
+            spin @ folding[:, free] * self.unit[scale],
             0.5 * (known + logs - precision) * self.dof_chart.slope[group],
             drive * z * self.slant_unit[h],
         )
-        own = h * p + np.arange(p)
-        scale = self.g * p + free
         places = np.concatenate((own, scale, self.base + group, self.slants + own))
-        scores[0][:] *= self.unit[own]
-        scores[1][:] *= self.unit[scale]
         return places, np.concatenate(scores, axis=1)
 
 

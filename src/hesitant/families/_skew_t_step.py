@@ -23,6 +23,9 @@ from hesitant.families._location_scale import _whiten
 
 __all__ = ["Sums", "free_step", "structured_step"]
 
+# Rounds of the structured step: one is enough to climb, three come close to the best.
+_ROUNDS = 3
+
 
 class Sums(NamedTuple):
     """Sums over rows, each class a first index, and the axes η at which they were taken.
@@ -39,10 +42,6 @@ class Sums(NamedTuple):
     second: FloatArray
     drive: FloatArray
     driven: FloatArray
-
-
-# Rounds of the structured step: none is needed for a climb, and three come close to the best.
-_ROUNDS = 3
 
 
 def free_step(sums: Sums, prior: float) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -1,0 +1,147 @@
+"""The commands that fit many models: ``compare`` and ``reproduce``."""
+
+from typing import Annotated
+
+import typer
+
+from hesitant.cli import _options as o
+from hesitant.cli._data import TableOptions
+from hesitant.cli._mistakes import reporting
+from hesitant.cli._root import app
+from hesitant.cli._terminal import Terminal
+
+__all__ = ["compare", "reproduce"]
+
+
+@app.command(short_help="Rank models of a table.")
+def compare(
+    table: o.Table,
+    label: o.Label,
+    features: o.Features = None,
+    drop: o.Drop = None,
+    id: o.Id = None,
+    reviewed: o.Reviewed = None,
+    missing: o.Missing = None,
+    on_missing: o.OnMissing = "error",
+    format: o.Format = None,
+    encoding: o.Encoding = None,
+    delimiter: o.Delimiter = None,
+    decimal: o.Decimal = ".",
+    family: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Family to try; repeat.",
+            rich_help_panel="The models",
+            show_default="all",
+        ),
+    ] = None,
+    covariance: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Covariance to try; repeat.",
+            rich_help_panel="The models",
+            show_default="full and tied",
+        ),
+    ] = None,
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Mechanism to try; repeat.",
+            rich_help_panel="The models",
+            show_default="entropy and none",
+        ),
+    ] = None,
+    folds: Annotated[
+        int,
+        typer.Option(min=2, help="Parts of the cross-validation.", rich_help_panel="The models"),
+    ] = 5,
+    standardise: o.Standardise = False,
+    pca: o.Pca = None,
+    seed: o.Seed = 0,
+    jobs: o.Jobs = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the ranking as CSV too.",
+            rich_help_panel="Output",
+            show_default=False,
+        ),
+    ] = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+    config: o.Config = None,
+) -> None:
+    """Rank families, covariances and mechanisms by how well they explain a table."""
+    from hesitant.cli._comparing import Candidates
+    from hesitant.cli._comparing import compare as run
+
+    terminal = Terminal(json=as_json, quiet=quiet)
+    read = TableOptions(
+        table, label, features, drop, id, reviewed, None, missing, on_missing, format, encoding,
+        delimiter, decimal,
+    )  # fmt: skip
+    candidates = Candidates(family, covariance, mechanism, folds, standardise, pca, seed, jobs)
+    grid = candidates.grid()
+    with reporting(terminal):
+        run(read, candidates, grid, terminal, out=out, force=force)
+
+
+@app.command(short_help="Reproduce the paper.")
+def reproduce(
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PART]...",
+            help="table1, table2, full, simulation or figures; everything by default.",
+            show_default=False,
+        ),
+    ] = None,
+    replications: Annotated[int, typer.Option(min=1, help="Of the simulation.")] = 100,
+    out: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Where the files go.")
+    ] = "hesitant-paper",
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the real data are.",
+            show_default="HESITANT_DATA, the cache, the sources",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted simulation.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the simulation.")] = 1,
+    jobs: o.Jobs = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+    config: o.Config = None,
+) -> None:
+    """Reproduce the paper's tables, simulation and figures."""
+    from hesitant.studies import PARTS
+    from hesitant.studies import reproduce as run
+
+    unknown = [part for part in parts or () if part not in PARTS]
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0][:60]!r} is not one of {', '.join(PARTS)}.")
+    terminal = Terminal(json=as_json, quiet=quiet)
+    with reporting(terminal):
+        result = run(
+            parts or None,
+            out,
+            replications=replications,
+            jobs=jobs,
+            data=data,
+            resume=resume,
+            seed=seed,
+            progress=not (as_json or quiet),
+        )
+        terminal.answer(result.to_dict())
+        terminal.say(str(result))
+        if result.exit_code:
+            raise typer.Exit(result.exit_code)

@@ -1,0 +1,125 @@
+"""``hesitant compare``: which family, covariance and mechanism explain a table best."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from hesitant.cli._analysis import ModelOptions, prepare
+from hesitant.cli._data import TableOptions, dropped_note, ignored_note
+from hesitant.cli._terminal import Terminal
+from hesitant.report._words import number
+
+__all__ = ["Candidates", "compare"]
+
+_COVARIANCES = ("full", "tied", "diag", "spherical")
+_MECHANISMS = ("entropy", "mixed", "none")
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The models to try, as the command line has them."""
+
+    family: Sequence[str] | None = None
+    covariance: Sequence[str] | None = None
+    mechanism: Sequence[str] | None = None
+    folds: int = 5
+    standardise: bool = False
+    pca: int | None = None
+    seed: int = 0
+    jobs: int | None = None
+
+    def grid(self) -> dict[str, list[Any]]:
+        """Return the values to combine; a name that does not exist is wrong use."""
+        from hesitant.families import FAMILIES
+
+        families = _known("--family", self.family or list(FAMILIES), list(FAMILIES))
+        covariances = _known("--covariance", self.covariance or ["full", "tied"], _COVARIANCES)
+        mechanisms = _known("--mechanism", self.mechanism or ["entropy", "none"], _MECHANISMS)
+        return {
+            "family": families,
+            "covariance": covariances,
+            "mechanism": [None if m == "none" else m for m in mechanisms],
+            "random_state": [self.seed],
+        }
+
+
+def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
+    # a comma-separated list does as well as a repeated option
+    names = [part.strip() for value in given for part in value.split(",") if part.strip()]
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"{option}: {name[:60]!r} is not one of {', '.join(known)}.")
+    return list(dict.fromkeys(names))
+
+
+def compare(
+    table: TableOptions,
+    candidates: Candidates,
+    grid: dict[str, list[Any]],
+    terminal: Terminal,
+    *,
+    out: str | None,
+    force: bool,
+) -> None:
+    """Fit every candidate, rank them and print the ranking."""
+    from pathlib import Path
+
+    from hesitant.inference import compare as rank
+    from hesitant.tables import TableError, write_csv
+    from hesitant.tables.errors import show_path
+
+    if out is not None and Path(out).exists() and not force:
+        raise TableError(
+            show_path(out),
+            "The file exists already.",
+            "Replace it with --force, or choose another.",
+        )
+    with terminal.stage("Reading"):
+        columns = table.select(table.read())
+    for note in (dropped_note(columns), ignored_note(columns)):
+        if note:
+            terminal.note(note)
+    model = ModelOptions(standardise=candidates.standardise, pca=candidates.pca)
+    X, _, _ = prepare(columns, model)
+    total = len(grid["family"]) * len(grid["covariance"]) * len(grid["mechanism"])
+    with terminal.stage(f"Fitting {total} models, {candidates.folds + 1} times each"):
+        result = rank(
+            X,
+            columns.y,
+            grid,
+            cv=candidates.folds,
+            reviewed=columns.reviewed,
+            missing_label=None,
+            random_state=candidates.seed,
+            n_jobs=-1 if candidates.jobs is None else candidates.jobs,
+        )
+    if out is not None:
+        write_csv(result.to_frame(), out, force=force)
+    terminal.answer({"out": out, **result.to_dict()})
+    _print(result, terminal)
+    if out is not None:
+        terminal.path("ranking", out)
+
+
+def _print(result: Any, terminal: Terminal) -> None:
+    terminal.heading(f"Best by BIC: {result.best}")
+    terminal.table(
+        ("model", "parameters", "log-likelihood", "AIC", "BIC", "ICL", "log loss", "±"),
+        [
+            (
+                c.name,
+                f"{c.n_parameters:,}" if c.n_parameters else "–",
+                *(number(v, 6) for v in (c.log_likelihood, c.aic, c.bic, c.icl)),
+                number(c.cv_log_loss, 3),
+                number(c.cv_error, 2),
+            )
+            for c in result.candidates
+        ],
+    )
+    for c in result.candidates:
+        if c.note:
+            terminal.note(f"{c.name}: {c.note}")
+    for remark in result.remarks:
+        terminal.say(remark)

@@ -1,0 +1,79 @@
+"""``--config file.toml``: options from a file, under the names they have on the command line."""
+
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import typer
+
+__all__ = ["read_config"]
+
+
+def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Make the values of a TOML file the defaults of this command's options.
+
+    What is given on the command line wins. Keys are the options' names, with hyphens or
+    underscores, at the top of the file or in a table named after the command; the top may hold
+    options of other commands, for which the same file serves.
+    """
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            document = tomllib.load(file)
+    except OSError as error:
+        raise typer.BadParameter(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{path} is not TOML: {error}.") from error
+    siblings = ctx.parent.command.commands if ctx.parent else {}  # type: ignore[attr-defined]
+    own = _names(ctx.command)
+    anywhere = {name for command in siblings.values() for name in _names(command)} | set(own)
+    section = document.pop(str(ctx.info_name), {})
+    if not isinstance(section, dict):
+        raise typer.BadParameter(f"{path}: [{ctx.info_name}] must be a table.")
+    general = {k: v for k, v in document.items() if k not in siblings}
+    for key in general:
+        _check(key, anywhere, path)
+    for key in section:
+        _check(key, set(own), path)
+    chosen = {_plain(k): v for k, v in {**general, **section}.items()}
+    ctx.default_map = {
+        own[k].name: _as_given(v, own[k], path) for k, v in chosen.items() if k in own
+    }
+    return path
+
+
+def _plain(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def _names(command: Any) -> dict[str, Any]:
+    """Return the options of a command by name; the file itself is not among them."""
+    return {
+        _plain(name.lstrip("-")): p
+        for p in command.params
+        if p.param_type_name == "option" and p.name not in ("config", "help")
+        for name in p.opts
+        if name.startswith("--")
+    }
+
+
+def _check(key: str, known: set[str], path: Path) -> None:
+    if _plain(key) in known:
+        return
+    near = get_close_matches(_plain(key), sorted(known), n=1)
+    hint = f" Did you mean {near[0].replace('_', '-')!r}?" if near else ""
+    raise typer.BadParameter(f"{path}: there is no option {key[:60]!r}.{hint}")
+
+
+def _as_given(value: Any, option: Any, path: Path) -> Any:
+    """Return a value as the command line would have given it."""
+    several = bool(getattr(option, "multiple", False))
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(v, bool | int | float | str) for v in values) or (
+        isinstance(value, list) and not several
+    ):
+        kind = "a list of text" if several else "text, a number, true or false"
+        raise typer.BadParameter(f"{path}: {option.opts[0]} must be {kind}.")
+    return [str(v) for v in values] if several else value

@@ -1,0 +1,124 @@
+"""From the options about a table to the columns of a fit."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hesitant.tables import Columns
+
+__all__ = ["TableOptions", "dropped_note", "ignored_note", "stem"]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Where a table is and what its columns mean, as the command line has it."""
+
+    source: str
+    label: str | None = None
+    features: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
+    id: str | None = None
+    reviewed: str | None = None
+    weight: str | None = None
+    missing: Sequence[str] | None = None
+    on_missing: str = "error"
+    format: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    decimal: str = "."
+
+    def read(self, *, min_columns: int = 2) -> "pd.DataFrame":
+        """Read the table; identifiers stay text, so that 007 is not 7."""
+        from hesitant.tables import read_table
+
+        return read_table(
+            self.source,
+            format=self.format,
+            encoding=self.encoding,
+            delimiter=self.delimiter,
+            decimal=self.decimal,
+            text=[] if self.id is None else [self.id],
+            min_columns=min_columns,
+        )
+
+    def select(self, frame: "pd.DataFrame", **changes: Any) -> "Columns":
+        """Take the columns apart."""
+        from hesitant.tables import select_columns
+
+        known = {str(name) for name in frame.columns}
+        chosen: dict[str, Any] = {
+            "label": self.label,
+            "features": None if not self.features else split_names(self.features, known),
+            "drop": split_names(self.drop or (), known),
+            "id": self.id,
+            "reviewed": self.reviewed,
+            "weight": self.weight,
+            "missing": list(self.missing or ()),
+            "on_missing": self.on_missing,
+        }
+        return select_columns(frame, **{**chosen, **changes})
+
+
+def split_names(given: Sequence[str], known: Collection[str]) -> list[str]:
+    """Split names at commas, except where a column has commas in its name.
+
+    Examples
+    --------
+    >>> split_names(["CD3, CD5", "a,b"], {"CD3", "CD5", "a,b"})
+    ['CD3', 'CD5', 'a,b']
+    """
+    names: list[str] = []
+    for value in given:
+        if value in known or "," not in value:
+            names.append(value)
+        else:
+            names += [part.strip() for part in value.split(",") if part.strip()]
+    return names
+
+
+def dropped_note(columns: "Columns") -> str | None:
+    """Say which rows were left out."""
+    count = len(columns.dropped)
+    if not count:
+        return None
+    shown = ", ".join(str(i + 1) for i in columns.dropped[:5]) + (", …" if count > 5 else "")
+    rows = "row was" if count == 1 else "rows were"
+    return f"{count:,} {rows} left out for a blank or infinite feature: {shown}."
+
+
+def ignored_note(columns: "Columns") -> str | None:
+    """Say which columns were not numeric and so have no part."""
+    from hesitant.tables.errors import quote_all
+
+    if not columns.ignored:
+        return None
+    return f"Columns that are not numeric have no part: {quote_all(columns.ignored)}."
+
+
+def stem(source: str) -> str:
+    """Return what output files are called after: the table's name without its suffixes.
+
+    Examples
+    --------
+    >>> stem("data/cells.csv.gz"), stem("-")
+    ('cells', 'hesitant')
+    """
+    if source == "-":
+        return "hesitant"
+    name = PurePath(source).name
+    for suffix in reversed(PurePath(name).suffixes[-2:]):
+        if suffix.lower() in _SUFFIXES and len(name) > len(suffix):
+            name = name[: -len(suffix)]
+    return name
+
+
+_SUFFIXES = {".csv", ".tsv", ".txt", ".tab", ".parquet", ".pq", ".feather", ".arrow", ".fcs"} | {
+    ".gz",
+    ".bz2",
+    ".xz",
+    ".zip",
+}

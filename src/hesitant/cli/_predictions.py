@@ -1,0 +1,119 @@
+"""A table of predictions, and the command that makes one for new rows."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hesitant.cli._data import TableOptions, dropped_note, stem
+from hesitant.cli._terminal import Terminal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hesitant.tables import Columns
+
+__all__ = ["predict", "prediction_frame", "write_frame"]
+
+
+def prediction_frame(model: Any, X: Any, columns: "Columns", label: Any = None) -> "pd.DataFrame":
+    """Return what a model says of rows, in the order of the table.
+
+    Columns: ``row`` (counted from 1, without the header), ``id`` and ``label`` where there are
+    any, ``predicted``, its ``probability``, ``entropy``, ``labelling_probability``, and one
+    ``P(class)`` for each class.
+    """
+    import pandas as pd
+
+    from hesitant.inference._attached import class_names
+
+    classifier, Z = model, X
+    if hasattr(model, "steps"):
+        classifier, Z = model.steps[-1][1], model[:-1].transform(X)
+    tau = classifier.predict_proba(Z)
+    values: list[tuple[str, Any]] = [("row", columns.rows + 1)]
+    if columns.ids is not None:
+        values.append(("id", columns.ids))
+    if label is not None:
+        values.append(("label", label))
+    best = tau.argmax(axis=1)
+    values += [
+        # as objects: an array of text would repeat the longest name's length in every row
+        ("predicted", classifier.classes_.astype(object)[best]),
+        ("probability", tau.max(axis=1)),
+        ("entropy", classifier.entropy(Z)),
+        ("labelling_probability", classifier.labelling_probability(Z)),
+    ]
+    values += [(f"P({name})", tau[:, h]) for h, name in enumerate(class_names(classifier))]
+    # by position, because two names may be alike once printed
+    frame = pd.DataFrame(dict(enumerate(v for _, v in values)))
+    frame.columns = pd.Index([name for name, _ in values], dtype=object)
+    return frame
+
+
+def predict(
+    path: str, table: TableOptions, out: str | None, terminal: Terminal, *, force: bool
+) -> dict[str, Any]:
+    """Load a model, read a table, write predictions; return a summary."""
+    import pandas as pd
+
+    from hesitant.persistence import load
+    from hesitant.tables import TableError
+    from hesitant.tables.errors import show_path
+
+    target = out or str(Path(table.source).parent / f"{stem(table.source)}.predictions.csv")
+    if out is None and table.source == "-":
+        target = "-"
+    if target != "-" and Path(target).exists() and not force:
+        raise TableError(
+            show_path(target),
+            "The file exists already.",
+            "Replace it with --force, or name another with --out.",
+        )
+    with terminal.stage("Loading the model"):
+        model = load(path)
+    with terminal.stage("Reading"):
+        frame = table.read(min_columns=1)
+        names = getattr(model, "feature_names_in_", None)
+        if names is None:
+            columns = table.select(frame, label=None)
+        else:
+            columns = table.select(frame, label=None, features=[str(n) for n in names])
+    X: Any = columns.X
+    if names is not None:
+        X = pd.DataFrame(X, columns=pd.Index(names))
+    elif X.shape[1] != model.n_features_in_:
+        raise TableError(
+            show_path(table.source),
+            f"The table has {X.shape[1]} numeric columns; the model, whose features have no "
+            f"names, needs {model.n_features_in_}.",
+            "Choose them, in the order of the fit, with --features.",
+        )
+    with terminal.stage("Predicting"):
+        result = prediction_frame(model, X, columns)
+    write_frame(result, target, force=force)
+    note = dropped_note(columns)
+    if note:
+        terminal.note(note)
+    counts = result["predicted"].value_counts(sort=False)
+    return {
+        "out": target,
+        "rows": len(result),
+        "rows_left_out": len(columns.dropped),
+        "predicted": {str(k): int(v) for k, v in counts.items()},
+    }
+
+
+def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:
+    """Write a table to a file, or to standard output for ``-``."""
+    from hesitant.tables import write_csv
+
+    if target != "-":
+        write_csv(frame, target, force=force)
+        return
+    import tempfile
+
+    # through a file, so that both ways are guarded against formulas by the same code
+    with tempfile.TemporaryDirectory() as folder:
+        written = write_csv(frame, Path(folder) / "table.csv")
+        sys.stdout.buffer.write(written.read_bytes())
+    sys.stdout.buffer.flush()

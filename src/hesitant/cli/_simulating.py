@@ -1,0 +1,63 @@
+"""Data to play with, and the demonstration."""
+
+from pathlib import Path
+from typing import Any
+
+from hesitant.cli._data import TableOptions
+from hesitant.cli._predictions import write_frame
+from hesitant.cli._terminal import Terminal
+
+__all__ = ["demo", "simulate"]
+
+DEMO_ROWS = 2000
+
+
+def simulate(
+    n: int, kind: str, out: str, terminal: Terminal, *, truth: bool, seed: int, force: bool
+) -> None:
+    """Draw a table and write it."""
+    from hesitant.cli._summary import print_simulation
+
+    data = _draw(kind, n, seed)
+    frame = data.to_frame(_label(kind))
+    if truth:
+        frame["truth"] = data.truth
+    write_frame(frame, out, force=force)
+    if out != "-":
+        print_simulation(data, _label(kind), out, terminal)
+
+
+def demo(out: str, terminal: Terminal, *, force: bool) -> None:
+    """Write invented cells to a folder and analyse them as a user would."""
+    from hesitant.cli._analysis import ModelOptions, analyse, output_files
+    from hesitant.cli._summary import print_analysis
+    from hesitant.families import FAMILIES
+
+    folder = Path(out)
+    table = folder / "cells.csv"
+    outputs = output_files(str(table), None)
+    outputs.check(force)
+    folder.mkdir(parents=True, exist_ok=True)
+    frame = _draw("cytometry", DEMO_ROWS, seed=1).to_frame(_label("cytometry"))
+    frame.insert(0, "cell", [f"cell-{i + 1:04d}" for i in range(len(frame))])
+    write_frame(frame, str(table), force=force)
+    terminal.say(
+        f"{DEMO_ROWS:,} invented cells, four populations, three markers; those between the "
+        "populations are mostly left ungated."
+    )
+    model = ModelOptions(family="skew_t" if "skew_t" in FAMILIES else "gaussian")
+    read = TableOptions(str(table), label=_label("cytometry"), id="cell")
+    report = analyse(read, model, outputs, terminal, force=force)
+    print_analysis(report, outputs, terminal, also={"data": table})
+
+
+def _draw(kind: str, n: int, seed: int) -> Any:
+    from hesitant import datasets
+
+    if kind == "cytometry":
+        return datasets.make_cytometry_like(n, random_state=seed)
+    return datasets.simulate(n, random_state=seed)
+
+
+def _label(kind: str) -> str:
+    return "population" if kind == "cytometry" else "label"

@@ -1,0 +1,83 @@
+"""What a person reads at the terminal when a command is done."""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hesitant.cli._terminal import Terminal
+from hesitant.report._words import noun, number, percent
+
+if TYPE_CHECKING:
+    from hesitant.cli._analysis import Outputs
+    from hesitant.report import Report
+
+__all__ = ["print_analysis", "print_predictions", "print_simulation"]
+
+
+def print_analysis(
+    report: "Report",
+    outputs: "Outputs",
+    terminal: Terminal,
+    also: Mapping[str, os.PathLike[str]] | None = None,
+) -> None:
+    """Print the verdict, the counts, the mechanism and where the files are."""
+    document = report.to_dict()
+    files = {
+        **{k: str(v) for k, v in (also or {}).items()},
+        "report": str(outputs.report),
+        "predictions": str(outputs.predictions),
+        "model": str(outputs.model),
+    }
+    terminal.answer({"files": files, **document})
+    verdict, labels = document["verdict"], document["labels"]
+    terminal.heading(verdict["headline"])
+    for paragraph in verdict["paragraphs"]:
+        terminal.say(paragraph)
+    for caution in verdict["cautions"]:
+        terminal.say(f"Caution: {caution}")
+    terminal.heading("Labels and blanks")
+    terminal.table(
+        ("class", "labelled", "blank, assigned", "missing"),
+        [
+            (
+                row["class"],
+                f"{row['labelled']:,}",
+                f"{row['blank_assigned']:,}",
+                percent(row["blank_share"]),
+            )
+            for row in labels["classes"]
+        ],
+    )
+    mechanism = _mechanism_rows(document)
+    if mechanism:
+        terminal.heading("Chance of a label (logit scale)")
+        terminal.table(("", "estimate", "lower", "upper"), mechanism)
+    terminal.heading("Files")
+    for what, path in files.items():
+        terminal.path(what, path)
+
+
+def _mechanism_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
+    for group in document["parameters"]["groups"]:
+        if group["title"] == "Labelling mechanism":
+            return [
+                (row["of"], *(number(row[k]) for k in ("estimate", "lower", "upper")))
+                for row in group["rows"]
+            ]
+    return []
+
+
+def print_predictions(done: dict[str, Any], terminal: Terminal) -> None:
+    """Print how many rows went to which class."""
+    if done["out"] == "-":
+        return
+    terminal.answer(done)
+    terminal.table(("predicted", "rows"), [(k, f"{v:,}") for k, v in done["predicted"].items()])
+    terminal.path("predictions", done["out"])
+
+
+def print_simulation(data: Any, label: str, out: str, terminal: Terminal) -> None:
+    """Print what was drawn, and what to do with it."""
+    terminal.answer({"out": out, "rows": len(data), "blank": data.n_blank, "label": label})
+    terminal.say(f"{noun(len(data), 'row')}, {data.n_blank:,} without a label, in {out}")
+    terminal.say(f"Next: hesitant analyse {out} --label {label}")

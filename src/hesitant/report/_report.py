@@ -1,0 +1,144 @@
+"""`Report`: one analysis, as a page or as plain data."""
+
+import html
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hesitant._typing import AnyArray
+from hesitant.report._case import Case
+from hesitant.report._summarise import build_case, summarise
+from hesitant.tables import write_atomically
+
+__all__ = ["Report", "make_report"]
+
+
+class Report:
+    """What a fit says about partly labelled data, from the verdict to how to repeat it.
+
+    Made by :func:`make_report` or ``clf.report(X, y)``. In a notebook it shows itself.
+    """
+
+    def __init__(self, case: Case, summary: dict[str, Any]) -> None:
+        self._case, self._summary = case, summary
+
+    @property
+    def verdict(self) -> str:
+        """The answer, in plain words."""
+        found = self._summary["verdict"]
+        return " ".join([found["headline"], *found["paragraphs"]])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the pictures, as lists, numbers and strings."""
+        # by way of JSON: what the caller changes must not change the report
+        copy: dict[str, Any] = json.loads(self.to_json())
+        return copy
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return :meth:`to_dict` as text."""
+        return json.dumps(self._summary, indent=indent, allow_nan=False)
+
+    def to_html(self) -> str:
+        """Return the report as one page that needs nothing else."""
+        from hesitant.report._page import render
+
+        return render(self._case, self._summary)
+
+    def write_html(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the page to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+        force : bool, default=False
+            Whether to replace an existing file.
+        """
+        # lone surrogates, as broken exports have them, cannot be written as UTF-8
+        return write_atomically(path, self.to_html().encode("utf-8", "replace"), force=force)
+
+    def _repr_html_(self) -> str:
+        # A frame of its own: neither the notebook's styles nor the page's can reach the other.
+        page = html.escape(self.to_html(), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" title="hesitant report" sandbox="allow-scripts" '
+            'style="width:100%;height:80vh;border:1px solid #8884;border-radius:6px"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"Report: {self._summary['verdict']['headline']}"
+
+
+def make_report(
+    clf: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    reviewed: Any = None,
+    ids: Sequence[Any] | None = None,
+    rows: AnyArray | None = None,
+    name: str = "data",
+    n_boot: int = 0,
+    seed: Any = None,
+    notes: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+    data: Mapping[str, Any] | None = None,
+    command: str | None = None,
+) -> Report:
+    """Report on a fitted classifier and the data it was fitted to.
+
+    Parameters
+    ----------
+    clf : fitted MixtureClassifier
+    X, y : array-likes
+        The data.
+    sample_weight, reviewed : array-likes, optional
+        As they were given to ``fit``.
+    ids : sequence, optional
+        What to call the rows; their numbers, counted from 1, by default.
+    rows : array of int, optional
+        The rows' numbers in the user's own table.
+    name : str, default="data"
+        What to call the data.
+    n_boot : int, default=0
+        Replicates of the bootstrap test of the blanks; 199 or more for a useful p-value.
+    seed : int, optional
+        For the bootstrap.
+    notes : sequence of str
+        What else a reader should know, such as warnings of the fit.
+    options, data : mappings, optional
+        How the fit was asked for and where its data came from, for who wants to repeat it.
+    command : str, optional
+        The command line that repeats it.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.datasets import simulate
+    >>> from hesitant.report import make_report
+    >>> data = simulate(n=500, random_state=0)
+    >>> clf = MixtureClassifier().fit(data.features, data.labels)
+    >>> make_report(clf, data.features, data.labels)
+    Report: The blanks mark the hard cases.
+    """
+    case = build_case(
+        clf,
+        X,
+        y,
+        sample_weight=sample_weight,
+        reviewed=reviewed,
+        ids=ids,
+        rows=rows,
+        n_boot=n_boot,
+        seed=seed,
+    )
+    summary = summarise(
+        case, name=name, notes=notes, options=options, seed=seed, data=data, command=command
+    )
+    return Report(case, summary)

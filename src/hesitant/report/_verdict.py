@@ -1,0 +1,179 @@
+"""The answer first, in plain words."""
+
+from typing import Any
+
+from hesitant.diagnostics import Diagnosis
+from hesitant.report._words import noun, p_value, percent
+
+__all__ = ["summarise_verdict"]
+
+ALPHA = 0.05
+FEW = 20
+_DECISIVE = ("likelihood ratio, bootstrap", "likelihood ratio", "score", "Mann-Whitney")
+
+_HEADLINES = {
+    "hard": "The blanks mark the hard cases.",
+    "easy": "The blanks mark the easy cases.",
+    "random": "The blanks look random.",
+    "few": "There are too few rows to tell what the blanks mean.",
+    "all": "Every row has a label.",
+    "none": "No row has a label.",
+    "unseen": "The blanks cannot be judged.",
+}
+
+
+def summarise_verdict(
+    diagnosis: Diagnosis, labels: dict[str, Any], change: dict[str, Any], clf: Any
+) -> dict[str, Any]:
+    """Return a headline, a few sentences, and what should make a reader careful.
+
+    Returns
+    -------
+    dict
+        ``tone`` ("hard", "easy", "random", "few", "unseen", "all" or
+        "none"), ``headline``, ``paragraphs``
+        and ``cautions``.
+    """
+    decisive = _decisive(diagnosis)
+    tone = _tone(diagnosis, labels, decisive)
+    paragraphs = [_what_is_there(labels), _what_it_means(tone, diagnosis, decisive)]
+    if change.get("available") and tone in ("hard", "easy", "random"):
+        paragraphs.append(_what_changes(tone, change))
+    if labels["blank"]:
+        paragraphs.append(_what_to_do(labels))
+    return {
+        "tone": tone,
+        "headline": _HEADLINES[tone],
+        "paragraphs": [p for p in paragraphs if p],
+        "cautions": _cautions(tone, diagnosis, change, clf),
+    }
+
+
+def _decisive(diagnosis: Diagnosis) -> Any:
+    for name in _DECISIVE:
+        for test in diagnosis.tests:
+            if test.name.startswith(name) and not test.was_skipped:
+                return test
+    return None
+
+
+def _tone(diagnosis: Diagnosis, labels: dict[str, Any], decisive: Any) -> str:
+    if not labels["blank"]:
+        return "all"
+    if not labels["labelled"]:
+        return "none"
+    fewest = min(diagnosis.n_blank, diagnosis.n_labelled)
+    if not fewest:
+        return "unseen"
+    if decisive is None:
+        return "few"
+    if decisive.p_value >= ALPHA:
+        # the test of a handful of rows finds nothing whatever the truth
+        return "random" if fewest >= FEW else "few"
+    return "hard" if diagnosis.harder_share > 0.5 else "easy"
+
+
+def _what_is_there(labels: dict[str, Any]) -> str:
+    rows, blank = labels["rows"], labels["blank"]
+    if not blank:
+        return f"All {noun(rows, 'row')} carry a label."
+    text = f"Of {noun(rows, 'row')}, {blank:,} ({percent(labels['blank_share'])}) have no label."
+    if labels["not_reviewed"]:
+        text += (
+            f" {noun(labels['not_reviewed'], 'row')} were never shown to an expert: they help to "
+            "shape the classes, but their blanks count as no evidence."
+        )
+    return text
+
+
+def _what_it_means(tone: str, diagnosis: Diagnosis, decisive: Any) -> str:
+    if tone == "all":
+        return (
+            "With no blanks there is no pattern to learn from; the classes were fitted as usual."
+        )
+    if tone == "none":
+        return "With no label there is nothing to compare the blanks with."
+    if tone == "unseen":
+        return (
+            f"Of the rows that somebody reviewed, {diagnosis.n_labelled:,} are labelled and "
+            f"{diagnosis.n_blank:,} blank: without some of both there is no pattern to learn "
+            "from. The classes were fitted as usual."
+        )
+    if tone == "few":
+        return (
+            f"{noun(diagnosis.n_blank, 'blank row')} beside "
+            f"{noun(diagnosis.n_labelled, 'labelled one')} show no clear link with difficulty, "
+            "and are too few to rule one out."
+        )
+    pairs = (
+        f"Take a blank row and a labelled one at random: the blank one is the harder to classify "
+        f"in {percent(diagnosis.harder_share)} of cases"
+    )
+    test = f"{decisive.name} test, {p_value(decisive.p_value)}"
+    if tone == "random":
+        return (
+            f"{pairs}, where pure chance would give about 50 % ({test}). These data show no link "
+            "between missing labels and difficulty, so ignoring the blanks loses nothing that "
+            "can be seen here."
+        )
+    if tone == "hard":
+        return (
+            f"{pairs}, where pure chance would give about 50 % ({test}). Labels are missing where "
+            "the classes overlap, so the pattern of blanks is itself evidence of where that is."
+        )
+    return (
+        f"{pairs}; pure chance would give about 50 % ({test}). It is the clear-cut rows that were "
+        "left blank, which is unusual: make sure that blank cells mean what they seem to mean."
+    )
+
+
+def _what_changes(tone: str, change: dict[str, Any]) -> str:
+    moved, blank = change["moved_blank"], change["blank"]
+    other = change["moved"] - moved
+    if not change["moved"]:
+        text = "Using the pattern puts no row into another class"
+    else:
+        text = f"Using the pattern puts {moved:,} of {noun(blank, 'blank row')} into another class"
+        text += f", and {noun(other, 'labelled row')}" if other else ""
+    gain = change["precision_gain"]
+    if gain is not None and gain >= 1.02 and tone != "random":
+        text += (
+            f"; it sharpens the estimates about as much as {percent(gain - 1)} more rows like "
+            "these would"
+        )
+    if not change["model_uses_pattern"]:
+        text += ". The model in this report was asked to ignore it"
+    return text + "."
+
+
+def _what_to_do(labels: dict[str, Any]) -> str:
+    blank, sure, unsure = labels["blank"], labels["blank_sure"], labels["blank_unsure"]
+    if blank == 1:
+        return "The triage list below shows what the model makes of the blank row."
+    text = f"The model is at least 95 % sure of the class of {sure:,} of the blank rows"
+    if unsure:
+        text += f" and less than 70 % sure of {unsure:,}"
+    return text + ". The triage list ranks them by how much an expert's second look would teach."
+
+
+def _cautions(tone: str, diagnosis: Diagnosis, change: dict[str, Any], clf: Any) -> list[str]:
+    out = []
+    if not clf.converged_:
+        out.append(
+            f"The fit did not settle ({clf.termination_}). Treat every number here as provisional."
+        )
+    agreement = change.get("agreement_with") if change.get("available") else None
+    if agreement is not None and agreement < 0.8:
+        out.append(
+            f"The model agrees with only {percent(agreement)} of the labels that were given, so "
+            "its classes may not be the expert's. Try another family, or other features."
+        )
+    shape = next((t for t in diagnosis.tests if t.name.startswith("shape")), None)
+    # a skipped test has a p-value of NaN, which is not below anything
+    if shape is not None and shape.p_value < ALPHA and tone in ("hard", "easy"):
+        out.append(
+            "The chance of a label does not fall with difficulty along quite the curve that was "
+            f"assumed ({p_value(shape.p_value)}). That the two are linked stands; take the "
+            "labelling probabilities as approximate, and see whether another family agrees."
+        )
+    return out

@@ -1,0 +1,127 @@
+"""Numbers and names as a reader likes them."""
+
+import math
+import re
+from typing import Any
+
+__all__ = ["count", "noun", "number", "p_value", "percent", "short", "shorten_in", "together"]
+
+LONGEST = 40
+_JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # of emoji, and of several scripts
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """Return a number with a few significant digits and a real minus sign.
+
+    Examples
+    --------
+    >>> number(-1234.567), number(0.000012345), number(None)
+    ('−1,235', '1.234e−05', '–')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, float) and math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    size = abs(value)
+    if size != 0 and (size < 1e-4 or size >= 1e7):
+        text = f"{value:.{digits - 1}e}"
+    else:
+        places = max(0, digits - 1 - (math.floor(math.log10(size)) if size else 0))
+        text = f"{value:,.{min(places, digits)}f}"
+    return text.replace("-", "−")
+
+
+def count(value: int) -> str:
+    """Return a count with separators."""
+    return f"{value:,}"
+
+
+def noun(value: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> noun(1, "row"), noun(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def percent(share: float | None, *, column: bool = False) -> str:
+    """Return a share as a percentage that never claims a certainty it does not have.
+
+    Parameters
+    ----------
+    share : float or None
+    column : bool
+        Whether it stands in a column, where a trailing zero keeps the figures in line.
+
+    Examples
+    --------
+    >>> [percent(p) for p in (0.1234, 0.5, 0.99999, 0.0002, 1.0)]
+    ['12.3 %', '50 %', '> 99.9 %', '< 0.1 %', '100 %']
+    """
+    if share is None or math.isnan(share):
+        return "–"
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
+    if 0.9995 <= share < 1:
+        return "> 99.9 %"
+    text = f"{100 * share:.1f}"
+    return f"{text if column else text.removesuffix('.0')} %"
+
+
+def p_value(p: float | None) -> str:
+    """Return a p-value as a sentence has it.
+
+    Examples
+    --------
+    >>> [p_value(p) for p in (0.03219, 1e-30)]
+    ['p = 0.032', 'p < 0.0001']
+    """
+    if p is None or math.isnan(p):
+        return "not tested"
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
+
+
+def short(name: object, limit: int = LONGEST) -> str:
+    r"""Return a name as one line of decent length; the start and the end tell names apart.
+
+    Examples
+    --------
+    >>> short("CD3\nlow"), short("x" * 100, 9)
+    ('CD3 low', 'xxxx…xxxx')
+    """
+    text = str(name)
+    if len(text) > 8 * limit:  # only the ends are shown
+        text = f"{text[: 4 * limit]}…{text[-4 * limit :]}"
+    text = " ".join(text.split()) or "(blank)"
+    text = "".join(
+        c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+    if len(text) <= limit:
+        return text
+    head = limit // 2
+    return f"{text[:head]}…{text[len(text) - (limit - head - 1) :]}"
+
+
+def shorten_in(text: str, names: list[str]) -> str:
+    """Return text with every long one of these names shortened."""
+    for name in sorted(names, key=len, reverse=True):
+        if short(name) != name and name in text:
+            text = text.replace(name, short(name))
+    return text
+
+
+_APART = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[<=] \d)|(?<=p [<=]) (?=\d)|(?<=[<>]) (?=\d)")
+
+
+def together(text: str) -> str:
+    r"""Return text with spaces that do not break between a number and its sign.
+
+    Examples
+    --------
+    >>> together("in 12.5 % (p < 0.0001)").split(" ")
+    ['in', '12.5\xa0%', '(p\xa0<\xa00.0001)']
+    """
+    return _APART.sub("\N{NO-BREAK SPACE}", text)

@@ -1,0 +1,140 @@
+"""The paper's simulation: what do labels that are missing where it is hard teach, and whom."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hesitant
+from hesitant.datasets import simulate
+from hesitant.studies._estimators import COVARIANCES, MEANS, Row, entries, evaluate
+from hesitant.studies._journal import Journal
+from hesitant.studies._parallel import unordered
+from hesitant.studies._progress import bar
+
+__all__ = ["Design", "check_jobs", "check_replications", "run_simulation"]
+
+ALPHAS = tuple(k / 20 for k in range(21))
+
+
+@dataclass(frozen=True)
+class Design:
+    """All that the results of the study depend on.
+
+    Parameters
+    ----------
+    seed : int, default=1
+        Replication k draws from the k-th child of this seed, whoever computes it and when.
+    n : int, default=500
+        Rows to learn from.
+    n_test : int, default=2000
+        Rows to be judged on.
+    alphas : tuple of float
+        Weights of the labelled rows for the fractionally supervised fits.
+    restarts : int, default=5
+        Starts of the fit with alpha = 0, which is a cluster analysis.
+    """
+
+    seed: int = 1
+    n: int = 500
+    n_test: int = 2000
+    alphas: tuple[float, ...] = ALPHAS
+    restarts: int = 5
+
+    def settings(self) -> dict[str, Any]:
+        """Return what a journal should record: the design, and what computes it."""
+        versions = {"hesitant": hesitant.__version__, "numpy": np.__version__}
+        return {**asdict(self), "alphas": list(self.alphas), **versions}
+
+
+def run_simulation(
+    path: str | Path,
+    replications: int = 100,
+    *,
+    design: Design | None = None,
+    jobs: int | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> list[Row]:
+    """Run the simulation of the paper's section 6.
+
+    Two bivariate Gaussian classes; logit Pr(labelled) = 1 − 5 · entropy. Each replication draws a
+    training and a test set, fits every estimator to the first and scores it on the second.
+
+    Parameters
+    ----------
+    path : path
+        The file that keeps finished replications. It is a journal for resuming, not a table.
+    replications : int, default=100
+        How many. Resuming with more than before adds to what is there.
+    design : Design, optional
+        The paper's by default.
+    jobs : int, optional
+        Processes; all cores by default. Under ``joblib.parallel_config`` the backend, and
+        without `jobs` its number of workers too, are the caller's choice.
+    resume : bool, default=False
+        Continue what an interrupted run has left in `path`.
+    progress : bool, default=True
+        Show a progress bar.
+
+    Returns
+    -------
+    list of dict
+        One row for each replication and estimator, sorted. It depends on the design only: not on
+        jobs, backend, or interruptions.
+    """
+    replications, jobs = check_replications(replications), check_jobs(jobs)
+    design = design or Design()
+    journal = Journal(Path(path), design.settings())
+    with journal.open(resume):
+        todo = [k for k in range(replications) if k not in journal.finished]
+        shown = bar("simulation", replications, progress, done=replications - len(todo))
+        with shown as advance:
+            for k, rows in unordered(replicate, [(design, k) for k in todo], jobs):
+                journal.append(k, rows)
+                advance()
+        journal.finish()
+    return [
+        {"replication": k, **row}
+        for k, rows in sorted(journal.finished.items())
+        if k < replications
+        for row in rows
+    ]
+
+
+def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
+    """Return one replication's number and rows, a function of the design and the number only."""
+    # What SeedSequence.spawn gives as its k-th child, without making those before it.
+    own = np.random.SeedSequence(design.seed, spawn_key=(replication,))
+    for_train, for_test, for_fits = own.spawn(3)
+    train = simulate(design.n, means=MEANS, covariances=COVARIANCES, random_state=for_train)
+    test = simulate(design.n_test, means=MEANS, covariances=COVARIANCES, random_state=for_test)
+    seed = int(for_fits.generate_state(1)[0] >> 1)  # scikit-learn's seeds have 31 bits
+    return replication, [
+        {**evaluate(entry, train, test, seed), "n_labelled": train.n_labelled}
+        for entry in entries(design.alphas, design.restarts)
+    ]
+
+
+def check_jobs(jobs: Any) -> int | None:
+    """Return `jobs`, or say what it should be."""
+    if jobs is None or (_whole(jobs) and jobs >= 1):
+        return None if jobs is None else int(jobs)
+    raise ValueError(
+        f"jobs={jobs!r}: give a number of processes >= 1, or leave it out to use all cores."
+    )
+
+
+def check_replications(replications: Any) -> int:
+    """Return `replications`, or say what it should be."""
+    if _whole(replications) and replications >= 1:
+        return int(replications)
+    raise ValueError(f"replications={replications!r}: give a whole number >= 1.")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,0 +1,137 @@
+"""Every command through its real entry point, in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+
+def hesitant(*arguments, cwd, stdin=None, **environment):
+    """Run the command as a user would; return what came of it."""
+    return subprocess.run(
+        [sys.executable, "-m", "hesitant", *map(str, arguments)],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """Run the demonstration once; return its folder and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = hesitant("demo", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr.decode()
+    return folder / "demo", json.loads(done.stdout)
+
+
+def test_demo_leaves_data_report_predictions_and_model(demo):
+    folder, answer = demo
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "cells.csv",
+        "cells.model",
+        "cells.predictions.csv",
+        "cells.report.html",
+    ]
+    assert answer["verdict"]["tone"] == "hard"
+    assert answer["repeat"]["data"]["rows"] == 2000
+    assert set(answer["files"]) == {"data", "report", "predictions", "model"}
+    page = (folder / "cells.report.html").read_text(encoding="utf-8")
+    assert "The blanks mark the hard cases." in page
+    assert len(page.encode()) < 2_000_000
+
+
+def test_predictions_are_one_row_for_each_cell(demo):
+    folder, answer = demo
+    frame = pd.read_csv(folder / "cells.predictions.csv")
+    assert len(frame) == 2000
+    assert frame["id"][0] == "cell-0001"
+    assert frame["label"].isna().sum() == answer["labels"]["blank"]
+    shares = frame[[c for c in frame if c.startswith("P(")]]
+    assert shares.shape[1] == 4
+    assert (shares.sum(axis=1) - 1).abs().max() < 1e-9
+    labelled = frame.dropna(subset=["label"])
+    assert (labelled["label"] == labelled["predicted"]).mean() > 0.95
+
+
+def test_predict_agrees_with_the_analysis_and_reads_standard_input(demo):
+    folder, _ = demo
+    table = (folder / "cells.csv").read_bytes()
+    done = hesitant("predict", "cells.model", "-", "--id", "cell", cwd=folder, stdin=table)
+    assert done.returncode == 0, done.stderr.decode()
+    (folder / "again.txt").write_bytes(done.stdout)
+    again = pd.read_csv(folder / "again.txt")
+    (folder / "again.txt").unlink()
+    before = pd.read_csv(folder / "cells.predictions.csv").drop(columns="label")
+    pd.testing.assert_frame_equal(again, before, rtol=1e-9)
+    assert not done.stderr
+
+
+def test_simulate_then_analyse_in_plain_text(tmp_path):
+    done = hesitant("simulate", "--n", 250, "--out", "example.csv.gz", "--truth", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert list(pd.read_csv(tmp_path / "example.csv.gz")) == ["x1", "x2", "label", "truth"]
+    done = hesitant(
+        "analyse", "example.csv.gz", "--label", "label", "--drop", "truth", cwd=tmp_path
+    )
+    text = done.stdout.decode()
+    assert done.returncode == 0, done.stderr.decode()
+    assert "\x1b" not in text
+    assert "example.report.html" in text
+    assert "Labels and blanks" in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert (tmp_path / "example.model").exists()
+
+
+def test_compare_ranks_models(demo, tmp_path):
+    folder, _ = demo
+    head = pd.read_csv(folder / "cells.csv").head(400)
+    head.to_parquet(tmp_path / "cells.parquet")
+    done = hesitant(
+        "compare", "cells.parquet", "--label", "population", "--family", "gaussian,t",
+        "--covariance", "full", "--folds", "2", "--json", "--out", "ranking.csv", "--jobs", 1,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    answer = json.loads(done.stdout)
+    assert len(answer["candidates"]) == 4
+    assert answer["best"] == answer["candidates"][0]["name"]
+    assert list(pd.read_csv(tmp_path / "ranking.csv")["model"]) == [
+        c["name"] for c in answer["candidates"]
+    ]
+
+
+def test_wrong_use_is_2_and_a_closed_pipe_no_traceback(demo):
+    folder, _ = demo
+    done = hesitant("analyse", "cells.csv", cwd=folder)
+    assert done.returncode == 2
+    assert b"--label" in done.stderr
+    assert b"Traceback" not in done.stderr
+    # a program that reads the first line and goes away
+    pipe = subprocess.run(
+        f'"{sys.executable}" -m hesitant simulate --n 20000 | head -n 1',
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert pipe.stdout.strip() == b'"x1","x2","label"'
+    assert b"Traceback" not in pipe.stderr
+    assert b"BrokenPipe" not in pipe.stderr
+
+
+def test_shell_completion_knows_names():
+    done = hesitant(
+        cwd=".",
+        _HESITANT_COMPLETE="complete_bash",
+        COMP_WORDS="hesitant analyse --family sk",
+        COMP_CWORD="3",
+    )
+    assert done.stdout.decode().split() == ["skew_t", "skew_normal"]

@@ -1,0 +1,91 @@
+"""Options from a TOML file: the same names, and the command line wins."""
+
+import json
+import sys
+
+import pytest
+
+from hesitant.cli import main
+from hesitant.datasets import simulate
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    simulate(n=150, random_state=1).to_frame("y").to_csv("a.csv", index=False)
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["hesitant", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out = capsys.readouterr()
+        return left.value.code or 0, out.out, " ".join(out.err.split())
+
+    return command
+
+
+CONFIG = """
+label = "y"
+family = "t"
+seed = 7
+on-missing = "drop"
+force = true
+json = true
+folds = 3          # of another command
+
+[analyse]
+features = ["x1", "x2"]
+standardise = true
+alpha = 0.5
+
+[predict]
+id = "nothing"
+"""
+
+
+def test_a_file_sets_options_and_the_command_line_wins(run, tmp_path):
+    (tmp_path / "a.toml").write_text(CONFIG)
+    code, out, error = run("analyse", "a.csv", "--config", "a.toml", "--covariance", "tied")
+    assert code == 0, error
+    options = json.loads(out)["repeat"]["options"]
+    assert options["label"] == "y"
+    assert options["family"] == "t"
+    assert options["seed"] == 7
+    assert options["on_missing"] == "drop"
+    assert options["features"] == ["x1", "x2"]
+    assert options["standardise"] is True
+    assert options["covariance"] == "tied"
+    code, out, _ = run("analyse", "a.csv", "--config", "a.toml", "--family", "gaussian")
+    assert json.loads(out)["repeat"]["options"]["family"] == "gaussian"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("famly = 't'", "Did you mean 'family'"),
+        ("[analyse]\nfolds = 3", "no option 'folds'"),
+        ("family = 'cauchy'", "gaussian, t"),
+        ("alpha = 'much'", "--alpha"),
+        ("label = ['a', 'b']", "--label must be text"),
+        ("features = {a = 1}", "--features must be a list"),
+        ("analyse = 3", "must be a table"),
+        ("label = ", "not TOML"),
+        (b"\xff\xfe", "not TOML"),
+    ],
+    ids=str,
+)
+def test_mistakes_in_the_file_are_wrong_use(run, tmp_path, content, words):
+    data = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "a.toml").write_bytes(data)
+    code, out, error = run("analyse", "a.csv", "--label", "y", "--config", "a.toml")
+    assert code == 2
+    assert words in error
+    assert not out
+    assert not (tmp_path / "a.model").exists()
+
+
+def test_a_scalar_will_do_where_a_list_is_meant(run, tmp_path):
+    (tmp_path / "a.toml").write_text("label = 'y'\nfeatures = 'x1,x2'\nmissing = 'ungated'\n")
+    code, _, error = run("analyse", "a.csv", "--config", "a.toml", "-q")
+    assert (code, error) == (0, "")

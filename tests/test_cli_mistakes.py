@@ -1,0 +1,252 @@
+"""No traceback for a user's mistake: the file, the row and column, and the remedy."""
+
+import contextlib
+import io
+import json
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hesitant.cli import main
+from hesitant.datasets import simulate
+
+DATA = simulate(n=200, random_state=0).to_frame()
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Return a function that runs a command line and returns exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["hesitant", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out = capsys.readouterr()
+        assert "Traceback" not in out.err
+        return left.value.code or 0, out.out, " ".join(out.err.split())
+
+    return command
+
+
+def wide(n):
+    return ",".join(f"c{i}" for i in range(n)) + "\n" + ",".join("1" * n) + "\n"
+
+
+GOOD = DATA.to_csv(index=False)
+FILES = {
+    "empty": (b"", "empty"),
+    "header only": (b"x,label\n", "no rows"),
+    "one column": (b"label\na\nb\n", "only one column"),
+    "ragged": (GOOD.encode() + b"1,2,3,4,5\n", "line 202"),
+    "wrong encoding": ("x,label\n1,café\n2,b\n".encode("cp1252"), "--encoding"),
+    "binary": (bytes(range(256)) * 10, "binary"),
+    "too wide": (wide(1_000_000).encode(), "1,000,000 columns"),
+    "only blanks": (b"x,label\n1,\n2,\n3,\n", "blank in every row"),
+    "one class": (b"x,label\n1,a\n2,\n3,a\n", "single class"),
+    "no numbers": (b"x,label\nu,a\nv,b\nw,\n", "No numeric column"),
+    "not a number": (b"x,label\n1,a\n2,b\noops,\n4,a\n", "row 3"),
+    "blank feature": (b"x,label\n1,a\n,b\n3,\n4,a\n", "--on-missing"),
+    "label absent": (GOOD.replace("label", "Lable", 1).encode(), "Did you mean 'Lable'"),
+    "duplicate names": (b"x,x,label\n1,2,a\n2,3,b\n", "more than once"),
+    "web page": (b"<!DOCTYPE html><html></html>", "web page"),
+    "pdf": (b"%PDF-1.7 ...", "PDF"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_bad_tables(case, run, tmp_path):
+    content, words = FILES[case]
+    (tmp_path / "bad.csv").write_bytes(content)
+    code, out, error = run("analyse", "bad.csv", "--label", "label")
+    assert code == 1
+    assert error.startswith("Error: bad.csv")
+    assert words in error
+    assert not out
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.csv"]
+
+
+def test_mistakes_reach_programs_as_json(run, tmp_path):
+    (tmp_path / "bad.csv").write_bytes(FILES["not a number"][0])
+    code, out, error = run("analyse", "bad.csv", "--label", "label", "--json")
+    found = json.loads(out)["error"]
+    assert (code, found["row"], found["column"], found["source"]) == (1, 3, "x", "bad.csv")
+    assert found["remedy"]
+    assert not error
+
+
+USES = [
+    (["analyse"], "Missing"),
+    (["analyse", "a.csv", "--label", "y", "--family", "cauchy"], "gaussian, t, skew_t"),
+    (["analyse", "a.csv", "--label", "y", "--alpha", "2"], "--alpha"),
+    (["analyse", "a.csv", "--label", "y", "--alpha", "0.2"], "--mechanism none"),
+    (["analyse", "a.csv", "--label", "y", "--pca", "0"], "--pca"),
+    (["analyse", "a.csv", "--label", "y", "--surprise"], "--surprise"),
+    (["anlyse"], "No such command"),
+    (["compare", "a.csv", "--label", "y", "--family", "gaussian,cauchy"], "'cauchy'"),
+    (["reproduce", "table3"], "table1, table2"),
+    (["simulate", "--n", "0"], "--n"),
+    (["simulate", "--json"], "--out"),
+    (["predict", "a.model", "a.csv", "--out", "-", "--json"], "choose one"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), USES, ids=lambda v: " ".join(v)[:40] if isinstance(v, list) else ""
+)
+def test_wrong_use(arguments, words, run):
+    code, out, error = run(*arguments)
+    assert code == 2
+    assert words in error
+    assert not out
+
+
+def test_nothing_is_replaced_without_force(run, tmp_path):
+    DATA.to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "a.model").write_text("precious")
+    code, _, error = run("analyse", "a.csv", "--label", "label")
+    assert code == 1
+    assert "a.model" in error
+    assert "--force" in error
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csv", "a.model"]
+    assert (tmp_path / "a.model").read_text() == "precious"
+    assert run("analyse", "a.csv", "--label", "label", "--force", "--quiet") == (0, "", "")
+    code, _, error = run("predict", "a.model", "a.csv", "--out", "a.csv")
+    assert code == 1
+    assert "--force" in error
+
+
+def test_out_may_be_a_folder_or_a_prefix(run, tmp_path):
+    DATA.to_csv(tmp_path / "a.csv", index=False)
+    assert run("analyse", "a.csv", "--label", "label", "--out", "new/", "-q") == (0, "", "")
+    assert sorted(os.listdir(tmp_path / "new")) == [
+        "a.model",
+        "a.predictions.csv",
+        "a.report.html",
+    ]
+    assert run("analyse", "a.csv", "--label", "label", "--out", "b", "-q") == (0, "", "")
+    assert (tmp_path / "b.report.html").exists()
+
+
+def test_predict_names_what_the_new_table_lacks(run, tmp_path):
+    DATA.to_csv(tmp_path / "a.csv", index=False)
+    run("analyse", "a.csv", "--label", "label", "-q")
+    DATA[["x1"]].to_csv(tmp_path / "b.csv", index=False)
+    code, _, error = run("predict", "a.model", "b.csv")
+    assert code == 1
+    assert "'x2'" in error
+    (tmp_path / "c.model").write_bytes(b"\x80\x04 pickle")
+    code, _, error = run("predict", "c.model", "a.csv", "--out", "c.csv")
+    assert code == 1
+    assert "c.model" in error
+    assert "pickle" in error
+    code, _, error = run("predict", "a.model", "none.csv")
+    assert code == 1
+    assert "no such file" in error
+
+
+def test_components_too_many_for_the_table(run, tmp_path):
+    DATA.to_csv(tmp_path / "a.csv", index=False)
+    code, _, error = run("analyse", "a.csv", "--label", "label", "--pca", "9")
+    assert code == 1
+    assert "--pca 9" in error
+    assert "from 1 to 2" in error
+
+
+def test_standardised_components_predict_from_raw_features(run, tmp_path):
+    frame = DATA.assign(x3=np.arange(len(DATA)) % 7 * 100.0)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    code, out, error = run(
+        "analyse", "a.csv", "--label", "label", "--standardise", "--pca", "2", "--json"
+    )
+    assert code == 0, error
+    assert json.loads(out)["features"] == ["PC1", "PC2"]
+    code, _, error = run("predict", "a.model", "a.csv", "--out", "again.csv", "-q")
+    assert (code, error) == (0, "")
+    first, again = (pd.read_csv(tmp_path / f) for f in ("a.predictions.csv", "again.csv"))
+    pd.testing.assert_frame_equal(first.drop(columns="label"), again, rtol=1e-9)
+
+
+HOSTILE = ['<script>alert("1")</script>', '=HYPERLINK("http://x","y")', "😀" * 40]
+
+
+def test_hostile_names_are_harmless_everywhere(run, tmp_path):
+    """Markup, formulas, quotes, line breaks and endless names, as columns, labels and file."""
+    classes = {0: "<img src=x onerror=alert(1)>\n'\"&amp;", 1: "=cmd|' /C calc'!A0" + "Z" * 10_000}
+    frame = DATA.rename(columns={"x1": HOSTILE[0], "x2": HOSTILE[1]})
+    frame[HOSTILE[2]] = np.random.default_rng(0).normal(size=len(frame))
+    frame["label"] = [None if v is None else classes[int(v)] for v in frame["label"]]
+    frame["+id"] = [f"@SUM({i})" for i in range(len(frame))]
+    name = "<b>'\"& =x.csv"
+    frame.to_csv(tmp_path / name, index=False)
+    code, _, error = run("analyse", name, "--label", "label", "--id", "+id", "-q")
+    assert (code, error) == (0, "")
+    page = (tmp_path / "<b>'\"& =x.report.html").read_text(encoding="utf-8")
+    assert len(page) < 2_000_000
+    assert page.count("<script>") == 1
+    assert "<img" not in page
+    assert "<b>" not in page
+    assert page.find("Z" * 200) < 0  # a bare "not in" would print the page
+    cells = (tmp_path / "<b>'\"& =x.predictions.csv").read_text(encoding="utf-8")
+    assert "\"'=cmd" in cells
+    assert '"\'@SUM(0)"' in cells
+    for character in "=+@":
+        assert f'"{character}' not in cells
+        assert f"\n{character}" not in cells
+    code, out, error = run("predict", "<b>'\"& =x.model", name, "--out", "-")
+    assert code == 0, error
+    assert out.startswith('"row","predicted"')
+
+
+def test_ids_stay_text_and_missing_values_are_blanks(run, tmp_path):
+    frame = DATA.assign(id=[f"{i:05d}" for i in range(len(DATA))])
+    frame["label"] = ["ungated" if v is None else f"class {v}" for v in frame["label"]]
+    frame["seen"] = np.where(np.arange(len(frame)) % 5 == 0, "no", "yes")
+    frame["weight"] = 1.5
+    frame.to_csv(tmp_path / "a.tsv", index=False, sep="\t")
+    code, out, error = run(
+        "analyse", "a.tsv", "--label", "label", "--id", "id", "--missing", "ungated",
+        "--reviewed", "seen", "--weight", "weight", "--json",
+    )  # fmt: skip
+    assert code == 0, error
+    answer = json.loads(out)
+    assert answer["classes"] == ["class 0", "class 1"]
+    assert answer["labels"]["not_reviewed"] == 40
+    assert answer["features"] == ["x1", "x2"]
+    assert "--missing ungated" in answer["repeat"]["command"]
+    first = (tmp_path / "a.predictions.csv").read_text().splitlines()[1]
+    assert first.startswith('1,"00000",')
+
+
+CELLS = st.one_of(
+    st.sampled_from(["", "a", "b", "NA", "1", "-2.5", "1e309", "<b>", '"', "=1", "\n", "\0", "é"]),
+    st.text(max_size=5),
+)
+TABLES = st.lists(st.lists(CELLS, min_size=1, max_size=4), max_size=12)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=TABLES, raw=st.binary(max_size=60), clean=st.booleans())
+def test_no_table_leads_to_a_traceback(rows, raw, clean, tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("fuzz")
+    text = "x,label\n" + "\n".join(",".join(row) for row in rows)
+    (folder / "a.csv").write_bytes(text.encode("utf-8", "replace") + (b"" if clean else raw))
+    monkeypatch.setattr(
+        sys, "argv", ["hesitant", "analyse", str(folder / "a.csv"), "--label", "label"]
+    )
+    said = io.StringIO()
+    with (
+        contextlib.redirect_stderr(said),
+        contextlib.redirect_stdout(io.StringIO()),
+        pytest.raises(SystemExit) as left,
+    ):
+        main()
+    written = len(list(folder.iterdir())) - 1
+    assert (left.value.code or 0, written) in ((0, 3), (1, 0))
+    assert "Traceback" not in said.getvalue()

@@ -1,0 +1,270 @@
+"""The report: what it says, that it says it safely, and that it copes with anything."""
+
+import doctest
+import html.parser
+import importlib
+import json
+import math
+import pkgutil
+import re
+import warnings
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hesitant.cli
+import hesitant.persistence
+import hesitant.report
+from hesitant import MixtureClassifier
+from hesitant.datasets import make_cytometry_like, simulate
+from hesitant.report import make_report
+from hesitant.report._chart import Chart, nice_ticks
+from hesitant.tables import TableError
+
+SECTIONS = ["labels", "evidence", "data", "change", "parameters", "triage", "method", "repeat"]
+
+
+def fit(X, y, reviewed=None, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return MixtureClassifier(missing_label=None, **options).fit(X, y, reviewed=reviewed)
+
+
+def report_on(X, y, reviewed=None, **options):
+    clf = fit(X, y, reviewed, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make_report(clf, X, y, reviewed=reviewed)
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """Return a report on four populations, and its page."""
+    data = make_cytometry_like(600, random_state=2)
+    X = pd.DataFrame(data.features, columns=data.feature_names)
+    clf = fit(X, data.labels, random_state=0)
+    report = make_report(clf, X, data.labels, name="cells.csv", ids=[f"c{i}" for i in range(600)])
+    return report, report.to_html(), data
+
+
+# -- what it says -------------------------------------------------------------------------------
+
+
+def test_sections_stand_in_the_order_of_reading(cells):
+    _, page, _ = cells
+    found = re.findall(r'<section id="(\w+)"', page)
+    assert found == SECTIONS
+    assert page.index("<h1>") < page.index('<section id="labels"')
+
+
+def test_numbers_are_those_of_the_data(cells):
+    report, _, data = cells
+    summary = report.to_dict()
+    assert summary["labels"]["blank"] == data.n_blank
+    assert summary["labels"]["labelled"] == data.n_labelled
+    given = {row["class"]: row["labelled"] for row in summary["labels"]["classes"]}
+    assert given == data.class_counts
+    assigned = sum(row["blank_assigned"] for row in summary["labels"]["classes"])
+    expected = sum(row["blank_expected"] for row in summary["labels"]["classes"])
+    assert assigned == data.n_blank
+    assert expected == pytest.approx(data.n_blank)
+    assert sum(band["rows"] for band in summary["labels"]["by_confidence"]) == 600
+    assert len(summary["triage"]["rows"]) == data.n_blank
+    values = [row["value"] for row in summary["triage"]["rows"]]
+    assert values == sorted(values, reverse=True)
+    assert summary["repeat"]["data"]["sha256"]
+
+
+def test_the_intervals_are_in_the_table(cells):
+    report, page, _ = cells
+    groups = {g["title"]: g["rows"] for g in report.to_dict()["parameters"]["groups"]}
+    assert len(groups["Class means"]) == 12
+    assert [r["of"] for r in groups["Labelling mechanism"]] == ["intercept", "entropy"]
+    for row in groups["Class means"]:
+        assert row["lower"] < row["estimate"] < row["upper"]
+    assert "95\N{NO-BREAK SPACE}% interval" in page
+
+
+def test_the_same_data_give_the_same_report(cells):
+    report, page, _ = cells
+    strip = re.compile(r"chart-\d+")
+    assert strip.sub("", report.to_html()) == strip.sub("", page)
+
+
+@pytest.mark.parametrize(
+    ("tone", "change"),
+    [
+        ("hard", lambda d, rng: d.labels),
+        ("random", lambda d, rng: np.where(rng.random(400) < 0.6, d.truth, None)),
+        ("easy", lambda d, rng: np.where(d.details["entropy"] > 0.03, d.truth, None)),
+        ("all", lambda d, rng: d.truth.astype(object)),
+        ("few", lambda d, rng: np.where(np.arange(400) == 7, None, d.truth)),
+    ],
+)
+def test_the_verdict_follows_the_blanks(tone, change):
+    data = simulate(400, random_state=3)
+    y = change(data, np.random.default_rng(0))
+    verdict = report_on(data.features, y).to_dict()["verdict"]
+    assert verdict["tone"] == tone
+    assert verdict["headline"].endswith(".")
+
+
+def test_blanks_that_nobody_saw_prove_nothing():
+    data = simulate(300, random_state=3)
+    report = report_on(data.features, data.labels, reviewed=np.zeros(300, bool))
+    assert report.to_dict()["verdict"]["tone"] == "unseen"
+    half = np.arange(300) % 2 == 0
+    report = report_on(data.features, data.labels, reviewed=half)
+    assert "never shown to an expert" in report.verdict
+
+
+# -- anything a user may bring ------------------------------------------------------------------
+
+
+RNG = np.random.default_rng(5)
+BASE = simulate(200, random_state=4)
+WIDE = RNG.normal(size=(80, 6)) + np.repeat([[0], [2]], 40, axis=0)
+MANY = np.arange(300) % 10
+CASES = {
+    "one feature": (BASE.features[:, 1:], BASE.labels, {}),
+    "ignored pattern": (BASE.features, BASE.labels, {"mechanism": None}),
+    "mixed": (BASE.features, BASE.labels, {"mechanism": "mixed"}),
+    "clusters": (BASE.features, BASE.labels, {"mechanism": None, "alpha": 0.0}),
+    "six rows": (BASE.features[:6], BASE.labels[:6], {}),
+    "constant column": (np.column_stack((BASE.features, np.ones(200))), BASE.labels, {}),
+    "outlier": (np.vstack((BASE.features[1:], [[1e12, 0]])), BASE.labels, {}),
+    "tiny scale": (BASE.features * 1e-150, BASE.labels, {}),
+    "huge scale": (BASE.features * 1e150, BASE.labels, {}),
+    "six features": (WIDE, np.where(RNG.random(80) < 0.7, np.repeat(["a", "b"], 40), None), {}),
+    "ten classes": (
+        RNG.normal(size=(300, 2)) + np.column_stack((MANY % 4, MANY // 4)) * 9,
+        np.where(RNG.random(300) < 0.8, MANY, None),
+        {},
+    ),
+    "heavy tails": (BASE.features, BASE.labels, {"family": "t", "covariance": "tied"}),
+    "skewed": (BASE.features, BASE.labels, {"family": "skew_t"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_gets_a_whole_page(case):
+    X, y, options = CASES[case]
+    report = report_on(X, y, **options)
+    page = report.to_html()
+    json.dumps(report.to_dict(), allow_nan=False)
+    assert re.findall(r'<section id="(\w+)"', page) == SECTIONS
+    for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL):
+        ElementTree.fromstring(svg)
+    assert not re.search(r'[ ",M]nan|NaN|"inf', page)
+
+
+class Audit(html.parser.HTMLParser):
+    """Collects what a page is made of, and whether its elements close."""
+
+    VOID = ("meta", "link", "br", "img", "path", "rect", "circle", "input")
+
+    def __init__(self):
+        super().__init__()
+        self.stack, self.ids, self.attributes, self.headings = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in self.VOID:
+            self.stack.append(tag)
+        self.handle_startendtag(tag, attributes)
+
+    def handle_startendtag(self, tag, attributes):
+        known = dict(attributes)
+        if "id" in known:
+            self.ids.append(known["id"])
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        self.attributes += [(tag, *pair) for pair in attributes]
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.stack.pop() == tag
+
+
+def test_the_page_is_well_formed_and_accessible(cells):
+    audit = Audit()
+    audit.feed(cells[1])
+    assert not audit.stack
+    assert len(audit.ids) == len(set(audit.ids))
+    assert audit.headings[0] == 1
+    assert audit.headings.count(1) == 1
+    assert all(b - a <= 1 for a, b in zip(audit.headings, audit.headings[1:], strict=False))
+    targets = [v[1:] for _, k, v in audit.attributes if k == "href" and v.startswith("#")]
+    assert set(targets) <= set(audit.ids)
+    labelled = [v for _, k, v in audit.attributes if k == "aria-labelledby"]
+    assert set(labelled) <= set(audit.ids)
+    page = cells[1]
+    assert '<html lang="en">' in page
+    assert all(f"<{tag}" in page for tag in ("header", "nav", "main", "footer", "caption"))
+    pictures = re.findall(r'<svg class="chart".*?>', page)
+    assert len(pictures) >= 6
+    assert all('role="img"' in p for p in pictures)
+
+
+def test_nothing_is_loaded_and_no_handler_runs(cells):
+    audit = Audit()
+    audit.feed(cells[1])
+    for tag, key, value in audit.attributes:
+        assert not key.startswith("on"), (tag, key)
+        assert key not in ("src", "action", "formaction")
+        if key == "href":
+            assert value.startswith(("#", "data:,"))
+    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", cells[1])
+    assert "default-src 'none'" in cells[1]
+
+
+# -- as an object -------------------------------------------------------------------------------
+
+
+def test_writing_and_showing(cells, tmp_path):
+    report, _, _ = cells
+    path = report.write_html(tmp_path / "r.html")
+    assert 50_000 < path.stat().st_size < 2_000_000
+    with pytest.raises(TableError, match="exists already"):
+        report.write_html(path)
+    shown = report._repr_html_()
+    assert shown.startswith("<iframe srcdoc=")
+    assert "<script" not in shown
+    assert repr(report) == "Report: The blanks mark the hard cases."
+    copy = report.to_dict()
+    copy["name"] = "other"
+    assert report.to_dict()["name"] == "cells.csv"
+
+
+def test_wrong_input_is_refused():
+    clf = fit(BASE.features, BASE.labels)
+    with pytest.raises(ValueError, match="ids has 3"):
+        make_report(clf, BASE.features, BASE.labels, ids=[1, 2, 3])
+    with pytest.raises(ValueError, match="rows"):
+        make_report(clf, BASE.features, BASE.labels[:5])
+
+
+# -- charts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ends", [(0, 1), (-1e150, 1e150), (3, 3.0000001), (1e-160, 5e-160)])
+def test_ticks_are_few_and_inside(ends):
+    ticks = nice_ticks(*ends)
+    assert 2 <= len(ticks) <= 8
+    assert all(ends[0] - 1e-9 * abs(ends[0]) <= t <= ends[1] * (1 + 1e-9) for t in ticks)
+
+
+def test_a_chart_of_one_value_has_a_range():
+    chart = Chart((5, 5), (0, 0), x_label="<x>", y_label="&", title='"')
+    chart.line([5, math.nan, 5], [0, 1, 0], "seen")
+    chart.dots([5], [0], "blank")
+    root = ElementTree.fromstring(chart.svg())
+    assert root.attrib["role"] == "img"
+
+
+@pytest.mark.parametrize("package", [hesitant.report, hesitant.persistence, hesitant.cli])
+def test_examples_in_docstrings(package):
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        module = importlib.import_module(found.name)
+        assert doctest.testmod(module).failed == 0, found.name

@@ -1,0 +1,145 @@
+"""The report in a real browser: no errors, no network, pictures, sorting, phone and desktop."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hesitant import MixtureClassifier
+from hesitant.datasets import simulate
+from hesitant.report import make_report
+
+CHROMIUM = os.environ.get("CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="no playwright: pip install 'hesitant[test]'"
+)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no browser: install chromium (apt-get install chromium)"
+)
+
+WIDTHS = {"phone": 360, "desktop": 1280}
+PICTURES = 5  # three panels, the data, the change
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory) -> Path:
+    """Write a report with hostile names, for a browser to stumble over."""
+    data = simulate(300, random_state=1)
+    hostile = ["<img src=x onerror=document.title='hacked'>", "</script><b>" + "Z" * 10_000]
+    y = np.array([None if v is None else hostile[v] for v in data.labels], dtype=object)
+    clf = MixtureClassifier(missing_label=None).fit(data.features, y)
+    ids = [f"</title>{i}" for i in range(300)]
+    report = make_report(
+        clf, data.features, y, ids=ids, name="<h1>x", notes=["<script>1</script>"]
+    )
+    return report.write_html(tmp_path_factory.mktemp("page") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        flags = ["--no-sandbox", "--disable-gpu", "--no-first-run"]
+        flags += ["--disable-background-networking", "--disable-component-update"]
+        shown = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield shown
+        shown.close()
+
+
+@pytest.fixture
+def open_page(browser, page_file):
+    """Return a function that opens the report and notes errors and requests."""
+    contexts = []
+
+    def visit(width, **options):
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.problems, page.requests = [], []
+        page.on("console", lambda message: page.problems.append(message.text))
+        page.on("pageerror", lambda error: page.problems.append(str(error)))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto(page_file.as_uri())
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_stands_by_itself(open_page, page_file, width, scheme):
+    page = open_page(WIDTHS[width], color_scheme=scheme)
+    assert page.problems == []
+    assert page.requests == [page_file.as_uri()]
+    assert page.title().startswith("The blanks mark the hard cases.")
+    # nothing sticks out sideways, whatever the names
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[width]
+    charts = page.locator("svg.chart")
+    assert charts.count() == PICTURES
+    for k in range(PICTURES):
+        box = charts.nth(k).bounding_box()
+        assert box["width"] > 200
+        assert box["height"] > 120
+    # ink on paper, in both schemes
+    paper, ink = page.evaluate(
+        "[getComputedStyle(document.documentElement).backgroundColor,"
+        " getComputedStyle(document.body).color]"
+    )
+    lightness = [sum(map(int, c.strip("rgb()").split(","))) for c in (paper, ink)]
+    assert (lightness[0] > lightness[1]) == (scheme == "light")
+
+
+def first_column(page, k):
+    return page.evaluate(
+        "k => [...document.querySelector('table[data-sortable]').tBodies[0].rows]"
+        ".map(row => row.cells[k].dataset.sort ?? row.cells[k].textContent)",
+        k,
+    )
+
+
+def test_the_triage_list_sorts_by_mouse_and_keyboard(open_page):
+    page = open_page(1280)
+    heads = page.locator("table[data-sortable] thead th")
+    assert heads.nth(0).locator("button").count() == 1
+    before = [float(v) for v in first_column(page, 3)]
+    heads.nth(3).locator("button").click()
+    assert heads.nth(3).get_attribute("aria-sort") == "ascending"
+    assert [float(v) for v in first_column(page, 3)] == sorted(before)
+    heads.nth(3).locator("button").press("Enter")
+    assert heads.nth(3).get_attribute("aria-sort") == "descending"
+    assert [float(v) for v in first_column(page, 3)] == sorted(before, reverse=True)
+    heads.nth(1).locator("button").click()
+    assert heads.nth(3).get_attribute("aria-sort") is None
+    assert first_column(page, 1)[0].startswith("</title>")
+    assert page.problems == []
+
+
+def test_everything_is_there_without_javascript(open_page):
+    page = open_page(390, java_script_enabled=False)
+    assert page.locator("svg.chart").count() == PICTURES
+    assert page.locator("thead button").count() == 0
+    assert page.locator("table[data-sortable] tbody tr").count() > 50
+    assert page.locator("h1").inner_text() == "The blanks mark the hard cases."
+
+
+def test_the_keyboard_reaches_the_report(open_page):
+    page = open_page(1280)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
+
+
+def test_print_is_dark_on_white(open_page):
+    page = open_page(800, color_scheme="dark")
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert paper == "rgb(255, 255, 255)"
+    assert page.pdf()[:4] == b"%PDF"

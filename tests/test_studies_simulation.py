@@ -1,0 +1,352 @@
+"""The simulation: what it finds, and that a killed run loses nothing."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from hesitant.studies import Design, StudyError, findings, run_simulation, summarise
+from hesitant.studies._estimators import scores, true_log_posterior
+from hesitant.studies._journal import Journal
+from hesitant.studies._simulation import ALPHAS, replicate
+
+_STUDY = """
+import sys
+from joblib import parallel_config
+from hesitant.studies import Design, run_simulation
+
+if __name__ == "__main__":
+    path, replications, jobs, backend = sys.argv[1:]
+    design = Design(seed=3, n=200, n_test=400, alphas=(0.0, 0.5, 1.0), restarts=2)
+    with parallel_config(backend=backend):
+        run_simulation(path, int(replications), design=design, jobs=int(jobs), progress=False)
+"""
+SMALL = Design(seed=3, n=200, n_test=400, alphas=(0.0, 0.5, 1.0), restarts=2)
+
+
+def run(path: Path, replications: int = 3, **options):
+    options = {"design": SMALL, "jobs": 1, "progress": False, **options}
+    return run_simulation(path, replications, **options)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("study") / "journal", 4)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """The paper's design, on fewer replications and alphas."""
+    design = Design(alphas=(0.0, 0.25, 0.5, 0.75, 1.0), restarts=2)
+    path = tmp_path_factory.mktemp("study") / "journal"
+    return run_simulation(path, 25, design=design, jobs=1, progress=False)
+
+
+@pytest.fixture(scope="module")
+def summary(rows):
+    return summarise(rows)
+
+
+# ---- what it finds ------------------------------------------------------------------------------
+
+
+def find(summary, estimator, alpha=None):
+    (row,) = [r for r in summary if r["estimator"] == estimator and r["alpha"] == alpha]
+    return row
+
+
+def test_findings_of_the_paper(rows, summary) -> None:
+    seen = {(f["claim"], f["measure"]): f["seen"] for f in findings(rows)}
+    for measure in ("adjusted_rand", "log_loss"):
+        assert seen["full beats every alpha", measure]
+        assert seen["both ends fall off", measure]
+    # On the adjusted Rand index alpha from 0.5 to 0.75 is flat within the Monte Carlo error.
+    assert seen["alpha = 0.5 is best among them", "log_loss"]
+    half, best = find(summary, "fractional", 0.5), max(r["adjusted_rand_mean"] for r in summary)
+    assert half["adjusted_rand_mean"] > best - 0.02
+
+
+def test_full_wins_most_replications(summary) -> None:
+    half = find(summary, "fractional", 0.5)
+    assert half["log_loss_full_wins"] > 0.7 * half["replications"]
+    assert half["log_loss_minus_full"] > 2 * half["log_loss_minus_full_se"]
+    assert half["adjusted_rand_minus_full"] < 0
+
+
+def test_solvers_of_the_full_likelihood_agree(summary) -> None:
+    full = find(summary, "full")
+    for solver in ("profile", "one-step-late"):
+        row = find(summary, solver)
+        assert row["log_loss_mean"] == pytest.approx(full["log_loss_mean"], rel=1e-4)
+        assert row["log_loss_ties"] >= 0.8 * row["replications"]
+
+
+def test_ignorance_is_alpha_one_half(summary) -> None:
+    half, ignorance = find(summary, "fractional", 0.5), find(summary, "ignorance")
+    assert half["log_loss_mean"] == pytest.approx(ignorance["log_loss_mean"], rel=1e-9)
+    assert half["adjusted_rand_mean"] == ignorance["adjusted_rand_mean"]
+
+
+def test_nobody_beats_the_true_parameters(summary) -> None:
+    floor = find(summary, "true parameters")["log_loss_mean"]
+    assert all(row["log_loss_mean"] >= floor for row in summary)
+
+
+def test_every_fit_converges(summary) -> None:
+    assert all(row["converged"] == row["replications"] for row in summary)
+
+
+def test_true_posterior() -> None:
+    # On the line halfway between the means the classes tie only where their quadratics agree.
+    log_tau = true_log_posterior(np.array([[0.0, 0.0], [0.0, 3.0]]))
+    inverse = np.linalg.inv([[1, 0.7], [0.7, 1]])
+    odds = 4.5 - 0.5 * np.log(0.51)
+    np.testing.assert_allclose(log_tau[0, 0] - log_tau[0, 1], odds)
+    np.testing.assert_allclose(
+        log_tau[1, 0] - log_tau[1, 1], -0.5 * 9 * inverse[1, 1] - 0.5 * np.log(0.51)
+    )
+    np.testing.assert_allclose(np.exp(log_tau).sum(axis=1), 1)
+
+
+def test_scores() -> None:
+    log_tau = np.log([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    got = scores(log_tau, np.array([0, 1, 1]))
+    assert got["log_loss"] == pytest.approx(-np.log(0.9 * 0.8 * 0.4))
+    assert got["error_rate"] == pytest.approx(1 / 3)
+
+
+def test_summary_by_hand() -> None:
+    def row(k, estimator, ari, loss):
+        return {
+            "replication": k,
+            "estimator": estimator,
+            "alpha": None,
+            "adjusted_rand": ari,
+            "log_loss": loss,
+            "converged": True,
+        }
+
+    rows = [row(1, "b", 0.6, 8.0), row(0, "b", 0.5, 12.0)]
+    rows += [row(0, "full", 0.7, 10.0), row(1, "full", 0.6, 9.0)]
+    b, full = summarise(rows)
+    assert (b["adjusted_rand_mean"], b["log_loss_mean"]) == (pytest.approx(0.55), 10.0)
+    assert b["log_loss_se"] == pytest.approx(2.0)
+    assert b["log_loss_minus_full"] == pytest.approx(0.5)
+    assert b["log_loss_minus_full_se"] == pytest.approx(1.5)
+    assert (b["log_loss_full_wins"], b["adjusted_rand_full_wins"]) == (1, 1)
+    assert (b["adjusted_rand_ties"], full["adjusted_rand_ties"]) == (1, 2)
+
+
+# ---- a function of the design only --------------------------------------------------------------
+
+
+def test_rows(uninterrupted) -> None:
+    assert len(uninterrupted) == 4 * (len(SMALL.alphas) + 6)
+    assert [row["replication"] for row in uninterrupted] == sorted(
+        row["replication"] for row in uninterrupted
+    )
+    assert Design().alphas == ALPHAS
+    assert len(ALPHAS) == 21
+
+
+def test_seeds_are_those_of_spawn() -> None:
+    _, rows = replicate(SMALL, 1)
+    child = np.random.SeedSequence(SMALL.seed).spawn(2)[1]
+    from hesitant.datasets import simulate
+
+    assert rows[0]["n_labelled"] == simulate(SMALL.n, random_state=child.spawn(3)[0]).n_labelled
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_any_backend_gives_the_same(tmp_path, uninterrupted, backend) -> None:
+    with parallel_config(backend=backend, n_jobs=2):
+        assert run(tmp_path / "journal", 4, jobs=None) == uninterrupted
+
+
+def test_backend_that_returns_lists_gives_the_same(tmp_path, uninterrupted) -> None:
+    # In a process of its own: forks of one that has used OpenMP may hang.
+    script, path = tmp_path / "study.py", tmp_path / "journal"
+    script.write_text(_STUDY)
+    command = [sys.executable, script, path, "4", "2", "multiprocessing"]
+    subprocess.run(command, check=True, timeout=60)
+    assert run(path, 4, resume=True) == uninterrupted
+
+
+def test_dask_gives_the_same(tmp_path, uninterrupted) -> None:
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
+    with (
+        distributed.LocalCluster(dashboard_address=None, **options) as cluster,
+        distributed.Client(cluster),
+        parallel_config(backend="dask"),
+    ):
+        assert run(tmp_path / "journal", 4, jobs=None) == uninterrupted
+
+
+def test_more_replications_add_to_what_is_there(tmp_path, uninterrupted) -> None:
+    path = tmp_path / "journal"
+    assert run(path, 2) == [row for row in uninterrupted if row["replication"] < 2]
+    before = path.read_text().count("\n")
+    assert run(path, 4, resume=True) == uninterrupted
+    assert path.read_text().count("\n") == before + 3  # two replications and the end
+    assert run(path, 2, resume=True) == [r for r in uninterrupted if r["replication"] < 2]
+
+
+# ---- interruptions ------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
+def test_killed_run_resumes(tmp_path, uninterrupted) -> None:
+    path, script = tmp_path / "journal", tmp_path / "study.py"
+    script.write_text(_STUDY)
+    command = [sys.executable, script, path, "100000", "2", "loky"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while not path.exists() or path.read_bytes().count(b"\n") < 3:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    kept = Journal(path, SMALL.settings())
+    assert kept.read() == kept.settings
+    assert len(kept.finished) >= 2
+    for k, rows in kept.finished.items():
+        assert rows == replicate(SMALL, k)[1]
+    assert run(path, 4, resume=True) == uninterrupted
+
+
+@pytest.mark.parametrize("cut", [1, 40, -1])
+def test_torn_last_line_is_done_again(tmp_path, uninterrupted, cut) -> None:
+    path = tmp_path / "journal"
+    run(path, 4)
+    lines = path.read_bytes().splitlines(keepends=True)
+    torn = lines[3][:cut]
+    path.write_bytes(b"".join(lines[:3]) + torn)
+    assert run(path, 4, resume=True) == uninterrupted
+    assert run(path, 4, resume=True) == uninterrupted
+
+
+@pytest.mark.parametrize("rubbish", [b"\0" * 300, b"\xff\xfe{", b"[1, 2]\n", b'{"rows": '])
+def test_rubbish_in_the_journal_is_passed_over(tmp_path, uninterrupted, rubbish) -> None:
+    path = tmp_path / "journal"
+    run(path, 2)
+    path.write_bytes(path.read_bytes() + rubbish)
+    assert run(path, 4, resume=True) == uninterrupted
+
+
+def test_torn_header_starts_anew(tmp_path, uninterrupted) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(b'{"settings": {"se')
+    assert run(path, 4, resume=True) == uninterrupted
+
+
+def test_nothing_to_resume_is_a_start(tmp_path, uninterrupted) -> None:
+    assert run(tmp_path / "journal", 4, resume=True) == uninterrupted
+
+
+def test_resuming_with_other_settings_is_refused(tmp_path) -> None:
+    path = tmp_path / "journal"
+    run(path, 1)
+    before = path.read_bytes()
+    other = Design(seed=4, n=200, n_test=400, alphas=(0.0, 1.0), restarts=2)
+    with pytest.raises(StudyError, match="seed was 3 and is now 4") as caught:
+        run(path, 1, design=other, resume=True)
+    assert "alphas was" in str(caught.value)
+    assert "--out" in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_unfinished_run_that_is_not_resumed_is_kept(tmp_path) -> None:
+    path = tmp_path / "simulation.journal"
+    run(path, 2)
+    unfinished = b"".join(path.read_bytes().splitlines(keepends=True)[:2])
+    path.write_bytes(unfinished)
+    run(path, 1)
+    assert (tmp_path / "simulation.1.old").read_bytes() == unfinished
+    run(path, 1)  # that one was finished: nothing to keep
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_failing_replication_loses_no_other(tmp_path, uninterrupted, monkeypatch) -> None:
+    from hesitant.studies import _simulation
+
+    path = tmp_path / "journal"
+
+    def fail(design, k):
+        if k == 2:
+            raise ZeroDivisionError("replication 2")
+        return replicate(design, k)
+
+    monkeypatch.setattr(_simulation, "replicate", fail)
+    with pytest.raises(ZeroDivisionError):
+        run(path, 4)
+    monkeypatch.undo()
+    assert len(Journal(path, {}).finished) == 0
+    journal = Journal(path, SMALL.settings())
+    journal.read()
+    assert set(journal.finished) >= {0, 1}
+    assert run(path, 4, resume=True) == uninterrupted
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks there")
+def test_two_runs_do_not_share_a_journal(tmp_path) -> None:
+    path = tmp_path / "journal"
+    run(path, 1)
+    # POSIX locks are between processes.
+    script = f"""
+from hesitant.studies import StudyError, run_simulation
+try:
+    run_simulation({str(path)!r}, 1, progress=False, resume=True)
+except StudyError as error:
+    print(error)
+"""
+    with Journal(path, SMALL.settings()).open(resume=True):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "Another run is writing" in done.stdout
+    assert json.loads(path.read_bytes().splitlines()[0])["settings"] == SMALL.settings()
+
+
+# ---- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, "two", True])
+def test_jobs_must_be_positive(tmp_path, jobs) -> None:
+    with pytest.raises(ValueError, match="jobs="):
+        run(tmp_path / "journal", jobs=jobs)
+
+
+@pytest.mark.parametrize("replications", [0, -3, 2.5, None, True])
+def test_replications_must_be_positive(tmp_path, replications) -> None:
+    with pytest.raises(ValueError, match="replications="):
+        run(tmp_path / "journal", replications)
+
+
+def test_full_disk_loses_nothing_that_was_finished(tmp_path, uninterrupted, monkeypatch) -> None:
+    path, written = tmp_path / "journal", []
+
+    def full(descriptor):
+        written.append(descriptor)
+        if len(written) > 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("hesitant.studies._journal.os.fsync", full)
+    with pytest.raises(StudyError, match=r"No space left.*--out"):
+        run(path, 4)
+    monkeypatch.undo()
+    assert run(path, 4, resume=True) == uninterrupted
+
+
+def test_journal_that_cannot_be_written(tmp_path) -> None:
+    with pytest.raises(StudyError, match="cannot be kept"):
+        run(tmp_path / "no folder" / "journal", 1)
