@@ -5,17 +5,17 @@ BIN := $(VENV)/bin
 .PHONY: demo test lint docs bench clean
 
 # Each stamp depends on pyproject.toml, so a changed dependency reinstalls.
-$(VENV)/.all: pyproject.toml
+$(VENV)/.cli: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[all]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e ".[cli]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
-	@touch $@ $(VENV)/.all
+	@touch $@ $(VENV)/.cli
 
-demo: $(VENV)/.all
+demo: $(VENV)/.cli
 	$(BIN)/hesitant demo --force
 
 test: lint

@@ -5,24 +5,21 @@ imported when the command runs, so that ``hesitant --help`` does not wait for al
 """
 
 import sys
+from importlib.util import find_spec
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line; what ``hesitant`` and ``python -m hesitant`` call."""
-    try:
-        import jinja2  # noqa: F401
-        import pandas  # noqa: F401
-        import rich  # noqa: F401
-        import typer  # noqa: F401
-    except ImportError as error:
+    absent = [name for name in ("typer", "rich", "pandas", "jinja2") if find_spec(name) is None]
+    if absent:
         print(
-            f"Error: the command line needs {error.name}, which is not installed. "
+            f"Error: the command line needs {', '.join(absent)}, which is not installed. "
             "Install it with pip install 'hesitant[cli]'.",
             file=sys.stderr,
         )
-        raise SystemExit(1) from None
+        raise SystemExit(1)
     from hesitant.cli import _app, _app_studies  # noqa: F401 (they attach themselves)
     from hesitant.cli._root import app
 

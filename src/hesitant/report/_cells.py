@@ -17,6 +17,9 @@ __all__ = [
 ]
 
 
+UNBROKEN = 24  # characters of a name that stay on one line, also on a phone
+
+
 @dataclasses.dataclass(frozen=True)
 class Column:
     """A column's heading, and whether it holds numbers."""
@@ -27,13 +30,14 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """What a cell shows, what it sorts by, and what more it can say when pointed at."""
+    """What a cell shows, what it sorts by, what more it can say, and whether it may break."""
 
     text: str
     sort: float | None = None
     full: str = ""
     swatch: str = ""
     bar: float | None = None
+    tight: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +59,8 @@ def name_cell(text: object, css: str = "", limit: int = 40) -> Cell:
     """Show a name, shortened; pointing at it shows more."""
     whole = str(text)
     shown = short(whole, limit)
-    return Cell(shown, full=short(whole, 120) if shown != whole else "", swatch=css)
+    full = short(whole, 120) if shown != whole else ""
+    return Cell(shown, full=full, swatch=css, tight=len(shown) <= UNBROKEN)
 
 
 def count_cell(value: int) -> Cell:

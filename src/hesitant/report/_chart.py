@@ -49,7 +49,9 @@ class Chart:
         self.x, self.y = _widened(x), _widened(y)
         self.x_label, self.y_label, self.title = x_label, y_label, title
         self.width, self.height = width, height
-        self.left, self.right, self.top, self.bottom = 48, 8, 8, 40
+        # a wide chart shrinks on a phone, where its text is set larger: it needs the room
+        self.left, self.bottom = (48, 40) if width < 500 else (66, 54)
+        self.right, self.top = 8, 8
         self._marks: list[str] = []
 
     # -- marks ----------------------------------------------------------------------------------
@@ -138,12 +140,13 @@ class Chart:
 
     def _axes(self) -> str:
         base, end = self.height - self.bottom, self.width - self.right
+        tick_y, label_x = round(base + 0.38 * self.bottom), round(0.23 * self.left)
         parts = []
         for value in nice_ticks(*self.x):
             at = _n(float(self._px(value)))
             parts.append(f'<path class="grid" d="M{at},{self.top}V{base}"/>')
             parts.append(
-                f'<text class="tick" x="{at}" y="{base + 15}" text-anchor="middle">'
+                f'<text class="tick" x="{at}" y="{tick_y}" text-anchor="middle">'
                 f"{_tick(value)}</text>"
             )
         for value in nice_ticks(*self.y):
@@ -160,7 +163,7 @@ class Chart:
             f"{html.escape(self.x_label)}</text>"
         )
         parts.append(
-            f'<text class="axis" transform="translate(10,{_n(middle_y)})rotate(-90)" '
+            f'<text class="axis" transform="translate({label_x},{_n(middle_y)})rotate(-90)" '
             f'text-anchor="middle">{html.escape(self.y_label)}</text>'
         )
         return "".join(parts)

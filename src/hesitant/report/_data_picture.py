@@ -85,7 +85,7 @@ def _rings(plane: Plane, h: int) -> list[FloatArray]:
         plane.grid_x, plane.grid_y, plane.margin[h], fill_type="OuterCode"
     ).filled(0.0, 1e3)
     # specks are noise of the drawing, or too small to see
-    least = 0.004 * (plane.x[1] - plane.x[0]) * (plane.y[1] - plane.y[0])
+    least = 0.012 * (plane.x[1] - plane.x[0]) * (plane.y[1] - plane.y[0])
     rings = []
     for points, codes in zip(*made, strict=True):
         starts = np.flatnonzero(codes == 1)

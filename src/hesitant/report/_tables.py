@@ -87,17 +87,17 @@ def _confidence(labels: dict[str, Any]) -> HtmlTable:
 def _tests(evidence: dict[str, Any]) -> HtmlTable:
     columns = [
         Column("test", False),
+        Column("p-value"),
         Column("statistic"),
         Column("degrees of freedom"),
-        Column("p-value"),
         Column("how", False),
     ]
     rows = [
         [
             Cell(test["name"]),
+            p_cell(test["p_value"]),
             number_cell(test["statistic"]),
             Cell("–" if test["df"] is None else str(test["df"])),
-            p_cell(test["p_value"]),
             Cell(": ".join(t for t in (test["method"], test["note"]) if t)),
         ]
         for test in evidence["tests"]
