@@ -123,6 +123,9 @@ class Family(BaseEstimator):
             )
         return self
 
+    warm_up: int = 50
+    """EM steps at most before a solver that follows gradients takes over."""
+
     structure_is_free: bool = False
     """Whether each class estimates a whole scale matrix of its own."""
 

@@ -89,7 +89,7 @@ def best_dof(excess: float) -> float:
         slope = x * x * (trigamma(x) - 1.0 / x)
         step = miss / slope
         x = x / (1.0 - x * step) if x * step < 0.5 else 2.0 * x
-        if abs(x * step) < 1e-14:
+        if abs(x * step) < 1e-8:  # the next step would be the square of this
             break
     return min(max(2.0 * x, LOWEST), HIGHEST)
 

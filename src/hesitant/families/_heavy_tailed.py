@@ -80,6 +80,7 @@ class HeavyTailedFamily(LocationScaleFamily):
     """
 
     _limit = "Gaussian"
+    warm_up = 10  # EM crawls in the degrees of freedom: quasi-Newton gets there sooner
 
     def __init__(self, dof: float | Sequence[float] | None = None, tied_dof: bool = False) -> None:
         self.dof = dof

@@ -42,7 +42,8 @@ class Solver:
     def run(self, likelihood: Likelihood, state: State, progress: Progress, rough: bool) -> Climb:
         """Climb from a state; from a rough one, first go where the labels alone would lead."""
         if rough and self.warm_up:
-            state, _ = em(likelihood.ignoring(), state, progress, tol=0.1)
+            steps = likelihood.family.warm_up
+            state, _ = em(likelihood.ignoring(), state, progress, tol=0.1, steps=steps)
         return self.climb(likelihood, state, progress)
 
 

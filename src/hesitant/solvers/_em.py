@@ -9,14 +9,22 @@ __all__ = ["em", "one_step_late"]
 
 
 def em(
-    likelihood: Likelihood, state: State, progress: Progress, tol: float | None = None
+    likelihood: Likelihood,
+    state: State,
+    progress: Progress,
+    tol: float | None = None,
+    steps: int | None = None,
 ) -> Climb:
     """Alternate expected labels and weighted maximisation; the objective never falls."""
     progress.begin("EM")
+    begun = len(progress.history)
     while True:
         evaluation = likelihood.evaluate(state)
         progress.record(evaluation.objective)
         if progress.settled(tol) or progress.exhausted:
+            return state, evaluation
+        if steps is not None and len(progress.history) - begun >= steps:
+            progress.finish(f"EM: {steps} steps taken", False)
             return state, evaluation
         state = likelihood.maximise(state, evaluation)
 

@@ -56,7 +56,10 @@ def _climb(
         done = maximise(value_and_gradient, chart.size, progress.tol, keep_going)
         if not progress.history[begun:]:
             progress.record(top.objective)
-        if done or top.objective - before <= progress.noise(before):
+        used, gain = len(progress.history) - begun, top.objective - before
+        # After a long way the chart's scale is that of another place: look once more.
+        done = done and (used < ITERATIONS_A_CHART // 2 or gain <= progress.tol)
+        if done or gain <= progress.noise(before):
             progress.finish(
                 f"{stage}: less than {progress.tol:g} of log-likelihood still to be gained", True
             )
