@@ -1,8 +1,9 @@
-"""What the paper leaves open, and every way we read it.
+"""What the paper leaves open, and the ways we read it.
 
-A reading says which rows and features of a data set to take and how to fit them. All are tried
-and all are reported; none is chosen for the entropies it gives. The first of each data set is the
-main one: what the paper's text and its counts of rows suggest.
+A reading says which rows and features of a data set to take and how to fit them. All that are here
+are reported. The first of each data set is the main one: what the paper's text and its counts of
+rows suggest. The others grew while results were looked at, so the nearest of them is found by a
+search that knew the printed numbers; the page says so.
 """
 
 from __future__ import annotations

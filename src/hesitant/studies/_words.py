@@ -93,14 +93,19 @@ def _lower_maximum(row: Row, rows: list[Row]) -> float:
 def about_full(rows: list[Row]) -> list[str]:
     """Return sentences on what the full likelihood changes in one data set."""
     linear, log = rows[0], rows[1]
+    seldom = "less" if linear["slope"] < 0 else "more"
     out = [
         f"The slope is {signed(linear['slope'], 1)}{_error(linear['slope_se'])}: the harder a "
-        "case, the less often it has a label. Against labels missing by chance the "
+        f"case, the {seldom} often it has a label. Against labels missing by chance the "
         f"likelihood ratio is {linear['likelihood_ratio']:.1f} on one degree of freedom.",
         f"{linear['unlabelled_moved']} unlabelled rows change class, and "
-        f"{100 * linear['space_moved']:.1f} % of new rows would. The median ratio of standard "
-        f"errors, full to ignorance, is {linear['median_se_ratio']:.2f}.",
+        f"{100 * linear['space_moved']:.1f} % of new rows would.",
     ]
+    if linear["median_se_ratio"] is not None:
+        out.append(
+            "The median ratio of standard errors, full to ignorance, is "
+            f"{linear['median_se_ratio']:.2f}."
+        )
     gain = log["log_likelihood"] - linear["log_likelihood"]
     better, size = ("better", gain) if gain > 0 else ("worse", -gain)
     out.append(
