@@ -243,12 +243,13 @@ def test_separation_has_no_wald_test_worth_the_name():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 300)
     X = rng.standard_normal((300, 1)) + 2.0 * truth[:, None]
-    y = np.where(np.abs(X[:, 0] - 1) > 0.5, truth, -1)  # blank exactly around the middle
+    y = np.where(np.abs(X[:, 0] - 1) > 0.5, X[:, 0] > 1, -1)  # blank exactly in the middle
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         result = diagnose(X, y)
     assert result.test("likelihood ratio").p_value < 1e-10
     assert result.verdict.startswith("The blanks are about difficulty")
+    assert any("separates labelled rows from blanks" in remark for remark in result.remarks)
 
 
 def test_failed_replicates_are_counted(data, monkeypatch):

@@ -38,16 +38,15 @@ def test_standard_errors_agree_with_the_information(fitted, kind):
     assert result.n_failed == 0
 
 
-def test_bias_corrected_percentiles_by_hand():
-    rng = np.random.default_rng(0)
-    drawn = rng.gamma(3.0, size=(999, 1))
-    estimate = np.array([2.4])
-    found = module._interval(drawn, estimate, 0.9, "bias-corrected")[0]
-    z0 = norm.ppf((drawn < 2.4).mean())
-    expected = np.quantile(drawn, norm.cdf(2 * z0 + norm.ppf([0.05, 0.95])))
-    np.testing.assert_allclose(found, expected)
-    centred = module._interval(drawn, np.median(drawn, axis=0), 0.9, "bias-corrected")[0]
-    np.testing.assert_allclose(centred, np.quantile(drawn, [0.05, 0.95]), rtol=1e-12)
+def test_normal_intervals_by_hand(fitted):
+    X, y, clf = fitted
+    result = bootstrap(clf, X, y, n=20, random_state=0)
+    z = norm.ppf(0.975)
+    k = result.parameters.index("covariance[1, x1, x1]")
+    reach = z * np.log(result.replicates[:, k]).std(ddof=1)
+    assert result.lower[k] == pytest.approx(result.estimate[k] * np.exp(-reach))
+    k = result.parameters.index("mean[1, x1]")
+    assert result.upper[k] == pytest.approx(result.estimate[k] + z * result.std_error[k])
 
 
 def test_strata_keep_their_sizes(fitted):
@@ -73,6 +72,8 @@ def test_stratification_freezes_the_intercept_only(fitted):
         bootstrap(clf, X, y, kind="nonparametric", n=100, stratify=s, random_state=0)
         for s in (True, False)
     )
+    assert "intercept" in kept.remarks[0]
+    assert free.remarks == []
     place = kept.parameters.index("intercept")
     assert kept.std_error[place] < 0.85 * free.std_error[place]
     others = [k for k in range(len(kept.parameters)) if k != place]
@@ -157,7 +158,7 @@ def test_failures_are_counted_and_reported(fitted, monkeypatch):
         raise ValueError("No start led to a fit")
 
     monkeypatch.setattr(module, "refit", hopeless)
-    with pytest.raises(ValueError, match="No replicate could be fitted"):
+    with pytest.raises(ValueError, match="3 of 3 replicates failed"):
         bootstrap(clf, X, y, n=3, random_state=0)
 
 
@@ -211,7 +212,12 @@ def test_progress_bar(fitted, capsys):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"kind": "jackknife"}, "jackknife"), ({"n": 0}, "n=0"), ({"level": 1.0}, "level")],
+    [
+        ({"kind": "jackknife"}, "jackknife"),
+        ({"n": 0}, "n=0"),
+        ({"n": 1}, "Too few"),
+        ({"level": 1.0}, "level"),
+    ],
 )
 def test_bad_options(fitted, options, message):
     X, y, clf = fitted

@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
+from hesitant.families import StudentT
 from hesitant.inference import efficiency
 
 GAP = 2.0
@@ -206,6 +207,18 @@ def test_other_families_and_more_classes(three_classes, family):
     result = efficiency(clf, n_draws=4000, random_state=0)
     assert result.error_efficiency["ignorance / complete"] < 1
     assert np.isfinite(result.std_errors["full"]).all()
+
+
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
+def test_a_parameter_at_its_bound_counts_as_known():
+    data = simulate(n=300, random_state=0)
+    clf = MixtureClassifier("t").fit(data.features, data.labels)
+    known = MixtureClassifier(StudentT(dof=200.0)).fit(data.features, data.labels)
+    clf.state_ = dataclasses.replace(known.state_, theta=known.state_.theta)
+    clf.weights_, clf.mechanism_ = known.weights_, known.mechanism_
+    free, fixed = (efficiency(c, n_draws=2000, random_state=0) for c in (clf, known))
+    assert free.excess_error["full"] == pytest.approx(fixed.excess_error["full"], rel=1e-6)
+    assert not any(name.startswith("dof") for name in free.parameters)
 
 
 def test_seed():

@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 
 from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import simulate
+from hesitant.families import Family, StudentT
 from hesitant.inference import information, summary
 from hesitant.inference._attached import likelihood_of, open_chart
 from hesitant.inference._curvature import curvature
@@ -76,8 +77,7 @@ def test_standard_errors_against_an_independent_hessian(two, mechanism, dof):
     if dof is None:
         family, scales = "gaussian", "covariances_"
     else:
-        families = pytest.importorskip("hesitant.families")
-        family, scales = families.StudentT(dof=dof), "scales_"
+        family, scales = StudentT(dof=dof), "scales_"
     clf = MixtureClassifier(family, mechanism=mechanism, tol=1e-10).fit(X, y)
     means = clf.means_
     matrices = getattr(clf, scales)
@@ -335,8 +335,6 @@ def test_dask_rows(two):
 def test_a_family_without_a_chart_is_sent_to_the_bootstrap(two, monkeypatch):
     X, y = two
     clf = MixtureClassifier().fit(X, y)
-    from hesitant.families import Family
-
     monkeypatch.setattr(type(clf.family_), "coordinates", Family.coordinates)
     with pytest.raises(ValueError, match="bootstrap"):
         information(clf, X, y)

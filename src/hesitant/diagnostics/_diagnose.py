@@ -169,12 +169,15 @@ def _fit_both(template: Any, X: Any, y: Any, reviewed: Any) -> tuple[Fits, list[
     checked = clone(template)
     rows = check_features(checked, X, reset=True, at_least=2)
     shown = check_reviewed(reviewed, len(rows))
+    heard: list[str] = []
     fitted = hasattr(template, "state_")
     start = template.parameters_ if fitted else None
     if fitted and template.mechanism is None and _knows(template, X, y, None):
         ignorance = template
     else:
-        ignorance = refit(template, X, y, start=start, mechanism=None, alpha=0.5, solver="auto")
+        ignorance = refit(
+            template, X, y, start=start, heard=heard, mechanism=None, alpha=0.5, solver="auto"
+        )
     labels = encode(y, template.missing_label, ignorance.classes_.tolist())
     full = None
     if shown.any() and 0 < labels.labelled[shown].mean() < 1:
@@ -188,12 +191,13 @@ def _fit_both(template: Any, X: Any, y: Any, reviewed: Any) -> tuple[Fits, list[
                 y,
                 start=ignorance.parameters_,
                 reviewed=reviewed,
+                heard=heard,
                 mechanism=mechanism,
                 solver="auto",
             )
     names = getattr(ignorance, "feature_names_in_", None)
     features = X if names is not None else rows
-    return Fits(ignorance, full, features, y, labels.labelled, shown), remarks
+    return Fits(ignorance, full, features, y, labels.labelled, shown), remarks + heard
 
 
 def _logistic(mechanism: Any) -> tuple[Any, list[str]]:

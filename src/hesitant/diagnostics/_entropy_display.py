@@ -183,10 +183,11 @@ class EntropyDisplay(Drawing):
             if self.limits_[0] < where[k] and high[k] > low[k]:
                 gap = f"largest gap, D⁺ = {high[k] - low[k]:.2f}"
                 ax.vlines(where[k], low[k], high[k], color=GREY, linewidth=1, label=gap)
-        ax.set_ylim(-0.02, 1.02)
+        ax.set_ylim(-0.02, 1.34)  # room for the legend
+        ax.set_yticks(np.linspace(0, 1, 6))
         ax.set_ylabel("share of rows below")
         ax.set_title("Distribution functions")
-        ax.legend(loc="best")
+        ax.legend(loc="upper left")
 
     def _probability(self, ax: Any) -> None:
         ax.set_ylim(-0.06, 1.06)

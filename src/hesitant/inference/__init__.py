@@ -1,6 +1,7 @@
 """How sure we are, what the pattern buys, and which model to take."""
 
-from hesitant.inference._bootstrap import BootstrapResult, bootstrap
+from hesitant.inference._bootstrap import bootstrap
+from hesitant.inference._bootstrap_result import BootstrapResult
 from hesitant.inference._compare import compare
 from hesitant.inference._comparison import Candidate, Comparison
 from hesitant.inference._efficiency import efficiency

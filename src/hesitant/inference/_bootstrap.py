@@ -1,109 +1,23 @@
 """How sure we are, without formulas: refit to rows drawn again."""
 
-import dataclasses
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import norm
 
-from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant._typing import AnyArray, IntArray
 from hesitant.checks import check_number
 from hesitant.inference._attached import Attached, attach, class_names, feature_names
+from hesitant.inference._bootstrap_result import BootstrapResult, interval_of
 from hesitant.inference._natural import natural_units
 from hesitant.inference._replicates import refit, replicate
-from hesitant.inference._result import Result, Table, need, percent
+from hesitant.inference._result import need
 from hesitant.likelihood import State, log_posterior
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["BootstrapResult", "bootstrap"]
+__all__ = ["bootstrap"]
 
 KINDS = ("parametric", "nonparametric")
 MATCHED_ROWS = 2000
-
-
-@dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class BootstrapResult(Result):
-    """Estimates from rows drawn again.
-
-    Attributes
-    ----------
-    kind : str
-    parameters : list of str
-    estimate : array of shape (k,)
-        From the data themselves.
-    bias, std_error, lower, upper : arrays of shape (k,)
-        Mean of the replicates less the estimate, their standard deviation, and
-        bias-corrected percentiles.
-    level : float
-    n_replicates, n_failed, n_not_converged, n_relabelled : int
-        Replicates used, those that failed and are not among them, those used although the fit
-        had not settled, and those whose classes had to be matched to the original ones.
-    failures : dict
-        Reasons of the failures, with counts.
-    remarks : list of str
-    replicates : array of shape (n_replicates, k)
-    """
-
-    title: ClassVar[str] = "How sure are we? Bootstrap"
-
-    kind: str
-    parameters: list[str]
-    estimate: FloatArray
-    bias: FloatArray
-    std_error: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    level: float
-    n_replicates: int
-    n_failed: int
-    n_not_converged: int
-    n_relabelled: int
-    failures: dict[str, int]
-    remarks: list[str]
-    replicates: FloatArray = dataclasses.field(repr=False)
-
-    def interval(self, level: float = 0.95, method: str = "bias-corrected") -> FloatArray:
-        """Return lower and upper bounds (k, 2) at another level, or by another method.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-        method : {"bias-corrected", "percentile", "basic"}, default="bias-corrected"
-            Percentiles of the replicates, moved by as much as their median is off the estimate;
-            the plain percentiles; or those reflected about the estimate.
-        """
-        check_number("level", level, float, 1e-6, 1 - 1e-6)
-        return _interval(self.replicates, self.estimate, level, method)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return parameter, estimate, bias, std_error, lower and upper."""
-        columns = ("estimate", "bias", "std_error", "lower", "upper")
-        values = {c: getattr(self, c) for c in columns}
-        return need("pandas", "data").DataFrame({"parameter": self.parameters, **values})
-
-    def plot(self, ax: Any = None, parameters: str | None = None) -> Any:
-        """Draw estimates with their intervals; only parameters whose name contains this."""
-        from hesitant.inference._interval_display import IntervalDisplay
-
-        keep = [k for k, name in enumerate(self.parameters) if (parameters or "") in name]
-        caption = f"estimate and {percent(self.level, 0)} bootstrap interval"
-        names = [self.parameters[k] for k in keep]
-        return IntervalDisplay(
-            names, self.estimate[keep], self.lower[keep], self.upper[keep], caption
-        ).plot(ax)
-
-    def _content(self) -> Iterator[str | Table]:
-        yield f"{self.n_replicates:,} {self.kind} replicates."
-        names = ("estimate", "bias", "std_error", "lower", "upper")
-        rows = list(zip(self.parameters, *(getattr(self, n) for n in names), strict=True))
-        yield Table(
-            ("parameter", *names), rows, f"Bias-corrected percentiles at {percent(self.level, 0)}"
-        )
-        yield from self.remarks
 
 
 def bootstrap(
@@ -131,7 +45,8 @@ def bootstrap(
     kind : {"parametric", "nonparametric"}, default="parametric"
         Draw rows from the fitted model (its mechanism decides which get labels), or from the data.
     n : int, default=200
-        Replicates; 1000 or more for good intervals.
+        Replicates; 200 are enough for standard errors and normal intervals, percentiles want
+        1000 or more.
     reviewed : boolean array-like, optional
         As given to ``fit``.
     stratify : bool, default=True
@@ -177,8 +92,8 @@ def bootstrap(
     done = replicate(
         task, n, random_state=random_state, n_jobs=n_jobs, progress=progress, description=kind
     )
-    if not done.values:
-        raise ValueError(f"No replicate could be fitted: {done.in_words()}.")
+    if len(done.values) < 2:
+        raise ValueError(f"Too few replicates for a spread: {done.in_words() or n}.")
     units = natural_units(
         clf.family_, clf.mechanism_, data.state, class_names(clf), feature_names(clf)
     )
@@ -187,13 +102,14 @@ def bootstrap(
     estimate = units.values(data.state)
     units, kept = units.reduce((drawn - estimate).T, data.state)
     drawn, estimate = drawn[:, kept], estimate[kept]
-    lower, upper = _interval(drawn, estimate, level, "bias-corrected").T
+    frozen = stratify and kind == "nonparametric" and clf.mechanism_.informative
+    lower, upper = interval_of(drawn, estimate, units.scales, level, "normal").T
     return BootstrapResult(
         kind=kind,
         parameters=units.names,
         estimate=estimate,
         bias=drawn.mean(axis=0) - estimate,
-        std_error=drawn.std(axis=0, ddof=1) if len(drawn) > 1 else np.full(kept.size, np.nan),
+        std_error=drawn.std(axis=0, ddof=1),
         lower=lower,
         upper=upper,
         level=float(level),
@@ -202,31 +118,19 @@ def bootstrap(
         n_not_converged=len(converged) - sum(converged),
         n_relabelled=sum(moved),
         failures=done.failures,
-        remarks=_remarks(done.in_words(), len(converged) - sum(converged), sum(moved)),
+        remarks=_remarks(done.in_words(), len(converged) - sum(converged), sum(moved), frozen),
         replicates=drawn,
+        scales=units.scales,
     )
 
 
-def _interval(drawn: FloatArray, estimate: FloatArray, level: float, method: str) -> FloatArray:
-    ends = np.array([0.5 - level / 2, 0.5 + level / 2])
-    if method == "bias-corrected":
-        # Half of the ties count; at least half a replicate lies on either side.
-        below = ((drawn < estimate).sum(axis=0) + (drawn <= estimate).sum(axis=0)) / 2
-        share = np.clip(below, 0.5, len(drawn) - 0.5) / len(drawn)
-        shifted = norm.cdf(2 * norm.ppf(share)[:, None] + norm.ppf(ends))
-        return np.array(
-            [np.quantile(column, q) for column, q in zip(drawn.T, shifted, strict=True)]
-        )
-    percentiles: FloatArray = np.quantile(drawn, ends, axis=0).T
-    if method == "percentile":
-        return percentiles
-    if method == "basic":
-        return 2 * estimate[:, None] - percentiles[:, ::-1]
-    raise ValueError(f"method={method!r}: choose 'bias-corrected', 'percentile' or 'basic'.")
-
-
-def _remarks(failures: str, unsettled: int, relabelled: int) -> list[str]:
+def _remarks(failures: str, unsettled: int, relabelled: int, frozen: bool) -> list[str]:
     out = [f"{failures}."] if failures else []
+    if frozen:
+        out.append(
+            "The numbers of labelled and blank rows were kept, so the mechanism's intercept "
+            "hardly varies: its error is too small. stratify=False judges that one too."
+        )
     if unsettled:
         out.append(f"{unsettled} replicates had not converged and are counted as they are.")
     if relabelled:

@@ -85,9 +85,16 @@ def efficiency(
     total = batches[0]
     for batch in batches[1:]:
         total = total + batch
+    # A parameter at the edge of its range cannot move to first order: it counts as known.
+    value, vector = np.linalg.eigh(total.complete)
+    U = vector[:, value > 1e-9 * value.mean()]
+    if U.shape[1] < value.size:
+        total, batches = total.along(U), [batch.along(U) for batch in batches]
+    else:
+        U = np.eye(value.size)
     scalars = _scalars(total, n_rows)
     error = _jackknife(total, batches, lambda m: _scalars(m, n_rows))
-    names, std_errors = _standard_errors(clf, chart, total, n_rows)
+    names, std_errors = _standard_errors(clf, chart, U, total, n_rows)
     worth_all = {k: scalars[f"worth_all {k}"] > 0 for k in ("error", "parameters")}
     pairs = [f"{one} / {other}" for one, other in PAIRS]
     return Efficiency(
@@ -165,12 +172,12 @@ def _jackknife(
 
 
 def _standard_errors(
-    clf: Any, chart: Chart, total: Moments, n_rows: int
+    clf: Any, chart: Chart, U: FloatArray, total: Moments, n_rows: int
 ) -> tuple[list[str], dict[str, FloatArray]]:
     units = natural_units(
         clf.family_, clf.mechanism_, clf.state_, class_names(clf), feature_names(clf)
     )
-    jacobian = natural_jacobian(units, chart)[:, : n_class_axes(chart)]
+    jacobian = natural_jacobian(units, chart)[:, : n_class_axes(chart)] @ U
     units, kept = units.reduce(jacobian, clf.state_)
     jacobian = jacobian[kept]
     scale = total.n / n_rows

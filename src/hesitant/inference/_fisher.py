@@ -70,6 +70,20 @@ class Moments:
         fields = [f.name for f in dataclasses.fields(self)]
         return Moments(*(getattr(self, f) + sign * getattr(other, f) for f in fields))
 
+    def along(self, U: FloatArray) -> "Moments":
+        """Return the same for movements along the columns of U only."""
+        k, q = len(self.features), len(self.pattern) - len(self.features)
+        both = np.zeros((k + q, U.shape[1] + q))
+        both[:k, : U.shape[1]], both[k:, U.shape[1] :] = U, np.eye(q)
+        return dataclasses.replace(
+            self,
+            features=U.T @ self.features @ U,
+            label=U.T @ self.label @ U,
+            seen=U.T @ self.seen @ U,
+            pattern=both.T @ self.pattern @ both,
+            boundary=U.T @ self.boundary @ U,
+        )
+
     @property
     def complete(self) -> FloatArray:
         """Information of the classes when every row is labelled."""

@@ -106,14 +106,26 @@ def refit(
     start: Mapping[str, Any] | None,
     reviewed: Any = None,
     sample_weight: Any = None,
+    heard: list[str] | None = None,
     **changes: Any,
 ) -> Any:
-    """Fit a copy of a classifier to other rows, from where another fit ended."""
+    """Fit a copy of a classifier to other rows, from where another fit ended.
+
+    What the fit warns of is added to ``heard``, if given, and not said aloud.
+    """
     new = clone(clf).set_params(**changes)
     if start is not None:
         new.set_params(init=dict(start), n_init=1)
     if hasattr(clf, "classes_"):  # a class may lose all its labels and must stay
         new.set_params(classes=clf.classes_.tolist())
     new.set_params(verbose=0)
-    with _quiet():
-        return new.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FitWarning)
+        new.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
+    said = [w for w in caught if issubclass(w.category, FitWarning)]
+    if heard is not None:
+        heard += [str(w.message) for w in said if str(w.message) not in heard]
+    for other in caught:
+        if other not in said:
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    return new
