@@ -313,3 +313,14 @@ def test_logistic_regression_agrees_on_the_curve(data, result):
     u = result.full.entropy(data.features)[:, None]
     model = LogisticRegression(C=1e6).fit(u, data.labelled)
     assert result.coefficients["u"] == pytest.approx(model.coef_[0, 0], rel=1e-3)
+
+
+def test_too_many_parameters_skip_the_tests_that_need_an_information_matrix():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 600)
+    X = rng.standard_normal((600, 32)) + 0.5 * truth[:, None]
+    y = np.where(rng.random(600) < 0.7, truth, -1)
+    found = {t.name: t for t in diagnose(X, y).tests}
+    assert found["Wald"].was_skipped
+    assert "parameters, computed up to 1,000" in found["Wald"].note
+    assert not found["likelihood ratio"].was_skipped

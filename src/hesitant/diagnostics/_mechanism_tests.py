@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 SMALLEST_GROUP = 5
+MOST_PARAMETERS = 1000  # minutes of work beyond, and two tests of several
 _LR = "likelihood ratio"
 _WALD = "Wald"
 _SCORE = "score"
@@ -80,6 +81,13 @@ class Fits:
                 return skipped(name, f"{rows}, needs {least}")
         return None
 
+    def too_many(self, name: str) -> Test | None:
+        """Return a skipped test if there are too many parameters for an information matrix."""
+        count = self.full.n_parameters_
+        if count <= MOST_PARAMETERS:
+            return None
+        return skipped(name, f"{count:,} parameters, computed up to {MOST_PARAMETERS:,}")
+
 
 def likelihood_ratio(fits: Fits) -> Test:
     """Compare the full likelihood with labels missing completely at random."""
@@ -99,9 +107,9 @@ def _ratio(ignorance: Any, full: Any, fits: Fits) -> float:
 
 def wald_test(fits: Fits) -> Test:
     """Compare the fitted coefficients with zero, by their standard errors."""
-    few = fits.too_few(_WALD)
-    if few is not None:
-        return few
+    unfit = fits.too_few(_WALD) or fits.too_many(_WALD)
+    if unfit is not None:
+        return unfit
     info = fits.information
     places = [k for k, name in enumerate(info.parameters) if name.startswith("coef[")]
     if not np.isfinite(info.std_error[places]).all():
@@ -186,9 +194,9 @@ def shape_test(fits: Fits) -> Test:
     true mechanism four times in ten.) A basis that is flexible already, with few rows, makes
     this test too reject more often than it should: 0.09 to 0.16 for a spline at n = 150.
     """
-    few = fits.too_few(_SHAPE, 2 * SMALLEST_GROUP)
-    if few is not None:
-        return few
+    unfit = fits.too_few(_SHAPE, 2 * SMALLEST_GROUP) or fits.too_many(_SHAPE)
+    if unfit is not None:
+        return unfit
     mechanism = fits.full.mechanism_
     if not math.isfinite(mechanism._maximum):
         return skipped(_SHAPE, "the uncertainty has no largest value to place knots by")
