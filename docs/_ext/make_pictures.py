@@ -1,0 +1,59 @@
+"""Pictures: those of the pages, drawn by the package at every build, and those of the gallery."""
+
+import warnings
+from pathlib import Path
+
+from hesitant.inference._drawing import Drawing
+
+
+def draw_pages(app):
+    """Draw the pictures of the pages that are missing or older than the code."""
+    import pictures
+
+    import hesitant
+
+    folder = Path(app.srcdir) / "_pictures"
+    folder.mkdir(exist_ok=True)
+    sources = [Path(pictures.__file__), *Path(hesitant.__file__).parent.rglob("*.py")]
+    newest = max(path.stat().st_mtime for path in sources)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, draw in pictures.PICTURES.items():
+            path = folder / f"{name}.png"
+            if not _is_fresh(path, newest):
+                draw().savefig(path, dpi=200)
+        report = folder / "extra" / "example-report.html"
+        report.parent.mkdir(exist_ok=True)
+        if not _is_fresh(report, newest):
+            report.write_text(pictures.example_report(), encoding="utf-8")
+
+
+def _is_fresh(path, newest):
+    return path.exists() and path.stat().st_mtime > newest
+
+
+def scrape_displays(block, block_vars, gallery_conf):
+    """Save the displays that a cell of an example leaves behind or ends with.
+
+    The package's displays do not pass through pyplot, where the gallery looks for pictures.
+    """
+    from sphinx_gallery.scrapers import figure_rst
+
+    seen = block_vars["example_globals"].setdefault("__drawn__", [])
+    paths = []
+    for name, value in list(block_vars["example_globals"].items()):
+        if name.startswith("__") and name != "___":
+            continue
+        if not isinstance(value, Drawing) or any(value is other for other in seen):
+            continue
+        seen.append(value)
+        path = next(block_vars["image_path_iterator"])
+        value.save(path, dpi=160)
+        paths.append(path)
+    return figure_rst(paths, gallery_conf["src_dir"])
+
+
+def setup(app):
+    """Register with Sphinx."""
+    app.connect("builder-inited", draw_pages, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
