@@ -241,3 +241,18 @@ def test_max_iter_is_said(three_classes):
     assert not clf.converged_
     assert clf.n_iter_ == 4
     assert "max_iter=4" in clf.termination_
+
+
+def test_evidence_methods_are_the_functions(paper):
+    """The thin methods answer as the functions behind them do."""
+    from hesitant import diagnostics, inference
+
+    X, y, _ = paper
+    clf = MixtureClassifier().fit(X, y)
+    assert clf.summary(X, y).equals(inference.summary(clf, X, y))
+    assert clf.triage(X, y).equals(diagnostics.triage(clf, X, y))
+    assert clf.information(X, y).to_dict() == inference.information(clf, X, y).to_dict()
+    assert clf.diagnose(X, y).to_dict() == diagnostics.diagnose(X, y, estimator=clf).to_dict()
+    assert clf.bootstrap(X, y, n=3, random_state=0).to_frame().shape[0] == clf.n_parameters_ + 1
+    assert clf.efficiency(n_draws=2000, random_state=0).to_frame().shape[0] > 0
+    assert len(clf.report(X, y).to_dict()) > 5

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hesitant.diagnostics import Diagnosis
-    from hesitant.inference import BootstrapResult, Efficiency
+    from hesitant.inference import BootstrapResult, Efficiency, ObservedInformation
     from hesitant.report import Report
 
 __all__ = ["Evidence"]
@@ -37,6 +37,15 @@ class Evidence:
         from hesitant.inference import summary
 
         return summary(self, X, y, **options)
+
+    def information(self, X: Any, y: Any, **options: Any) -> "ObservedInformation":
+        """Return the observed information: what :meth:`summary` shows, with its covariances.
+
+        Options as for :func:`hesitant.inference.information`.
+        """
+        from hesitant.inference import information
+
+        return information(self, X, y, **options)
 
     def bootstrap(self, X: Any, y: Any, **options: Any) -> "BootstrapResult":
         """Refit to resampled or simulated data.
