@@ -12,6 +12,8 @@ sys.path.insert(0, str(HERE))
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 warnings.filterwarnings("ignore", category=DeprecationWarning)
+# Dask looks for a route to the outside; without a network it says so and goes on.
+warnings.filterwarnings("ignore", message="Couldn't detect a suitable IP")
 
 import hesitant  # noqa: E402
 
