@@ -14,10 +14,13 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 import dask  # noqa: E402
 import pandas as pd  # noqa: E402
+from joblib import parallel_config  # noqa: E402
 
-from hesitant import MixtureClassifier  # noqa: E402
+from hesitant import MixtureClassifier, compare  # noqa: E402
 from hesitant.datasets import simulate  # noqa: E402
+from hesitant.diagnostics import diagnose  # noqa: E402
 from hesitant.likelihood import Likelihood  # noqa: E402
+from hesitant.studies import run_simulation  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +165,66 @@ def test_few_passes_and_no_collection(data, monkeypatch):
     assert sorted(returned)[-2] < 5000
 
 
+@pytest.mark.parametrize("chunks", [6000, 1000, 777], ids=str)
+def test_diagnosis(data, chunks):
+    X, y = data
+    shown = np.arange(len(X)) % 7 > 0
+    here = diagnose(X, y, reviewed=shown)
+    lazy = da.from_array(X, chunks=(chunks, 2))
+    there = diagnose(lazy, da.from_array(y, chunks=chunks), reviewed=shown)
+    assert (there.n_labelled, there.n_blank, there.n_not_reviewed) == (
+        here.n_labelled,
+        here.n_blank,
+        here.n_not_reviewed,
+    )
+    for ours, theirs in zip(here.tests, there.tests, strict=True):
+        assert theirs.name == ours.name
+        assert theirs.statistic == pytest.approx(ours.statistic, rel=1e-6)
+        assert theirs.p_value == pytest.approx(ours.p_value, rel=1e-4, abs=1e-12)
+    np.testing.assert_allclose(there.labelled_entropy, here.labelled_entropy, atol=1e-6)
+    np.testing.assert_allclose(there.curve.probability, here.curve.probability, atol=1e-5)
+    np.testing.assert_allclose(there.curve.fitted, here.curve.fitted, atol=1e-5)
+    assert there.mean_blank == pytest.approx(here.mean_blank, abs=1e-7)
+    assert there.verdict == here.verdict
+
+
+def test_a_diagnosis_brings_back_a_few_numbers_a_row(data, monkeypatch):
+    X, y = (np.tile(part, (10,) + (1,) * (part.ndim - 1)) for part in data)
+    wide = np.hstack((X, np.random.default_rng(0).standard_normal((len(X), 2))))
+    returned = []
+    compute = dask.compute
+
+    def weighing(*graphs, **options):
+        out = compute(*graphs, **options)
+        returned.append(len(pickle.dumps(out)))
+        return out
+
+    monkeypatch.setattr(dask, "compute", weighing)
+    diagnose(da.from_array(wide, chunks=(6000, 4)), y)
+    # A sample of about 20,000 rows to start each of two fits; one pass that measures every row;
+    # sums otherwise.
+    start, measured = 20_100 * (4 + 2) * 8, len(X) * (3 * 8 + 2) + 10_000
+    assert sorted(returned)[-3] < max(start, measured)
+    assert sorted(returned)[-4] < 50_000
+
+
+def test_diagnosis_of_a_fitted_model_and_a_data_frame(data, in_memory):
+    X, y = data
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]).assign(y=y), npartitions=3)
+    clf = MixtureClassifier().fit(frame[["a", "b"]], frame["y"])
+    found = clf.diagnose(frame[["a", "b"]], frame["y"])
+    assert found.full is clf
+    assert found.test("Wald").statistic == pytest.approx(
+        in_memory.diagnose(X, y).test("Wald").statistic, rel=1e-6
+    )
+    pd.testing.assert_frame_equal(
+        clf.summary().drop(columns="parameter"),
+        in_memory.summary().drop(columns="parameter"),
+        rtol=1e-5,
+        atol=1e-7,
+    )
+
+
 def test_a_worker_lost_in_mid_fit(data, in_memory, monkeypatch):
     X, y = data
     with (
@@ -190,3 +253,71 @@ def test_a_worker_lost_in_mid_fit(data, in_memory, monkeypatch):
         clf = MixtureClassifier().fit(lazy, y)
         assert struck.is_set()
         assert_same(clf, in_memory)
+
+
+# -- many fits, rather than one large one --------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A client of five worker processes, one to be lost in each test."""
+    with (
+        distributed.LocalCluster(
+            n_workers=5, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as made,
+        distributed.Client(made) as client,
+    ):
+        yield client
+
+
+def _bootstrap(X, y, folder):
+    result = MixtureClassifier().fit(X, y).bootstrap(X, y, n=60, random_state=0)
+    assert result.n_failed == 0
+    return result.replicates
+
+
+def _compare(X, y, folder):
+    found = compare(X, y, [{"family": "gaussian"}, {"family": "t"}], cv=3, random_state=0)
+    return found.to_frame().select_dtypes("number").to_numpy()
+
+
+def _restarts(X, y, folder):
+    return MixtureClassifier("t", n_init=8, random_state=0).fit(X, y).means_
+
+
+def _diagnosis(X, y, folder):
+    return [test.p_value for test in diagnose(X, y, n_boot=30, random_state=0).tests]
+
+
+def _study(X, y, folder):
+    rows = run_simulation(folder / f"{time.time_ns()}.jsonl", 4, progress=False)
+    return np.array([list(row.values()) for row in rows])
+
+
+@pytest.mark.parametrize("run", [_bootstrap, _compare, _restarts, _diagnosis, _study])
+def test_many_fits_survive_a_lost_worker(data, cluster, run, tmp_path):
+    """Joblib's Dask backend, a worker process killed at work: the answer of one process."""
+    X, y = (part[:1000] for part in data)
+    expected = run(X, y, tmp_path)
+    pids = cluster.run(os.getpid)
+    struck, over = threading.Event(), threading.Event()
+
+    def strike():
+        while not over.is_set():
+            busy = [worker for worker, keys in cluster.processing().items() if keys]
+            if busy and busy[0] in pids:
+                os.kill(pids[busy[0]], signal.SIGKILL)
+                struck.set()
+                return
+            time.sleep(0.002)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    try:
+        with parallel_config(backend="dask"):
+            found = run(X, y, tmp_path)
+    finally:
+        over.set()
+        thread.join()
+    assert struck.is_set()
+    np.testing.assert_array_equal(found, expected)

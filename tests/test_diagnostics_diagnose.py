@@ -130,6 +130,15 @@ def test_verdicts():
     assert found.harder_share < 0.5
 
 
+def test_too_few_replicates_to_reject_have_no_say(data):
+    """Three replicates cannot give a p-value below 0.25: the chi-squared test decides."""
+    found = diagnose(data.features, data.labels, n_boot=3, random_state=0)
+    test = found.test("likelihood ratio, bootstrap")
+    assert test.p_value == test.least_p == 0.25
+    assert found.verdict.startswith("The blanks are about difficulty")
+    assert "(likelihood ratio test" in found.verdict
+
+
 def test_result_object(data, result):
     assert isinstance(result, Diagnosis)
     text = str(result)
@@ -293,12 +302,6 @@ def test_failed_replicates_are_counted(data, monkeypatch):
 def test_bad_options(data, options, message):
     with pytest.raises((ValueError, TypeError), match=message.replace("(", r"\(")):
         diagnose(data.features, data.labels, **options)
-
-
-def test_a_dask_collection_is_refused_with_the_remedy(data):
-    array = pytest.importorskip("dask.array")
-    with pytest.raises(TypeError, match="compute"):
-        diagnose(array.from_array(data.features), data.labels)
 
 
 def test_fits_warn_once_at_most(data):

@@ -77,9 +77,31 @@ class Margin(Uncertainty):
 def exponential_data(n=20_000, seed=0):
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, n)
-    X = rng.exponential([[1.0, 1.0], [4.0, 0.3]], (2, 2))[truth] * 0
     X = rng.exponential(np.array([[1.0, 1.0], [4.0, 0.3]])[truth])
     return X, truth, rng
+
+
+def test_questions_to_an_own_family_skip_only_what_needs_a_chart():
+    """Neither `coordinates` nor `from_attributes`: the rest of the evidence is there."""
+    X, truth, rng = exponential_data(1500, seed=1)
+    oracle = MixtureClassifier(Exponential(), mechanism=None).fit(X, truth)
+    seen = rng.random(len(X)) < 1 / (1 + np.exp(6 * oracle.entropy(X) - 2))
+    y = np.where(seen, truth, -1)
+    clf = MixtureClassifier(Exponential()).fit(X, y)
+    found = clf.diagnose(X, y, n_boot=3, random_state=0)
+    assert found.verdict.startswith("The blanks are about difficulty")
+    skipped = {test.name for test in found.tests if test.was_skipped}
+    assert skipped == {"Wald", "shape of the mechanism"}
+    assert "no `coordinates` method" in found.test("Wald").note
+    result = clf.bootstrap(X, y, n=5, random_state=0)
+    assert result.n_failed == 0
+    assert (result.std_error > 0).all()
+    page = clf.report(X, y).to_html()
+    assert "Exponential" in page
+    with pytest.raises(ValueError, match="no `coordinates` method, so the information"):
+        clf.summary()
+    with pytest.raises(ValueError, match="no `from_attributes` method"):
+        MixtureClassifier(Exponential(), init=clf).fit(X, y)
 
 
 @pytest.mark.parametrize("mechanism", [None, "entropy"])

@@ -1,12 +1,16 @@
 """Standard errors: against an independent Hessian, against simulation, and when there are none."""
 
+import copy
 import json
+import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, log_expit, logsumexp
 from scipy.stats import multivariate_normal, multivariate_t
+from sklearn.exceptions import NotFittedError
 
 from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import simulate
@@ -321,6 +325,45 @@ def test_reviewed_and_weights_enter(two):
     one = information(MixtureClassifier().fit(X, y), X, y)
     two = information(twice, X, y, sample_weight=np.full(len(X), 2.0))
     np.testing.assert_allclose(two.std_error, one.std_error / np.sqrt(2), rtol=1e-3)
+
+
+def test_without_data_it_is_that_of_the_fits_own_rows(two):
+    """Weights and reviewed included; a model that travelled says what it lacks."""
+    X, y = two
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    reviewed = np.arange(len(X)) % 4 > 0
+    clf = MixtureClassifier().fit(X, y, sample_weight=weight, reviewed=reviewed)
+    given = clf.summary(X, y, sample_weight=weight, reviewed=reviewed)
+    pd.testing.assert_frame_equal(clf.summary(), given, check_exact=True)
+    assert clf.log_likelihood() == clf.log_likelihood_
+    plain = MixtureClassifier().fit(X, y)
+    assert (plain.aic(), plain.bic()) == (plain.aic(X, y), plain.bic(X, y))
+    for travelled in (pickle.loads(pickle.dumps(clf)), copy.deepcopy(clf)):
+        with pytest.raises(ValueError, match="X and y are needed"):
+            travelled.summary()
+    with pytest.raises(ValueError, match="belong to X and y"):
+        clf.summary(reviewed=reviewed)
+    with pytest.raises(ValueError, match="target y is None"):
+        clf.summary(X)
+    with pytest.raises(NotFittedError):
+        MixtureClassifier().summary()
+
+
+@pytest.mark.parametrize("family", ["gaussian", "t", "skew_t", "skew_normal"])
+def test_units_of_any_size(two, family):
+    """Standard errors scale with the features, though a variance's own square has no number."""
+    X, y = two
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        warnings.simplefilter("error", RuntimeWarning)
+        plain = MixtureClassifier(family).fit(X, y).information()
+        for unit in (1e150, 1e-150):
+            scaled = MixtureClassifier(family).fit(X * unit, y).information()
+            assert scaled.parameters == plain.parameters
+            for k, name in enumerate(plain.parameters):
+                power = {"mean": 1, "loca": 1, "cova": 2, "scal": 2}.get(name[:4], 0)
+                a, b = plain.std_error[k], scaled.std_error[k] / unit**power
+                assert b == pytest.approx(a, rel=1e-3, nan_ok=True), name
 
 
 def test_dask_rows(two):

@@ -51,7 +51,7 @@ regions = RegionsDisplay.from_estimator(clf, X[some].compute(), y[some])
 # %%
 # Standard errors need passes over the data too, and take the same collections.
 
-clf.summary(X, y).tail(2).round(3)
+clf.summary().tail(2).round(3)
 
 # %%
 # Many fits, rather than one large one, go through joblib. With a client open its Dask backend

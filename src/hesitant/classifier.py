@@ -188,6 +188,7 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
                 state = match_to_labels(state, family, rows)
             features = getattr(self, "feature_names_in_", None)
             remarks += fit_remarks(fit, family, state, mechanism, classes, rows, features)
+        self._rows = rows
         self._publish(family, mechanism.fitted(state.theta, rows.tally.rate), classes, fit, state)
         for remark in remarks:
             warnings.warn(remark, FitWarning, stacklevel=2)
@@ -324,16 +325,23 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         return self._by_rows(X, lambda log_tau, tau, log_f: mechanism.probability(log_tau, tau))
 
     def log_likelihood(
-        self, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
     ) -> float:
-        """Return the objective at the fitted parameters on other data."""
+        """Return the objective at the fitted parameters, of the fit's rows or others."""
         with self._attach(X, y, sample_weight, reviewed) as rows:
             likelihood = Likelihood(rows, self.family_, self.mechanism_)
             return float(likelihood.evaluate(self.state_).log_likelihood)
 
     def _attach(self, X: Any, y: Any, sample_weight: Any, reviewed: Any) -> ManyRows:
-        """Return other data as rows, checked against the features and classes of the fit."""
+        """Return data as rows, checked against the features and classes of the fit.
+
+        Without X and y, the rows of the fit.
+        """
         check_is_fitted(self, "state_")
+        if X is None and y is None:
+            if sample_weight is not None or reviewed is not None:
+                raise ValueError("sample_weight and reviewed belong to X and y: give those too.")
+            return self._remembered()
         return take(
             self,
             X,
@@ -345,12 +353,27 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
             reset=False,
         ).rows
 
-    def aic(self, X: Any, y: Any) -> float:
-        """Return Akaike's criterion on data: smaller is better."""
+    def _remembered(self) -> ManyRows:
+        try:
+            return self._rows
+        except AttributeError:
+            raise ValueError(
+                "X and y are needed: this model was loaded, or fitted in another process, and "
+                "does not carry the rows it was fitted to."
+            ) from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The rows of the fit serve questions asked at once (`summary()`); they do not travel.
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_rows", None)
+        return state
+
+    def aic(self, X: Any = None, y: Any = None) -> float:
+        """Return Akaike's criterion, of the fit's rows or others; smaller is better."""
         return 2 * self.n_parameters_ - 2 * self.log_likelihood(X, y)
 
-    def bic(self, X: Any, y: Any) -> float:
-        """Return the Bayesian information criterion on data: smaller is better."""
+    def bic(self, X: Any = None, y: Any = None) -> float:
+        """Return the Bayesian criterion, of the fit's rows or others; smaller is better."""
         with self._attach(X, y, None, None) as rows:
             likelihood = Likelihood(rows, self.family_, self.mechanism_)
             value = likelihood.evaluate(self.state_).log_likelihood

@@ -29,19 +29,21 @@ class Evidence:
 
         return diagnose(X, y, estimator=self, **options)
 
-    def summary(self, X: Any, y: Any, **options: Any) -> "pd.DataFrame":
+    def summary(self, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
         """Return every parameter with its standard error and confidence interval.
 
-        Options as for :func:`hesitant.inference.summary`.
+        From the rows of the fit, unless X and y are given. Options as for
+        :func:`hesitant.inference.summary`.
         """
         from hesitant.inference import summary
 
         return summary(self, X, y, **options)
 
-    def information(self, X: Any, y: Any, **options: Any) -> "ObservedInformation":
+    def information(self, X: Any = None, y: Any = None, **options: Any) -> "ObservedInformation":
         """Return the observed information: what :meth:`summary` shows, with its covariances.
 
-        Options as for :func:`hesitant.inference.information`.
+        From the rows of the fit, unless X and y are given. Options as for
+        :func:`hesitant.inference.information`.
         """
         from hesitant.inference import information
 

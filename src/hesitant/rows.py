@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -155,7 +156,9 @@ class Rows(ManyRows):
         self.X, self.codes, self.weight, self.reviewed = X, codes, weight, reviewed
         self.n_features, self.alpha = X.shape[1], alpha
         n = len(codes)
-        self.slices = [slice(a, min(a + block_size, n)) for a in range(0, n, block_size)]
+        # Blocks of one size, so that no thread waits for another's larger share.
+        edges = np.linspace(0, n, -(-n // block_size) + 1).astype(int).tolist()
+        self.slices = [slice(a, b) for a, b in pairwise(edges)]
         self.threads = min(threads, len(self.slices))
         self._pool: ThreadPoolExecutor | None = None
         self._only = self._block(self.slices[0]) if len(self.slices) == 1 else None

@@ -101,8 +101,11 @@ def from_given(
         raise ValueError(
             f"init has weights {weights.tolist()}: give {n_classes} positive numbers, one a class."
         )
-    if not hasattr(family, "from_attributes"):
-        raise ValueError(f"init is not supported by the family {type(family).__name__}.")
+    if not family.has_from_attributes:
+        raise ValueError(
+            f"init is given, and the family {type(family).__name__} has no `from_attributes` "
+            "method to start from it: write one, or leave init out."
+        )
     X, _, _ = rows.sample(SAMPLE)
     params = family.from_attributes(given, X)
     mechanism = np.asarray(given.get("mechanism", theta), dtype=float)

@@ -3,29 +3,24 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from hesitant._typing import FloatArray
-from hesitant.checks import check_number, check_reviewed
+from hesitant.checks import check_number
 from hesitant.diagnostics._diagnosis import Diagnosis
+from hesitant.diagnostics._fits import Fits
 from hesitant.diagnostics._mechanism_tests import (
-    Fits,
     bootstrap_likelihood_ratio,
     likelihood_ratio,
     score_test,
-    shape_test,
     wald_test,
 )
 from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
+from hesitant.diagnostics._shape_test import shape_test
 from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve
 from hesitant.diagnostics._test import Test
 from hesitant.diagnostics._verdict import caveats, verdict
-from hesitant.inference._attached import refuse_dask
 from hesitant.inference._replicates import refit
-from hesitant.intake import check_features
-from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism, Mechanism
-from hesitant.uncertainty import Shannon, transformed_entropy
 
 __all__ = ["diagnose"]
 
@@ -56,7 +51,8 @@ def diagnose(
     Parameters
     ----------
     X, y : array-likes
-        Features, and labels with blanks.
+        Features, and labels with blanks. Of a Dask collection only a few numbers a row are
+        brought together (entropies, labelling probability), never the features.
     estimator : MixtureClassifier, optional
         A model, fitted or not, whose options to use in place of family, covariance, mechanism and
         missing_label. One already fitted to these rows is not fitted again.
@@ -66,7 +62,8 @@ def diagnose(
     reviewed : boolean array-like, optional
         False for rows that nobody was shown: they inform the classes but no test.
     n_boot : int, default=0
-        Replicates of the bootstrap likelihood-ratio test; 199 or more for a useful p-value.
+        Replicates of the bootstrap likelihood-ratio test; 199 or more for a useful p-value. Each
+        draws as many rows as there are, in memory.
     level : float, default=0.95
         Confidence of the band around the labelling probability.
     bandwidth : "cv", "silverman" or float, default="cv"
@@ -105,12 +102,30 @@ def diagnose(
     """
     check_number("n_boot", n_boot, int, 0)
     check_number("level", level, float, 1e-6, 1 - 1e-6)
-    refuse_dask(X)
     template = _template(estimator, family, covariance, mechanism, missing_label)
     fits, remarks = _fit_both(template, X, y, reviewed)
-    shown, seen = fits.reviewed, fits.seen
-    g = len(fits.ignorance.classes_)
-    t = transformed_entropy(fits.ignorance.entropy(fits.X, Shannon()), g)[shown]
+    with fits.rows:
+        return _judge(
+            fits,
+            remarks,
+            level=level,
+            bandwidth=bandwidth,
+            n_boot=n_boot,
+            bootstrap={"random_state": random_state, "n_jobs": n_jobs, "progress": progress},
+        )
+
+
+def _judge(
+    fits: Fits,
+    remarks: list[str],
+    *,
+    level: float,
+    bandwidth: float | str,
+    n_boot: int,
+    bootstrap: dict[str, Any],
+) -> Diagnosis:
+    """Hold all the tests and say what they amount to."""
+    t, seen = fits.measured.entropy, fits.seen
     labelled, blank = t[seen], t[~seen]
     tests = {
         "ks": kolmogorov_smirnov(labelled, blank),
@@ -118,13 +133,11 @@ def diagnose(
         "lr": likelihood_ratio(fits),
         "wald": wald_test(fits),
         "score": score_test(fits),
-        "bootstrap": Test("", np.nan, np.nan),
+        "bootstrap": Test("", np.nan, np.nan),  # unless asked for
         "shape": shape_test(fits),
     }
     if n_boot:
-        tests["bootstrap"], _ = bootstrap_likelihood_ratio(
-            fits, n_boot, random_state=random_state, n_jobs=n_jobs, progress=progress
-        )
+        tests["bootstrap"], _ = bootstrap_likelihood_ratio(fits, n_boot, **bootstrap)
     pairs = labelled.size * blank.size
     harder = 1 - tests["mw"].statistic / pairs if pairs else np.nan
     family_name = type(fits.ignorance.family_).__name__
@@ -132,14 +145,14 @@ def diagnose(
         verdict=verdict(tests, labelled.size, blank.size, harder, "row"),
         n_labelled=labelled.size,
         n_blank=blank.size,
-        n_not_reviewed=int((~shown).sum()),
+        n_not_reviewed=int((~fits.measured.reviewed).sum()),
         mean_labelled=_mean(labelled),
         mean_blank=_mean(blank),
         median_labelled=_median(labelled),
         median_blank=_median(blank),
         harder_share=float(harder),
         tests=[test for test in tests.values() if test.name],
-        curve=_curve(fits, t, level, bandwidth),
+        curve=_curve(fits, level, bandwidth),
         coefficients=_coefficients(fits.full),
         family=family_name,
         caveats=caveats(family_name, bool(n_boot)),
@@ -166,21 +179,25 @@ def _template(
 def _fit_both(template: Any, X: Any, y: Any, reviewed: Any) -> tuple[Fits, list[str]]:
     """Return both fits; what the template already knows of these rows is not fitted again."""
     mechanism, remarks = _logistic(template.mechanism)
-    checked = clone(template)
-    rows = check_features(checked, X, reset=True, at_least=2)
-    shown = check_reviewed(reviewed, len(rows))
     heard: list[str] = []
     fitted = hasattr(template, "state_")
-    start = template.parameters_ if fitted else None
     if fitted and template.mechanism is None and _knows(template, X, y, None):
         ignorance = template
     else:
         ignorance = refit(
-            template, X, y, start=start, heard=heard, mechanism=None, alpha=0.5, solver="auto"
+            template,
+            X,
+            y,
+            start=template if fitted else None,
+            reviewed=reviewed,
+            heard=heard,
+            mechanism=None,
+            alpha=0.5,
+            solver="auto",
         )
-    labels = encode(y, template.missing_label, ignorance.classes_.tolist())
+    rows = ignorance._attach(X, y, None, reviewed)
     full = None
-    if shown.any() and 0 < labels.labelled[shown].mean() < 1:
+    if rows.tally.reviewed_labelled and rows.tally.reviewed_blank:
         same = not remarks and template.mechanism is not None
         if fitted and same and _knows(template, X, y, reviewed):
             full = template
@@ -189,15 +206,13 @@ def _fit_both(template: Any, X: Any, y: Any, reviewed: Any) -> tuple[Fits, list[
                 ignorance,
                 X,
                 y,
-                start=ignorance.parameters_,
+                start=ignorance,
                 reviewed=reviewed,
                 heard=heard,
                 mechanism=mechanism,
                 solver="auto",
             )
-    names = getattr(ignorance, "feature_names_in_", None)
-    features = X if names is not None else rows
-    return Fits(ignorance, full, features, y, labels.labelled, shown), remarks + heard
+    return Fits(ignorance, full, rows), remarks + heard
 
 
 def _logistic(mechanism: Any) -> tuple[Any, list[str]]:
@@ -232,12 +247,10 @@ def _knows(template: Any, X: Any, y: Any, reviewed: Any) -> bool:
     return abs(value - template.log_likelihood_) <= 1e-9 * (1 + abs(value))
 
 
-def _curve(
-    fits: Fits, t: FloatArray, level: float, bandwidth: float | str
-) -> LabellingCurve | None:
+def _curve(fits: Fits, level: float, bandwidth: float | str) -> LabellingCurve | None:
+    t, fitted = fits.measured.entropy, fits.measured.probability
     if fits.full is None or t.size < 10:
         return None
-    fitted = fits.full.labelling_probability(fits.X)[fits.reviewed]
     return labelling_curve(t, fits.seen, fitted=fitted, bandwidth=bandwidth, level=level)
 
 

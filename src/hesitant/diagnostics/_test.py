@@ -21,6 +21,8 @@ class Test:
         Where the p-value comes from: exact, asymptotic, chi-squared, bootstrap.
     note : str
         Why the test was skipped, or what else to know.
+    least_p : float
+        The smallest p-value the test could have given; that of few replicates is large.
     """
 
     __test__ = False  # not one of pytest's
@@ -31,6 +33,7 @@ class Test:
     df: int | None = None
     method: str = ""
     note: str = ""
+    least_p: float = 0.0
 
     @property
     def was_skipped(self) -> bool:

@@ -15,7 +15,8 @@ def verdict(
     Parameters
     ----------
     tests : dict
-        By short name: "bootstrap", "lr", "score", "mw", "shape"; any may be skipped.
+        By short name: "bootstrap", "lr", "score", "mw", "shape"; any may be skipped. One that
+        could not have rejected (a bootstrap of a few replicates) has no say.
     n_labelled, n_blank : int
         Reviewed rows.
     harder_share : float
@@ -27,7 +28,12 @@ def verdict(
         every = "labelled" if n_labelled else "left blank"
         return f"Every reviewed {rows} is {every}: there is no pattern to learn from."
     decisive = next(
-        (tests[k] for k in ("bootstrap", "lr", "score", "mw") if not tests[k].was_skipped), None
+        (
+            tests[k]
+            for k in ("bootstrap", "lr", "score", "mw")
+            if not tests[k].was_skipped and tests[k].least_p <= ALPHA
+        ),
+        None,
     )
     if decisive is None:
         return (

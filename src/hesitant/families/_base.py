@@ -1,6 +1,7 @@
 """What every class family is: densities, weighted statistics, and what maximises them."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -45,7 +46,8 @@ class Family(BaseEstimator):
     To add one, subclass it and write :meth:`initial`, :meth:`log_density`,
     :meth:`statistics`, :meth:`maximise`, :meth:`sample`, :meth:`moments` and
     :meth:`n_parameters`: EM and one-step-late EM then work. Write :meth:`coordinates` as well
-    and the quasi-Newton solvers do too.
+    and the quasi-Newton solvers and standard errors do too; :meth:`from_attributes`, and fits can
+    start from one another.
     """
 
     # -- required -------------------------------------------------------------------------------
@@ -82,6 +84,10 @@ class Family(BaseEstimator):
 
     def coordinates(self, params: Params, counts: FloatArray) -> Coordinates:
         """Return a chart about ``params``, for the quasi-Newton solvers."""
+        raise NotImplementedError
+
+    def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Params:
+        """Return parameters from named values such as :meth:`attributes` gives, for ``init``."""
         raise NotImplementedError
 
     def log_prior(self, params: Params) -> float:
@@ -133,3 +139,8 @@ class Family(BaseEstimator):
     def has_coordinates(self) -> bool:
         """Whether quasi-Newton solvers can use this family."""
         return type(self).coordinates is not Family.coordinates
+
+    @property
+    def has_from_attributes(self) -> bool:
+        """Whether a fit of this family can start from given parameters."""
+        return type(self).from_attributes is not Family.from_attributes

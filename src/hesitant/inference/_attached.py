@@ -63,7 +63,7 @@ def attach(clf: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = 
 def likelihood_of(
     clf: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None
 ) -> Likelihood:
-    """Return a fitted classifier's likelihood of rows, wherever they are."""
+    """Return a fitted classifier's likelihood of rows, by default those of its fit."""
     rows: ManyRows = clf._attach(X, y, sample_weight, reviewed)
     return Likelihood(rows, clf.family_, clf.mechanism_)
 

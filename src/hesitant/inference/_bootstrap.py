@@ -162,7 +162,7 @@ class _Replicate:
             self.clf,
             X if names is None else need("pandas", "data").DataFrame(X, columns=names),
             y,
-            start=self.clf.parameters_,
+            start=self.clf,
             reviewed=reviewed,
             n_jobs=1,
         )

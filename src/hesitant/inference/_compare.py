@@ -2,24 +2,20 @@
 
 import dataclasses
 import math
-import warnings
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant._typing import FloatArray, IntArray
 from hesitant.checks import check_number, check_reviewed
-from hesitant.exceptions import FitWarning
+from hesitant.inference._assessment import Shared, assess
 from hesitant.inference._attached import refuse_dask
 from hesitant.inference._candidates import as_candidates
 from hesitant.inference._comparison import CRITERIA, Candidate, Comparison
-from hesitant.inference._pattern import chance_log_likelihood
 from hesitant.labels import encode
-from hesitant.uncertainty import Shannon
 
 __all__ = ["compare"]
 
@@ -88,11 +84,9 @@ def compare(
     shown = check_reviewed(reviewed, len(labels.codes))
     folds = _folds(labels.codes, cv, random_state)
     known = None if classes is None else list(classes)
-    data = (X, y, labels.codes, shown, known if known else labels.classes.tolist())
+    data = Shared(X, y, labels.codes, shown, known or labels.classes.tolist(), folds)
     done = _with_gaps(
-        Parallel(n_jobs=n_jobs)(
-            delayed(_assess)(name, clf, *data, folds) for name, clf in models.items()
-        )
+        Parallel(n_jobs=n_jobs)(delayed(assess)(name, clf, data) for name, clf in models.items())
     )
     sign = -1 if sort_by == "log_likelihood" else 1
     last = math.inf  # candidates without the criterion come last
@@ -116,39 +110,6 @@ def _folds(codes: IntArray, cv: int, random_state: Any) -> list[IntArray]:
     return [np.sort(labelled[k::cv]) for k in range(min(cv, labelled.size))]
 
 
-def _assess(
-    name: str,
-    clf: Any,
-    X: Any,
-    y: Any,
-    codes: IntArray,
-    shown: AnyArray,
-    classes: list[Any],
-    folds: list[IntArray],
-) -> tuple[Candidate, FloatArray | None]:
-    """Return a model's criteria, and the log loss of each held-out row."""
-    loss = None
-    try:
-        fit, note = _fit(clf, X, y, shown)
-    except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
-        return Candidate(name, note=f"failed: {error}"), None
-    known: dict[str, Any] = {"converged": bool(fit.converged_)}
-    if fit.alpha == 0.5:
-        known |= _criteria(fit, X, codes, shown)
-    else:
-        note += " A fractional likelihood is no likelihood of the data: only the log loss counts."
-    if folds:
-        try:
-            loss = np.concatenate(
-                [_held_out(clf, X, y, codes, shown, classes, fold) for fold in folds]
-            )
-            known["cv_log_loss"] = float(loss.mean())
-            known["cv_error"] = float(loss.std(ddof=1) / math.sqrt(loss.size))
-        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-            note += f" Cross-validation failed: {error}"
-    return Candidate(name, note=note.strip(), **known), loss
-
-
 def _with_gaps(done: list[tuple[Candidate, FloatArray | None]]) -> list[Candidate]:
     """Return the candidates, each with its distance in log loss from the best."""
     losses = [loss for _, loss in done if loss is not None]
@@ -165,56 +126,6 @@ def _with_gaps(done: list[tuple[Candidate, FloatArray | None]]) -> list[Candidat
             )
         out.append(candidate)
     return out
-
-
-def _fit(clf: Any, X: Any, y: Any, shown: AnyArray, **changes: Any) -> tuple[Any, str]:
-    """Return the fit and what it warned of."""
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", FitWarning)
-        fit = clone(clf).set_params(n_jobs=1, verbose=0, **changes).fit(X, y, reviewed=shown)
-    said = [str(w.message) for w in heard if issubclass(w.category, FitWarning)]
-    return fit, " ".join(dict.fromkeys(said))
-
-
-def _criteria(fit: Any, X: Any, codes: IntArray, shown: AnyArray) -> dict[str, Any]:
-    labelled = codes >= 0
-    value, k = fit.log_likelihood_, fit.n_parameters_
-    if not fit.mechanism_.informative:
-        value, k = value + chance_log_likelihood(labelled[shown]), k + 1
-    doubt = float(fit.entropy(X, Shannon())[~labelled].sum())
-    bic = k * math.log(codes.size) - 2 * value
-    return {
-        "log_likelihood": float(value),
-        "n_parameters": int(k),
-        "aic": float(2 * k - 2 * value),
-        "bic": float(bic),
-        "icl": float(bic + 2 * doubt),
-    }
-
-
-def _held_out(
-    clf: Any,
-    X: Any,
-    y: Any,
-    codes: IntArray,
-    shown: AnyArray,
-    classes: list[Any],
-    fold: IntArray,
-) -> AnyArray:
-    """Return the log loss of each of a fold's rows under a fit to all the others."""
-    keep = np.setdiff1d(np.arange(codes.size), fold)
-    fit, _ = _fit(clf, _take(X, keep), _take(y, keep), shown[keep], classes=classes)
-    place = {c: h for h, c in enumerate(fit.classes_.tolist())}
-    own = np.array([place[classes[h]] for h in codes[fold]])
-    log_tau = fit.predict_log_proba(_take(X, fold))
-    return np.asarray(-log_tau[np.arange(fold.size), own])
-
-
-def _take(rows: Any, places: IntArray) -> Any:
-    """Return some rows of whatever holds them."""
-    if hasattr(rows, "iloc"):
-        return rows.iloc[places]
-    return rows[places] if hasattr(rows, "shape") else [rows[k] for k in places]
 
 
 def _remarks(models: dict[str, Any], folds: list[IntArray]) -> list[str]:

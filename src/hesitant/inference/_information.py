@@ -20,12 +20,13 @@ from hesitant.inference._attached import (
 from hesitant.inference._curvature import curvature, invert, natural_jacobian, scatter
 from hesitant.inference._natural import NaturalUnits, natural_units
 from hesitant.inference._result import Result, Table, need, percent
+from hesitant.likelihood import Likelihood
 from hesitant.solvers._chart import Chart
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ObservedInformation", "information", "summary"]
+__all__ = ["ObservedInformation", "information", "information_of", "summary"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -111,8 +112,8 @@ class ObservedInformation(Result):
 
 def information(
     clf: Any,
-    X: Any,
-    y: Any,
+    X: Any = None,
+    y: Any = None,
     *,
     sample_weight: Any = None,
     reviewed: Any = None,
@@ -123,16 +124,17 @@ def information(
 
     The observed information is a central difference of the analytic score in an unconstrained,
     well-scaled chart; the delta method carries its inverse into natural units. Intervals are
-    symmetric on the log scale for variances and degrees of freedom, on the logit scale for
-    probabilities, and on the plain scale otherwise.
+    symmetric on the log scale for variances, in 1/ν for degrees of freedom, on the logit scale
+    for probabilities, and on the plain scale otherwise.
 
     Parameters
     ----------
     clf : fitted MixtureClassifier
-    X, y : array-likes
-        The data it was fitted to; Dask collections work too.
+    X, y : array-likes, optional
+        Data, Dask collections included. By default the rows of the fit, which a classifier
+        remembers as long as it lives; one that was loaded or came from another process does not.
     sample_weight, reviewed : array-likes, optional
-        As they were given to ``fit``.
+        As they were given to ``fit``, if X and y are given.
     level : float, default=0.95
         Confidence of the intervals.
     robust : bool, default=False
@@ -151,14 +153,22 @@ def information(
     >>> from hesitant.inference import information
     >>> data = simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> info = information(clf, data.features, data.labels)
+    >>> info = information(clf)
     >>> info.parameters[-1], bool(info.upper[-1] < 0)
     ('coef[u]', True)
     """
     check_number("level", level, float, 1e-6, 1 - 1e-6)
-    likelihood, state = likelihood_of(clf, X, y, sample_weight, reviewed), clf.state_
+    likelihood = likelihood_of(clf, X, y, sample_weight, reviewed)
+    return information_of(clf, likelihood, level, bool(robust))
+
+
+def information_of(
+    clf: Any, likelihood: Likelihood, level: float = 0.95, robust: bool = False
+) -> ObservedInformation:
+    """Return the same for rows that have been joined to the classifier already."""
+    state = clf.state_
     units = natural_units(clf.family_, clf.mechanism_, state, class_names(clf), feature_names(clf))
-    robust = bool(robust) or clf.alpha != 0.5
+    robust = robust or clf.alpha != 0.5
     with open_chart(likelihood, state) as (chart, evaluation):
         total, from_data, gradient = curvature(likelihood, chart, evaluation)
         jacobian = natural_jacobian(units, chart)
@@ -168,11 +178,16 @@ def information(
     V, flat = invert(total, from_data)
     if filling is not None:
         V = V @ filling @ V
+    # In units of each parameter's own slope: the square of a large variance may have no number.
+    slope = np.abs(jacobian).max(axis=1)
+    jacobian = jacobian / slope[:, None]
     directions = [_in_words(v, units.names, jacobian) for v in flat.T]
     covariance = jacobian @ V @ jacobian.T
-    std_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    std_error = slope * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
     std_error[lost] = np.inf
+    with np.errstate(over="ignore", under="ignore"):
+        covariance = slope[:, None] * covariance * slope
     estimate = units.values(state)
     edge = _at_the_edge(units, chart, V, std_error)
     std_error[edge] = np.nan
@@ -198,8 +213,8 @@ def information(
 
 def summary(
     clf: Any,
-    X: Any,
-    y: Any,
+    X: Any = None,
+    y: Any = None,
     *,
     sample_weight: Any = None,
     reviewed: Any = None,
@@ -218,7 +233,7 @@ def summary(
     >>> from hesitant.inference import summary
     >>> data = simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> list(summary(clf, data.features, data.labels).columns)
+    >>> list(summary(clf).columns)
     ['parameter', 'estimate', 'std_error', 'lower', 'upper']
     """
     result = information(

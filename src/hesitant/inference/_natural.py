@@ -77,7 +77,7 @@ class NaturalUnits:
             Positions of the numbers kept.
         """
         value = self.values(state)
-        size = np.linalg.norm(np.nan_to_num(jacobian), axis=1)
+        size = np.abs(np.nan_to_num(jacobian)).max(axis=1)
         moves = size > 1e-12 * (1e-300 + np.abs(np.nan_to_num(value)))
         exists = np.isfinite(value) & np.isfinite(jacobian).all(axis=1)
 

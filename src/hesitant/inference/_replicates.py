@@ -3,7 +3,7 @@
 import dataclasses
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
@@ -103,19 +103,20 @@ def refit(
     X: Any,
     y: Any,
     *,
-    start: Mapping[str, Any] | None,
+    start: Any = None,
     reviewed: Any = None,
     sample_weight: Any = None,
     heard: list[str] | None = None,
     **changes: Any,
 ) -> Any:
-    """Fit a copy of a classifier to other rows, from where another fit ended.
+    """Fit a copy of a classifier to other rows, from where the classifier ``start`` ended.
 
-    What the fit warns of is added to ``heard``, if given, and not said aloud.
+    A family that cannot start from given parameters starts afresh. What the fit warns of is added
+    to ``heard``, if given, and not said aloud.
     """
     new = clone(clf).set_params(**changes)
-    if start is not None:
-        new.set_params(init=dict(start), n_init=1)
+    if start is not None and start.family_.has_from_attributes:
+        new.set_params(init=dict(start.parameters_), n_init=1)
     if hasattr(clf, "classes_"):  # a class may lose all its labels and must stay
         new.set_params(classes=clf.classes_.tolist())
     new.set_params(verbose=0)
