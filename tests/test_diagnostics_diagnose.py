@@ -121,6 +121,18 @@ def test_shape_test_finds_a_wrong_shape():
     assert spline.test("likelihood ratio").df == 4
 
 
+def test_shape_test_of_many_rows_is_that_of_few(monkeypatch):
+    """Expected information row by row, or the observed one: the same, where rows are many."""
+    from hesitant.diagnostics import _shape_test as module
+
+    data = simulate(n=20_000, random_state=1)
+    few = diagnose(data.features, data.labels).test("shape")
+    monkeypatch.setattr(module, "MANY_ROWS", 1000)
+    many = diagnose(data.features, data.labels).test("shape")
+    assert many.df == few.df
+    assert many.statistic == pytest.approx(few.statistic, rel=0.02)
+
+
 def test_verdicts():
     chance = simulate(n=300, **CHANCE, random_state=0)
     assert diagnose(chance.features, chance.labels).verdict.startswith("No sign")

@@ -1,5 +1,6 @@
 """More rows than one would like to copy: memory, single precision, restarts elsewhere."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -10,8 +11,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from threadpoolctl import threadpool_limits
 
 from hesitant import MixtureClassifier
+from hesitant._cores import threads_allowed
 from hesitant.datasets import simulate
 
 MEMORY = """
@@ -131,3 +134,22 @@ def test_not_a_number_in_a_distant_block():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     with pytest.raises(ValueError, match="row 43210, column 'c'"):
         MixtureClassifier().fit(frame, np.arange(50_000) % 2)
+
+
+def test_threads_keep_to_the_fields_limits():
+    most = joblib.cpu_count()
+    assert threads_allowed(None) == threads_allowed(-1) <= most
+    assert threads_allowed(3) == 3
+    assert threads_allowed(-1000) == 1
+    with threadpool_limits(1):
+        assert threads_allowed(None) == threads_allowed(-1) == 1
+        assert threads_allowed(3) == 3  # what is asked for is done
+    code = "from hesitant._cores import threads_allowed; print(threads_allowed(None))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "1"

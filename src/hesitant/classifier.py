@@ -7,12 +7,12 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from joblib import cpu_count
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._choices import choose
+from hesitant._cores import threads_allowed
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.checks import check_blanks, check_number, check_supply, fit_remarks
 from hesitant.evidence import Evidence
@@ -67,7 +67,8 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
     random_state : int, RandomState or None
         For restarts, and for classes without a labelled row.
     n_jobs : int, optional
-        Threads; all cores by default. The result does not depend on it.
+        Threads; by default all cores, within ``OMP_NUM_THREADS`` and threadpoolctl's limits. The
+        result does not depend on it.
     verbose : int, default=0
         1 prints a line for each stage of the fit, 2 one for each iteration.
 
@@ -218,14 +219,14 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
 
     def _threads(self, X: Any) -> int:
         """Return how many threads to use on these rows."""
-        jobs = -1 if self.n_jobs is None else self.n_jobs
-        if not isinstance(jobs, Integral) or jobs == 0:
+        jobs = self.n_jobs
+        if jobs is not None and (not isinstance(jobs, Integral) or jobs == 0):
             raise ValueError(
                 f"n_jobs={self.n_jobs!r}: give a number of threads, −1 for all, or None."
             )
         if hasattr(X, "__len__") and not is_dask(X) and len(X) <= BLOCK_SIZE:
             return 1  # one block; counting the cores would take longer than it saves
-        return int(jobs) if jobs > 0 else max(1, cpu_count() + 1 + int(jobs))
+        return threads_allowed(jobs)
 
     def _publish(
         self, family: Family, mechanism: Mechanism, classes: AnyArray, fit: Fit, state: State

@@ -13,7 +13,7 @@ from hesitant.diagnostics._test import Test, skipped
 from hesitant.families import Family
 from hesitant.inference._attached import open_chart
 from hesitant.inference._scores import class_scores, entropy_scores
-from hesitant.likelihood import log_posterior
+from hesitant.likelihood import State, log_posterior
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline
 from hesitant.rows import Block
 from hesitant.solvers._chart import Chart
@@ -21,6 +21,7 @@ from hesitant.solvers._chart import Chart
 __all__ = ["shape_test"]
 
 _SHAPE = "shape of the mechanism"
+MANY_ROWS = 100_000
 
 
 def shape_test(fits: Fits) -> Test:
@@ -39,12 +40,12 @@ def shape_test(fits: Fits) -> Test:
     if not math.isfinite(mechanism._maximum):
         return skipped(_SHAPE, "the uncertainty has no largest value to place knots by")
     added = _added(mechanism)
-    with open_chart(fits.likelihood, fits.full.state_) as (chart, _):
-        work = partial(
-            _shape_sums, family=fits.full.family_, mechanism=mechanism, chart=chart, added=added
-        )
-        score, spread, cross, known = fits.rows.sum(work)
-    spread = spread - cross @ np.linalg.lstsq(known, cross.T, rcond=1e-12)[0]
+    state, family = fits.full.state_, fits.full.family_
+    work = partial(_shape_sums, family=family, mechanism=mechanism, state=state, added=added)
+    with open_chart(fits.likelihood, state) as (chart, _):
+        score, spread, patterns, *weighted = fits.rows.sum(work)
+        cross = _bond(chart, patterns, weighted)
+        spread = spread - cross @ _covariance(fits, chart) @ cross.T
     value, vector = np.linalg.eigh(spread)
     keep = value > 1e-8 * max(float(value[-1]), 1e-300)
     part = vector[:, keep].T @ score
@@ -53,9 +54,56 @@ def shape_test(fits: Fits) -> Test:
 
 
 def _shape_sums(
-    block: Block, family: Family, mechanism: EntropyMechanism, chart: Chart, added: "_Added"
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the added functions' score, its spread, its bond with the rest, and the rest's."""
+    block: Block, family: Family, mechanism: EntropyMechanism, state: State, added: "_Added"
+) -> tuple[FloatArray, ...]:
+    """Return the added functions' score, its spread, and its bond with the rest in raw sums.
+
+    The bond with the classes' parameters is a weighted score like any other: function j has
+    weights ``z_ij p_i (1 − p_i) ∂η_i/∂ℓ_ih``.
+    """
+    log_tau, tau, _ = log_posterior(family, state, block.X)
+    u, du = mechanism.uncertainty.evaluate(log_tau, tau)
+    eta, slope, design = mechanism.predictor(u, state.theta)
+    p = expit(eta)
+    z = added.evaluate(u)
+    weighted = (block.review * p * (1 - p))[:, None] * z
+    score = z.T @ (block.review * (block.labelled - p))
+    pulls = [(w * slope)[:, None] * du for w in weighted.T]
+    sums = [(w.sum(axis=0), *family.statistics(state.params, block.X, w)) for w in pulls]
+    stacked = (np.stack(part) for part in zip(*sums, strict=True))
+    return score, z.T @ weighted, weighted.T @ design, *stacked
+
+
+def _bond(chart: Chart, patterns: FloatArray, weighted: list[FloatArray]) -> FloatArray:
+    """Return the covariance (extra, k) of the added functions' score with the chart's."""
+    counts, *statistics = weighted
+    params = chart.reference.params
+    prior = chart.family.gradient(params, tuple(np.zeros_like(s[0]) for s in statistics))
+    classes = [chart.family.gradient(params, sums) for sums in zip(*statistics, strict=True)]
+    return np.hstack(
+        (counts @ chart.weight_axes, np.array(classes) - prior, patterns @ chart.theta_axes)
+    )
+
+
+def _covariance(fits: Fits, chart: Chart) -> FloatArray:
+    """Return the covariance of what the full fit has estimated, in the chart.
+
+    Of few rows the inverse of the expected information: with it the test's variance stays one,
+    whatever the data. It needs every row's own score, and of many rows the observed information,
+    which is at hand, comes to the same.
+    """
+    if fits.rows.tally.n > MANY_ROWS:
+        return fits.information.chart_covariance
+    work = partial(
+        _known_sums, family=fits.full.family_, mechanism=fits.full.mechanism_, chart=chart
+    )
+    (known,) = fits.rows.sum(work)
+    return np.linalg.pinv(known, rcond=1e-12, hermitian=True)
+
+
+def _known_sums(
+    block: Block, family: Family, mechanism: EntropyMechanism, chart: Chart
+) -> tuple[FloatArray]:
     state = chart.reference
     log_tau, tau, _ = log_posterior(family, state, block.X)
     u, du = mechanism.uncertainty.evaluate(log_tau, tau)
@@ -64,16 +112,11 @@ def _shape_sums(
     s = class_scores(family, chart, block.X)
     given = np.where(block.labelled[:, None], np.eye(tau.shape[1])[block.codes], tau)
     from_labels = np.einsum("ig,igk->ik", given, s)
-    known = np.hstack((slope[:, None] * entropy_scores(s, du), design @ chart.theta_axes))
-    z = added.evaluate(u)
-    weight = (block.review * p * (1 - p))[:, None]
-    # Features and labels inform the classes as well; with their scores' outer products the
-    # whole stays a variance, whatever the data.
-    rest = known.T @ (weight * known)
+    pattern = np.hstack((slope[:, None] * entropy_scores(s, du), design @ chart.theta_axes))
+    known = pattern.T @ ((block.review * p * (1 - p))[:, None] * pattern)
     k = from_labels.shape[1]
-    rest[:k, :k] += from_labels.T @ from_labels
-    score = z.T @ (block.review * (block.labelled - p))
-    return score, z.T @ (weight * z), z.T @ (weight * known), rest
+    known[:k, :k] += from_labels.T @ from_labels  # features and labels inform the classes too
+    return (known,)
 
 
 def _added(mechanism: EntropyMechanism) -> "_Added":

@@ -1,0 +1,24 @@
+"""How many threads to use, by the conventions of the field's OpenMP code."""
+
+from joblib import cpu_count
+
+__all__ = ["threads_allowed"]
+
+
+def threads_allowed(n_jobs: int | None) -> int:
+    """Return a number of threads: as given, or all that this process may use.
+
+    All are as many as the cores of the process or its container, and no more than
+    ``OMP_NUM_THREADS`` or an open ``threadpoolctl.threadpool_limits`` allow. That is how
+    scikit-learn's own loops count, and how joblib's and Dask's workers keep out of each other's
+    way. Negative numbers leave some out, −1 none.
+    """
+    if n_jobs is not None and n_jobs > 0:
+        return int(n_jobs)
+    try:
+        from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+    except ImportError:  # not public, so not for ever
+        most = cpu_count()
+    else:
+        most = _openmp_effective_n_threads()
+    return max(1, most + 1 + (-1 if n_jobs is None else int(n_jobs)))
