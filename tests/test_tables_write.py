@@ -27,6 +27,7 @@ from hesitant.tables import (
     sha256_of,
     write_atomically,
     write_csv,
+    write_table,
 )
 from hesitant.tables.spreadsheet_guard import guard, unguard
 
@@ -297,3 +298,43 @@ def test_checksums(tmp_path: Path) -> None:
     assert sha256_of(pd.DataFrame({"a": ["xy", "z"]})) != sha256_of(
         pd.DataFrame({"a": ["x", "yz"]})
     )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "tsv.xz", "parquet", "feather", ""])
+def test_tables_come_back_whatever_their_format(tmp_path: Path, suffix: str) -> None:
+    frame = pd.DataFrame(
+        {
+            "x": [0.1, -2.5, 1e300],
+            "label": pd.array([1, None, 0], dtype="Int64"),
+            "mixed": np.array([1, None, 2], dtype=object),
+            "name": ["=a", "b,c\td", "é"],
+        }
+    )
+    path = write_table(frame, tmp_path / f"out.{suffix}".rstrip("."))
+    back = read_table(path)
+    assert back["x"].tolist() == frame["x"].tolist()
+    assert back["name"].tolist() == frame["name"].tolist()
+    assert back["label"].dropna().tolist() == [1, 0]
+    with pytest.raises(TableError, match="exists already"):
+        write_table(frame, path)
+    assert write_table(frame, path, force=True) == path
+
+
+def test_whole_numbers_among_blanks_stay_whole(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"label": np.array([1, None, 0], dtype=object), "x": [1.0, 2.0, 3.0]})
+    path = write_table(frame, tmp_path / "out.csv")
+    assert path.read_text().splitlines()[1:] == ["1,1.0", '"",2.0', "0,3.0"]
+
+
+@pytest.mark.parametrize("name", ["out.xlsx", "out.fcs", "out.parquet.gz.json"])
+def test_other_formats_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TableError, match=r"not written as \..*Name the file \.csv"):
+        write_table(pd.DataFrame({"x": [1]}), tmp_path / name)
+    assert names(tmp_path) == []
+
+
+def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:
+    twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    with pytest.raises(TableError, match=r"cannot be written as \.parquet: .*Name the file \.csv"):
+        write_table(twice, tmp_path / "out.parquet")
+    assert names(tmp_path) == []

@@ -79,7 +79,8 @@ def predict(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Where the predictions go; - for standard output.",
+            help="Where the predictions go: .csv, .tsv, .parquet or .feather; - for standard "
+            "output.",
             rich_help_panel="Output",
             show_default="beside the table, as TABLE.predictions.csv",
         ),
@@ -137,7 +138,11 @@ def simulate(
         ),
     ] = "paper",
     out: Annotated[
-        str, typer.Option(metavar="FILE", help="Where the table goes; - for standard output.")
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Where the table goes: .csv, .tsv, .parquet or .feather; - for standard output.",
+        ),
     ] = "-",
     truth: Annotated[
         bool, typer.Option("--truth", help="Add a column with the true class of every row.")

@@ -66,7 +66,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Write the ranking as CSV too.",
+            help="Write the ranking too: .csv, .tsv, .parquet or .feather.",
             rich_help_panel="Output",
             show_default=False,
         ),

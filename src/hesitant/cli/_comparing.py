@@ -67,7 +67,7 @@ def compare(
     from pathlib import Path
 
     from hesitant.inference import compare as rank
-    from hesitant.tables import TableError, write_csv
+    from hesitant.tables import TableError, write_table
     from hesitant.tables.errors import show_path
 
     if out is not None and Path(out).exists() and not force:
@@ -96,7 +96,7 @@ def compare(
             n_jobs=-1 if candidates.jobs is None else candidates.jobs,
         )
     if out is not None:
-        write_csv(result.to_frame(), out, force=force)
+        write_table(result.to_frame(), out, force=force)
     terminal.answer({"out": out, **result.to_dict()})
     _print(result, terminal)
     if out is not None:

@@ -104,11 +104,11 @@ def predict(
 
 
 def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:
-    """Write a table to a file, or to standard output for ``-``."""
-    from hesitant.tables import write_csv
+    """Write a table in the format of its file's name, or as CSV to standard output for ``-``."""
+    from hesitant.tables import write_csv, write_table
 
     if target != "-":
-        write_csv(frame, target, force=force)
+        write_table(frame, target, force=force)
         return
     import tempfile
 

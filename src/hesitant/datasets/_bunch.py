@@ -97,7 +97,7 @@ class PartlyLabelled(Generic[F, L]):
         Parameters
         ----------
         label : str, default="label"
-            Name of the column of labels; blanks are None there.
+            Name of the column of labels; blanks are missing there (None or NA).
 
         Returns
         -------
@@ -113,6 +113,8 @@ class PartlyLabelled(Generic[F, L]):
             )
         frame = pandas.DataFrame(self.features, columns=list(self.feature_names))
         labels = pandas.Series(np.asarray(self.labels), index=frame.index, dtype=object)
+        if all(isinstance(c, int | np.integer) for c in labels[self.labelled]):
+            labels = labels.astype("Int64")  # a file then says 0 and 1, not 0.0 and 1.0
         return frame.assign(**{label: labels})
 
     def __len__(self) -> int:

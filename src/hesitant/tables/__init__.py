@@ -8,7 +8,8 @@ The rooms, in the order a table passes through them::
     columnar, cytometry       Parquet, Feather, FCS      ->  data frame
     reading                   `read_table`, which chooses among the above
     selection                 `select_columns`: data frame -> the arrays a fit needs
-    csv_output, atomic        `write_csv`, `write_atomically`: whole files or none
+    table_output, csv_output  `write_table`, `write_csv`: files a spreadsheet may open
+    atomic                    `write_atomically`: whole files or none
     checksum                  `sha256_of`
 
 Every mistake in a user's file is a `TableError`, which says where and what to do.
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .csv_output import write_csv
     from .reading import read_table
     from .selection import Columns, select_columns
+    from .table_output import write_table
 
 __all__ = [
     "Columns",
@@ -34,6 +36,7 @@ __all__ = [
     "sha256_of",
     "write_atomically",
     "write_csv",
+    "write_table",
 ]
 
 # Saving a model or a report needs `write_atomically` but not pandas, which is an extra:
@@ -43,6 +46,7 @@ _NEED_PANDAS = {
     "read_table": "reading",
     "select_columns": "selection",
     "write_csv": "csv_output",
+    "write_table": "table_output",
 }
 
 

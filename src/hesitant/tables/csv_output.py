@@ -18,7 +18,12 @@ from .spreadsheet_guard import guard
 __all__ = ["write_csv"]
 
 
-def write_csv(frame: pd.DataFrame, path: str | os.PathLike[str], force: bool = False) -> Path:
+def write_csv(
+    frame: pd.DataFrame,
+    path: str | os.PathLike[str],
+    force: bool = False,
+    delimiter: str = ",",
+) -> Path:
     r"""Write a data frame as CSV in UTF-8, whole or not at all.
 
     Parameters
@@ -29,6 +34,8 @@ def write_csv(frame: pd.DataFrame, path: str | os.PathLike[str], force: bool = F
         The file; the suffixes ``.gz``, ``.bz2`` and ``.xz`` pack it.
     force : bool, default=False
         Whether to replace an existing file.
+    delimiter : str, default=","
+        What separates the cells.
 
     Returns
     -------
@@ -66,7 +73,13 @@ def write_csv(frame: pd.DataFrame, path: str | os.PathLike[str], force: bool = F
             _packed(file, suffix) as packed,
             io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
         ):
-            safe.to_csv(text, index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+            safe.to_csv(
+                text,
+                index=False,
+                sep=delimiter,
+                quoting=csv.QUOTE_NONNUMERIC,
+                lineterminator="\n",
+            )
 
     return write_atomically(path, write, force=force)
 
@@ -76,7 +89,12 @@ def _guarded(frame: pd.DataFrame) -> pd.DataFrame:
     for position in range(frame.shape[1]):
         column = frame.iloc[:, position].reset_index(drop=True)
         is_number = column.dtype.kind in "biuf"
-        columns[position] = column if is_number else column.astype(object).map(_guard_cell)
+        # as objects to the end: pandas would make 1.0 of a whole number among blanks
+        columns[position] = (
+            column
+            if is_number
+            else pd.Series([_guard_cell(cell) for cell in column.astype(object)], dtype=object)
+        )
     safe = pd.DataFrame(columns)
     safe.columns = pd.Index([guard(str(name)) for name in frame.columns], dtype=object)
     return safe
