@@ -7,8 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -256,3 +257,40 @@ def test_evidence_methods_are_the_functions(paper):
     assert clf.bootstrap(X, y, n=3, random_state=0).to_frame().shape[0] == clf.n_parameters_ + 1
     assert clf.efficiency(n_draws=2000, random_state=0).to_frame().shape[0] > 0
     assert len(clf.report(X, y).to_dict()) > 5
+
+
+def test_score_is_of_labelled_rows(paper):
+    X, y, truth = paper
+    clf = MixtureClassifier().fit(X, y)
+    seen = np.asarray(y) != -1
+    expected = (clf.predict(X)[seen] == truth[seen]).mean()
+    assert clf.score(X, y) == pytest.approx(expected)
+    assert clf.score(X, truth) == pytest.approx((clf.predict(X) == truth).mean())
+    weight = np.random.default_rng(0).uniform(size=len(X))
+    assert clf.score(X, y, weight) == pytest.approx(
+        np.average((clf.predict(X) == truth)[seen], weights=weight[seen])
+    )
+    blanks = np.where(seen, y, None)
+    assert clf.score(X, blanks) == clf.score(X, y)
+    assert np.isfinite(cross_val_score(MixtureClassifier(), X, blanks, cv=3)).all()
+    with pytest.raises(ValueError, match="no label"):
+        clf.score(X, np.full(len(X), -1))
+
+
+def test_criteria_do_not_follow_data_that_changed(paper):
+    X, y, _ = paper
+    X = np.array(X)
+    clf = MixtureClassifier().fit(X, y)
+    before = clf.aic(), clf.bic()
+    assert before == pytest.approx((clf.aic(X, y), clf.bic(X, y)))
+    X *= 3
+    assert (clf.aic(), clf.bic()) == before
+    reviewed = np.arange(len(X)) % 2 == 0
+    some = MixtureClassifier().fit(X, y, reviewed=reviewed)
+    assert some.bic(X, y, reviewed=reviewed) == pytest.approx(some.bic())
+
+
+def test_sparse_features_are_refused_in_words(paper):
+    X, y, _ = paper
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        MixtureClassifier().fit(csr_array(np.asarray(X)), y)

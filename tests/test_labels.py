@@ -5,10 +5,14 @@ import datetime
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import get_scorer
 
+from hesitant import MixtureClassifier
+from hesitant.datasets import simulate
 from hesitant.labels import encode
 
 NAN = float("nan")
@@ -51,11 +55,45 @@ def test_every_kind_of_y(y, classes):
     assert labels.counts.tolist() == [1, 2]
 
 
-def test_categories_keep_their_order():
+def test_categories_are_sorted_unless_an_order_is_given():
     y = pd.Series(pd.Categorical(["low", "high", None], categories=["low", "mid", "high"]))
     labels = encode(y)
-    assert labels.classes.tolist() == ["low", "high"]  # "mid" has no row, and was not asked for
+    assert labels.classes.tolist() == ["high", "low"]  # "mid" has no row, and was not asked for
     assert encode(y, classes=["low", "mid", "high"]).codes.tolist() == [0, 2, -1]
+
+
+@pytest.mark.parametrize("kind", ["strings", "categorical", "polars", "arrow"])
+def test_scikit_learns_scorers_take_every_kind_of_labels(kind):
+    """They suppose that classes are sorted, and say nothing if not."""
+    data = simulate(n=300, random_state=0)
+    names = np.array(["neg", "pos"])[data.truth]
+    y = {
+        "strings": names,
+        "categorical": pd.Series(names).astype(pd.CategoricalDtype(["pos", "neg"])),
+        "polars": pl.Series(names, dtype=pl.Enum(["pos", "neg"])),
+        "arrow": pa.array(names).dictionary_encode(),
+    }[kind]
+    clf = MixtureClassifier(mechanism=None).fit(data.features, y)
+    assert clf.classes_.tolist() == ["neg", "pos"]
+    assert get_scorer("roc_auc")(clf, data.features, names) > 0.9
+
+
+def test_masked_labels_are_blanks():
+    y = np.ma.masked_array([1, 2, 1], mask=[False, False, True])
+    assert encode(y).codes.tolist() == [0, 1, -1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"missing_label": [-1, -2]}, r"missing_label=\[-1, -2\]: give one value"),
+        ({"classes": 3}, "classes=3: list every class"),
+        ({"classes": "ab"}, "classes='ab': list every class"),
+    ],
+)
+def test_options_of_the_wrong_kind(options, message):
+    with pytest.raises(TypeError, match=message):
+        encode([0, 1, -1], **options)
 
 
 def test_classes_given_keep_their_order_and_add_empty_ones():

@@ -1,5 +1,6 @@
 """The estimator people import."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from hesitant.exceptions import FitWarning
 from hesitant.families import FAMILIES, Family
 from hesitant.fitting import Fit, fit_mixture
 from hesitant.intake import check_features, is_dask, take
+from hesitant.labels import encode
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.mechanisms import MECHANISMS, Ignorable, Mechanism
 from hesitant.rows import BLOCK_SIZE, ManyRows
@@ -49,7 +51,8 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
     solver : {"auto", "em", "one_step_late", "quasi_newton", "profile"}, default="auto"
         How to maximise; all that apply reach the same maximum.
     classes : sequence, optional
-        All class values, where some have no labelled row.
+        All class values, where some have no labelled row, in the order wanted. Sort them if
+        scikit-learn's scorers are to be used.
     n_init : int, default=1
         Starts; the best is kept. The first is taken from the labelled rows.
     max_iter : int, default=1000
@@ -82,7 +85,7 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         Fitted, with ``intercept_`` and ``coef_``.
     log_likelihood_ : float
         The maximised objective, no constant dropped, priors not counted.
-    n_parameters_, n_iter_ : int
+    n_parameters_, n_rows_, n_iter_ : int
     converged_ : bool
     termination_ : str
         Why the fit stopped.
@@ -190,7 +193,8 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
             features = getattr(self, "feature_names_in_", None)
             remarks += fit_remarks(fit, family, state, mechanism, classes, rows, features)
         self._rows = rows
-        self._publish(family, mechanism.fitted(state.theta, rows.tally.rate), classes, fit, state)
+        fitted = mechanism.fitted(state.theta, rows.tally.rate)
+        self._publish(family, fitted, classes, fit, state, rows.tally.n)
         for remark in remarks:
             warnings.warn(remark, FitWarning, stacklevel=2)
         return self
@@ -224,12 +228,18 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"n_jobs={self.n_jobs!r}: give a number of threads, −1 for all, or None."
             )
-        if hasattr(X, "__len__") and not is_dask(X) and len(X) <= BLOCK_SIZE:
+        if not is_dask(X) and getattr(X, "shape", (BLOCK_SIZE + 1,))[0] <= BLOCK_SIZE:
             return 1  # one block; counting the cores would take longer than it saves
         return threads_allowed(jobs)
 
     def _publish(
-        self, family: Family, mechanism: Mechanism, classes: AnyArray, fit: Fit, state: State
+        self,
+        family: Family,
+        mechanism: Mechanism,
+        classes: AnyArray,
+        fit: Fit,
+        state: State,
+        n_rows: float,
     ) -> None:
         self.classes_ = classes
         self.mechanism_ = mechanism
@@ -246,6 +256,7 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         self.n_parameters_ = (
             state.weights.size - 1 + family.n_parameters(state.params) + mechanism.n_parameters
         )
+        self.n_rows_ = int(n_rows)
         self.n_iter_ = len(fit.progress.history)
         self.converged_ = fit.progress.converged
         self.termination_ = fit.progress.reason
@@ -329,9 +340,18 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
     ) -> float:
         """Return the objective at the fitted parameters, of the fit's rows or others."""
+        return self._value_and_size(X, y, sample_weight, reviewed)[0]
+
+    def _value_and_size(
+        self, X: Any, y: Any, sample_weight: Any, reviewed: Any
+    ) -> tuple[float, float]:
+        """Return the objective of data and their number of rows; by default those of the fit."""
+        check_is_fitted(self, "state_")
+        if X is None and y is None and sample_weight is None and reviewed is None:
+            return self.log_likelihood_, self.n_rows_ or math.nan
         with self._attach(X, y, sample_weight, reviewed) as rows:
             likelihood = Likelihood(rows, self.family_, self.mechanism_)
-            return float(likelihood.evaluate(self.state_).log_likelihood)
+            return float(likelihood.evaluate(self.state_).log_likelihood), rows.tally.n
 
     def _attach(self, X: Any, y: Any, sample_weight: Any, reviewed: Any) -> ManyRows:
         """Return data as rows, checked against the features and classes of the fit.
@@ -359,8 +379,8 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
             return self._rows
         except AttributeError:
             raise ValueError(
-                "X and y are needed: this model was loaded, or fitted in another process, and "
-                "does not carry the rows it was fitted to."
+                "X and y are needed: this model was loaded or copied, and does not carry the "
+                "rows it was fitted to."
             ) from None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -369,16 +389,44 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         state.pop("_rows", None)
         return state
 
-    def aic(self, X: Any = None, y: Any = None) -> float:
-        """Return Akaike's criterion, of the fit's rows or others; smaller is better."""
-        return 2 * self.n_parameters_ - 2 * self.log_likelihood(X, y)
+    def aic(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
+    ) -> float:
+        """Return Akaike's criterion, of the fit's rows or others; smaller is better.
 
-    def bic(self, X: Any = None, y: Any = None) -> float:
-        """Return the Bayesian criterion, of the fit's rows or others; smaller is better."""
-        with self._attach(X, y, None, None) as rows:
-            likelihood = Likelihood(rows, self.family_, self.mechanism_)
-            value = likelihood.evaluate(self.state_).log_likelihood
-        return self.n_parameters_ * float(np.log(rows.tally.n)) - 2 * float(value)
+        Models with and without a mechanism explain different things (the pattern of blanks, or
+        not), so their criteria do not compare. :func:`hesitant.compare` puts them on one footing.
+        """
+        value, _ = self._value_and_size(X, y, sample_weight, reviewed)
+        return 2 * self.n_parameters_ - 2 * value
+
+    def bic(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
+    ) -> float:
+        """Return the Bayesian criterion, of the fit's rows or others; smaller is better.
+
+        For models with and without a mechanism see :meth:`aic`.
+        """
+        value, n = self._value_and_size(X, y, sample_weight, reviewed)
+        return self.n_parameters_ * math.log(n) - 2 * value
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of labelled rows that are put into their class.
+
+        Blank rows have no class to compare with and do not count. (A scorer of scikit-learn's,
+        such as ``"accuracy"``, takes blanks for a class: give it labelled rows only.)
+        """
+        check_is_fitted(self, "state_")
+        labels = encode(y, self.missing_label)
+        seen = labels.labelled
+        if not seen.any():
+            raise ValueError("y has no label: a score needs rows whose class is known.")
+        predicted = np.asarray(self.predict(X))
+        if len(predicted) != len(seen):
+            raise ValueError(f"X has {len(predicted)} rows and y has {len(seen)}.")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[seen]
+        right = predicted[seen] == labels.classes[labels.codes[seen]]
+        return float(np.average(right, weights=weight))
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None

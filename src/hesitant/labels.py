@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -55,7 +55,8 @@ def encode(y: Any, missing_label: Any = -1, classes: Sequence[Any] | None = None
         The value that marks a blank.
     classes : sequence, optional
         All class values, in the order wanted; needed for classes without a labelled row. By
-        default the labels seen: sorted, or in the order of a categorical column's categories.
+        default the labels seen, sorted, as scikit-learn's scorers take for granted; those of a
+        categorical column too.
 
     Returns
     -------
@@ -68,11 +69,12 @@ def encode(y: Any, missing_label: Any = -1, classes: Sequence[Any] | None = None
     >>> labels.codes.tolist(), labels.classes.tolist()
     ([0, -1, 1, 0], ['benign', 'tumour'])
     """
-    values, categories = _as_array(y)
+    _check_marker(missing_label)
+    values = _as_array(y)
     if classes is not None:
         ordered = _check_classes(classes, missing_label)
     else:
-        ordered = combine([seen_in(part, missing_label) for part in _parts(values)], categories)
+        ordered = combine([seen_in(part, missing_label) for part in _parts(values)])
     codes = np.full(values.shape[0], -1, dtype=np.min_scalar_type(-len(ordered) - 1))
     # In parts, so that a hundred million labels need no second array of their size.
     for k, part in enumerate(_parts(values)):
@@ -87,15 +89,8 @@ def seen_in(values: AnyArray, missing_label: Any) -> AnyArray:
     return np.unique(seen)
 
 
-def combine(seen: Sequence[AnyArray], categories: Sequence[Any] | None = None) -> AnyArray:
-    """Return the classes from the distinct labels of several parts.
-
-    Parameters
-    ----------
-    seen : sequence of arrays
-    categories : sequence, optional
-        An order that the labels came with.
-    """
+def combine(seen: Sequence[AnyArray]) -> AnyArray:
+    """Return the classes, sorted, from the distinct labels of several parts."""
     found = [part for part in seen if part.size]
     if not found:
         return np.zeros(0, dtype=int)
@@ -105,25 +100,22 @@ def combine(seen: Sequence[AnyArray], categories: Sequence[Any] | None = None) -
     together = np.unique(np.concatenate(found))
     if together.dtype.kind == "f":  # only floats can be a continuous target by mistake
         check_classification_targets(together)
-    if categories is None:
-        return together
-    present = set(together.tolist())
-    return _tidy(_object_array([c for c in categories if c in present]))
+    return together
 
 
 def _parts(values: AnyArray) -> Iterator[AnyArray]:
     return (values[a : a + PART] for a in range(0, len(values), PART))
 
 
-def _as_array(y: Any) -> tuple[AnyArray, list[Any] | None]:
-    """Return labels as a 1-d array, and the categories if they came with an order."""
+def _as_array(y: Any) -> AnyArray:
+    """Return labels as a 1-d array."""
+    if isinstance(y, np.ma.MaskedArray):
+        masked, y = np.ma.getmaskarray(y), np.array(y.data, dtype=object)
+        y[masked] = None
     if isinstance(y, np.ndarray):
-        return _one_column(y), None
-    categories = None
+        return _one_column(y)
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        if isinstance(series.dtype, nw.Categorical | nw.Enum):
-            categories = series.cat.get_categories().to_list()
         values = _from_list(series.to_list()) if series.dtype != nw.Float64 else series.to_numpy()
     elif hasattr(y, "__array__") and not hasattr(y, "columns"):
         values = np.asarray(y)
@@ -131,7 +123,7 @@ def _as_array(y: Any) -> tuple[AnyArray, list[Any] | None]:
         values = np.asarray(y, dtype=object)
     else:
         values = _from_list(list(y))
-    return _one_column(values), categories
+    return _one_column(values)
 
 
 def _one_column(values: AnyArray) -> AnyArray:
@@ -233,7 +225,17 @@ def _kind(value: Any) -> str:
     return "str" if isinstance(value, str) else type(value).__name__
 
 
+def _check_marker(missing_label: Any) -> None:
+    if isinstance(missing_label, list | tuple | set | dict | np.ndarray):
+        raise TypeError(
+            f"missing_label={missing_label!r}: give one value. None, NaN and NA mark a blank as "
+            "well; turn further markers into one of these."
+        )
+
+
 def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise TypeError(f"classes={classes!r}: list every class value, such as ['a', 'b'].")
     listed = list(classes)
     if not listed:
         raise ValueError("classes is empty: list every class value, or leave it at None.")
