@@ -135,3 +135,31 @@ def test_shell_completion_knows_names():
         COMP_CWORD="3",
     )
     assert done.stdout.decode().split() == ["skew_t", "skew_normal"]
+
+
+@pytest.mark.parametrize("command", [[], ["analyse"], ["compare"], ["reproduce"]], ids=str)
+def test_help_does_not_wait_for_the_libraries(command):
+    code = (
+        "import sys; from hesitant.cli import main\n"
+        f"sys.argv = {['hesitant', *command, '--help']!r}\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'pandas', 'numba'}\n"
+        "sys.exit(' '.join(heavy & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"Usage: hesitant" in done.stdout
+
+
+def test_the_package_has_all_it_names_whoever_asks_first():
+    code = (
+        "import hesitant, sys; heavy = 'sklearn' in sys.modules\n"
+        "assert all(hasattr(hesitant, name) for name in hesitant.__all__)\n"
+        "assert set(hesitant.__all__) <= set(dir(hesitant))\n"
+        "assert hesitant.families.FAMILIES['t']\n"
+        "assert hesitant.MixtureClassifier is hesitant.classifier.MixtureClassifier\n"
+        "sys.exit(heavy or hasattr(hesitant, 'nothing'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()

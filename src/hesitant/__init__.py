@@ -3,10 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 
 if TYPE_CHECKING:
+    from hesitant.classifier import MixtureClassifier
     from hesitant.datasets import consensus
     from hesitant.diagnostics import diagnose
     from hesitant.inference import compare
@@ -25,21 +25,38 @@ __all__ = [
     "save",
 ]
 
-# Found on first use, so that `import hesitant` stays quick and needs the core alone.
+# Found on first use, so that the core can be used without the extras, and the command line can
+# print its help without waiting for scikit-learn and SciPy.
 _ROOMS = {
+    "MixtureClassifier": "hesitant.classifier",
     "compare": "hesitant.inference",
     "consensus": "hesitant.datasets",
     "diagnose": "hesitant.diagnostics",
     "load": "hesitant.persistence",
     "save": "hesitant.persistence",
 }
+# `import hesitant` is enough to write `hesitant.families.Gaussian`.
+_PACKAGES = (
+    "datasets",
+    "diagnostics",
+    "families",
+    "inference",
+    "mechanisms",
+    "persistence",
+    "report",
+    "solvers",
+    "studies",
+    "tables",
+)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_ROOMS[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PACKAGES})
