@@ -9,11 +9,13 @@ import pytest
 from joblib import parallel_config
 from scipy.special import expit, xlogy
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.diagnostics import Diagnosis, diagnose
-from hesitant.mechanisms import EntropyMechanism
+from hesitant.mechanisms import EntropyMechanism, Ignorable
 from hesitant.uncertainty import Shannon, SquaredLogOdds, transformed_entropy
 
 CHANCE = {"intercept": 0.6, "slope": 0.0}
@@ -148,7 +150,10 @@ def test_too_few_replicates_to_reject_have_no_say(data):
     test = found.test("likelihood ratio, bootstrap")
     assert test.p_value == test.least_p == 0.25
     assert found.verdict.startswith("The blanks are about difficulty")
-    assert "(likelihood ratio test" in found.verdict
+    assert "(score test" in found.verdict
+    assert found.decisive is found.test("score")
+    many = diagnose(data.features, data.labels, n_boot=19, random_state=0)
+    assert many.decisive is many.test("likelihood ratio, bootstrap")
 
 
 def test_result_object(data, result):
@@ -189,7 +194,7 @@ def test_reviewed_rows_only(data):
     assert result.n_blank == data.n_blank
     assert result.n_not_reviewed == 500
     assert result.test("Mann").p_value < 1e-6
-    assert "500 rows that nobody reviewed" in str(result)
+    assert "500 rows that were not reviewed" in str(result)
 
 
 def test_more_classes_strings_and_frames():
@@ -215,6 +220,90 @@ def test_other_mechanisms(data, mechanism, words):
         assert words in result.remarks[0]
     if isinstance(mechanism, EntropyMechanism) and mechanism.uncertainty is not None:
         assert "largest value" in result.test("shape").note
+
+
+def crowd(n, p, seed):
+    """Classes two apart in a few of many features; labels lost by pure chance."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    X = rng.standard_normal((n, p))
+    X[np.arange(n), truth] += 2
+    return X, np.where(rng.random(n) < 0.5, truth, -1)
+
+
+def test_chance_is_seldom_taken_for_difficulty_in_a_crowd():
+    """Two rows a parameter: the likelihood ratio rejects one time in five, the verdict not."""
+    tones, ratios = [], []
+    for seed in range(40):
+        found = diagnose(*crowd(300, 10, seed))
+        tones.append(found.tone)
+        ratios.append(found.test("likelihood ratio").p_value < 0.05)
+    assert sum(tone in ("hard", "easy", "mixed") for tone in tones) <= 7  # 0.003 at a size of 0.05
+    assert sum(ratios) >= 3
+
+
+def test_too_crowded_to_tell():
+    """About one row a parameter: no test is worth its name, and none is believed."""
+    tones = {seed: diagnose(*crowd(200, 14, seed)).tone for seed in range(12)}
+    assert set(tones.values()) == {"crowded", "random"}
+    X, y = crowd(200, 14, next(s for s, tone in tones.items() if tone == "crowded"))
+    assert "Too many parameters for so few rows" in diagnose(X, y).verdict
+    assert diagnose(X, y, covariance="diag").tone != "crowded"
+    report = MixtureClassifier().fit(X, y).report(X, y)
+    assert report.to_dict()["verdict"]["headline"].startswith("There are too many parameters")
+
+
+def test_a_fit_below_chance_is_fitted_again():
+    """From the labels alone this fit ends below what no slope at all achieves."""
+    X, y = crowd(500, 20, 2)
+    clf = MixtureClassifier().fit(X, y)
+    found = clf.diagnose(X, y)
+    assert found.full.log_likelihood_ >= clf.log_likelihood_ - 1e-9
+    assert found.test("likelihood ratio").statistic > 0
+
+
+def test_a_pattern_without_direction():
+    """Blanks among the very easy and the hard: depends on difficulty, not on more or less."""
+    rng = np.random.default_rng(0)
+    data = simulate(n=3000, intercept=50.0, random_state=0)
+    e = data.details["entropy"]
+    seen = rng.random(3000) < np.where(e < 0.02, 0.35, expit(2.5 - 6 * e))
+    found = diagnose(data.features, np.where(seen, data.truth, -1))
+    assert found.tone == "mixed"
+    assert "not in one direction" in found.verdict
+
+
+def test_weights_are_as_good_as_rows(data):
+    X, y = data.features[:250], data.labels[:250]
+    twice = np.repeat(np.arange(250), 2)
+    heavy = diagnose(X, y, sample_weight=np.full(250, 2.0))
+    long = diagnose(X[twice], y[twice])
+    for name in ("likelihood ratio", "Wald", "score", "shape"):
+        assert heavy.test(name).statistic == pytest.approx(long.test(name).statistic, rel=1e-3)
+    some = diagnose(X, y, sample_weight=(np.arange(250) < 200).astype(float))
+    plain = diagnose(X[:200], y[:200])
+    assert some.n_labelled == plain.n_labelled
+    assert some.test("Mann").statistic == pytest.approx(plain.test("Mann").statistic)
+    assert some.test("likelihood ratio").statistic == pytest.approx(
+        plain.test("likelihood ratio").statistic, abs=1e-3
+    )
+
+
+@pytest.mark.parametrize("mechanism", ["ignorable", Ignorable(), None])
+def test_fitted_without_a_mechanism(data, mechanism):
+    clf = MixtureClassifier(mechanism=mechanism).fit(data.features, data.labels)
+    found = clf.diagnose(data.features, data.labels)
+    assert found.ignorance is clf
+    assert found.full.mechanism_.informative
+    assert found.tone == "hard"
+
+
+def test_a_pipeline_is_told_what_to_give(data):
+    pipe = make_pipeline(StandardScaler(), MixtureClassifier()).fit(data.features, data.labels)
+    with pytest.raises(TypeError, match=r"pipe\[-1\] and pipe\[:-1\]"):
+        diagnose(data.features, data.labels, estimator=pipe)
+    with pytest.raises(TypeError, match="give a MixtureClassifier"):
+        diagnose(data.features, data.labels, estimator=LogisticRegression())
 
 
 # -- bad input -----------------------------------------------------------------------------------

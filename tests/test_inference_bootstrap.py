@@ -56,13 +56,25 @@ def test_strata_keep_their_sizes(fitted):
     reviewed = np.arange(len(X)) % 4 > 0
     data = attach(clf, X, y, reviewed=reviewed)
     draw = module._Replicate(data, "nonparametric", True)
-    _, codes, shown = draw._from_rows(np.random.default_rng(0))
+    _, codes, place = draw._from_rows(np.random.default_rng(0))
+    shown = reviewed[place]
     assert (codes >= 0).sum() == (y >= 0).sum()
     for part in (True, False):
         assert ((codes >= 0) & (shown == part)).sum() == ((y >= 0) & (reviewed == part)).sum()
     loose = module._Replicate(data, "nonparametric", False)
     sizes = {int((loose._from_rows(np.random.default_rng(k))[1] >= 0).sum()) for k in range(10)}
     assert len(sizes) > 1
+
+
+@pytest.mark.parametrize("kind", ["parametric", "nonparametric"])
+def test_weights_stay_with_their_rows(fitted, kind):
+    """Without them a weighted fit's replicates would be centred elsewhere."""
+    X, y, _ = fitted
+    weight = np.where(X[:, 1] > 1.5, 4.0, 0.25)
+    clf = MixtureClassifier().fit(X, y, sample_weight=weight)
+    found = bootstrap(clf, X, y, kind=kind, n=30, sample_weight=weight, random_state=0)
+    center = found.replicates.mean(axis=0)
+    assert abs(center[0] - clf.weights_[0]) < 4 * found.std_error[0]
 
 
 def test_stratification_freezes_the_intercept_only(fitted):

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import xlogy
 from sklearn.metrics import log_loss
 
-from hesitant import MixtureClassifier
+from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.inference import compare
 from hesitant.inference._candidates import as_candidates, default_grid, describe_model
@@ -110,7 +110,8 @@ def test_failures_stay_in_the_table(data):
         "bad alpha": MixtureClassifier(alpha=0.3),
         "fractional": MixtureClassifier(mechanism=None, alpha=0.3),
     }
-    result = compare(data.features, data.labels, candidates, random_state=0)
+    with pytest.warns(FitWarning, match=r"2 of 4 candidates could not be fitted\. bad family"):
+        result = compare(data.features, data.labels, candidates, random_state=0)
     assert len(result.candidates) == 4
     assert result.best == "good"
     assert "Did you mean 'gaussian'" in row(result, "bad family").note
@@ -124,9 +125,42 @@ def test_failures_stay_in_the_table(data):
 
 
 def test_all_candidates_fail(data):
-    result = compare(data.features, data.labels, [{"family": "nothing"}], cv=0)
-    assert np.isnan(result.candidates[0].bic)
-    assert str(result)
+    with pytest.raises(ValueError, match=r"No candidate could be fitted.*family='nothing'"):
+        compare(data.features, data.labels, [{"family": "nothing"}], cv=0)
+
+
+def test_candidates_bring_their_own_marker(data):
+    """Which rows are blank is the candidates' to say, and they must agree."""
+    y = np.array(["?" if v is None else "ab"[v] for v in data.labels])
+    options = {"missing_label": "?"}
+    own = [MixtureClassifier(**options), MixtureClassifier(mechanism=None, **options)]
+    a = compare(data.features, y, own, cv=0)
+    b = compare(data.features, y, {"mechanism": ["entropy", None]}, cv=0, missing_label="?")
+    assert a.best == b.best == "gaussian, full, entropy"
+    assert [c.bic for c in a.candidates] == pytest.approx([c.bic for c in b.candidates])
+    with pytest.raises(ValueError, match=r"disagree about missing_label \('\?', -1\)"):
+        compare(data.features, y, [own[0], MixtureClassifier(mechanism=None)], cv=0)
+
+
+def test_weights_are_as_good_as_rows(data):
+    X, y = data.features[:200], data.labels[:200]
+    twice = np.repeat(np.arange(200), 2)
+    grid = {"mechanism": [None, "entropy"]}
+    heavy = compare(X, y, grid, cv=0, sample_weight=np.full(200, 2.0))
+    long = compare(X[twice], y[twice], grid, cv=0)
+    for a, b in zip(heavy.candidates, long.candidates, strict=True):
+        assert a.name == b.name
+        assert a.log_likelihood == pytest.approx(b.log_likelihood)
+        assert a.icl - a.bic == pytest.approx(b.icl - b.bic, rel=1e-4)
+
+
+def test_nothing_labelled_leaves_nothing_to_foretell(data):
+    grid = {"mechanism": [None], "covariance": ["full", "tied"]}
+    result = compare(
+        data.features, np.full(len(data.labels), None), grid, classes=[0, 1], random_state=0
+    )
+    assert np.isnan([c.cv_log_loss for c in result.candidates]).all()
+    assert np.isfinite([c.bic for c in result.candidates]).all()
 
 
 def test_names():

@@ -1,5 +1,6 @@
 """Are the blanks about difficulty: both fits, all tests, one answer."""
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,12 @@ from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
 from hesitant.diagnostics._shape_test import shape_test
 from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve
 from hesitant.diagnostics._test import Test
-from hesitant.diagnostics._verdict import caveats, verdict
+from hesitant.diagnostics._verdict import caveats, decide, verdict
+from hesitant.inference._attached import check_classifier
+from hesitant.inference._pattern import chance_log_likelihood
 from hesitant.inference._replicates import refit
 from hesitant.mechanisms import EntropyMechanism, Mechanism
+from hesitant.rows import ManyRows
 
 __all__ = ["diagnose"]
 
@@ -33,6 +37,7 @@ def diagnose(
     family: Any = "gaussian",
     covariance: str = "full",
     mechanism: Any = "entropy",
+    sample_weight: Any = None,
     reviewed: Any = None,
     n_boot: int = 0,
     level: float = 0.95,
@@ -59,6 +64,9 @@ def diagnose(
     family, covariance, mechanism, missing_label
         As for :class:`~hesitant.MixtureClassifier`. The tests need a logistic mechanism; of a
         mixed one its logistic part is used.
+    sample_weight : array-like, optional
+        Weights of whole rows, as given to ``fit``. The likelihood's tests take them for numbers
+        of rows; the rank tests and the curve count every row of positive weight once.
     reviewed : boolean array-like, optional
         False for rows that nobody was shown: they inform the classes but no test.
     n_boot : int, default=0
@@ -100,10 +108,10 @@ def diagnose(
     >>> print(result.verdict.split(":")[0])
     The blanks are about difficulty
     """
-    check_number("n_boot", n_boot, int, 0)
-    check_number("level", level, float, 1e-6, 1 - 1e-6)
+    check_number("n_boot", n_boot, Integral, 0)
+    check_number("level", level, Real, 1e-6, 1 - 1e-6)
     template = _template(estimator, family, covariance, mechanism, missing_label)
-    fits, remarks = _fit_both(template, X, y, reviewed)
+    fits, remarks = _fit_both(template, X, y, sample_weight, reviewed)
     with fits.rows:
         return _judge(
             fits,
@@ -141,8 +149,18 @@ def _judge(
     pairs = labelled.size * blank.size
     harder = 1 - tests["mw"].statistic / pairs if pairs else np.nan
     family_name = type(fits.ignorance.family_).__name__
+    finding = decide(
+        tests,
+        labelled.size,
+        blank.size,
+        harder_share=harder,
+        falls=fits.falls,
+        rows_a_parameter=fits.rows_a_parameter,
+    )
     return Diagnosis(
-        verdict=verdict(tests, labelled.size, blank.size, harder, "row"),
+        verdict=verdict(finding, tests["shape"], labelled.size, blank.size, harder),
+        tone=finding.tone,
+        decisive=finding.decisive,
         n_labelled=labelled.size,
         n_blank=blank.size,
         n_not_reviewed=int((~fits.measured.reviewed).sum()),
@@ -168,6 +186,7 @@ def _template(
     estimator: Any, family: Any, covariance: str, mechanism: Any, missing_label: Any
 ) -> Any:
     if estimator is not None:
+        check_classifier(estimator)
         return estimator
     from hesitant.classifier import MixtureClassifier
 
@@ -176,12 +195,16 @@ def _template(
     )
 
 
-def _fit_both(template: Any, X: Any, y: Any, reviewed: Any) -> tuple[Fits, list[str]]:
+def _fit_both(
+    template: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None
+) -> tuple[Fits, list[str]]:
     """Return both fits; what the template already knows of these rows is not fitted again."""
     mechanism, remarks = _logistic(template.mechanism)
     heard: list[str] = []
     fitted = hasattr(template, "state_")
-    if fitted and template.mechanism is None and _knows(template, X, y, None):
+    rows_given = {"sample_weight": sample_weight, "reviewed": reviewed}
+    silent = fitted and not template.mechanism_.informative
+    if fitted and silent and _knows(template, X, y, **rows_given):
         ignorance = template
     else:
         ignorance = refit(
@@ -189,30 +212,38 @@ def _fit_both(template: Any, X: Any, y: Any, reviewed: Any) -> tuple[Fits, list[
             X,
             y,
             start=template if fitted else None,
-            reviewed=reviewed,
             heard=heard,
+            **rows_given,
             mechanism=None,
             alpha=0.5,
             solver="auto",
         )
-    rows = ignorance._attach(X, y, None, reviewed)
+    rows = ignorance._attach(X, y, sample_weight, reviewed)
     full = None
     if rows.tally.reviewed_labelled and rows.tally.reviewed_blank:
-        same = not remarks and template.mechanism is not None
-        if fitted and same and _knows(template, X, y, reviewed):
+        same = fitted and not remarks and not silent
+        if same and _knows(template, X, y, **rows_given):
             full = template
-        else:
+        # A fit that ended below what no slope at all achieves is not the best there is.
+        if full is None or _falls_short(full, ignorance, rows):
             full = refit(
                 ignorance,
                 X,
                 y,
                 start=ignorance,
-                reviewed=reviewed,
                 heard=heard,
                 mechanism=mechanism,
                 solver="auto",
+                **rows_given,
             )
     return Fits(ignorance, full, rows), remarks + heard
+
+
+def _falls_short(full: Any, ignorance: Any, rows: ManyRows) -> bool:
+    """Whether a full fit explains the data less well than chance and the ignorance fit do."""
+    labelled, blank = rows.tally.reviewed_labelled, rows.tally.reviewed_blank
+    chance = chance_log_likelihood(np.array([True, False]), np.array([labelled, blank]))
+    return bool(full.log_likelihood_ < ignorance.log_likelihood_ + chance - 1e-6)
 
 
 def _logistic(mechanism: Any) -> tuple[Any, list[str]]:
@@ -236,12 +267,12 @@ def _logistic(mechanism: Any) -> tuple[Any, list[str]]:
     return "entropy", remarks
 
 
-def _knows(template: Any, X: Any, y: Any, reviewed: Any) -> bool:
+def _knows(template: Any, X: Any, y: Any, **rows: Any) -> bool:
     """Whether a model was fitted to exactly these rows."""
     if template.alpha != 0.5 or not template.converged_:
         return False
     try:
-        value = template.log_likelihood(X, y, reviewed=reviewed)
+        value = template.log_likelihood(X, y, **rows)
     except ValueError:  # other classes or features: let the fit itself say so
         return False
     return abs(value - template.log_likelihood_) <= 1e-9 * (1 + abs(value))

@@ -23,6 +23,11 @@ class Diagnosis(Result):
     ----------
     verdict : str
         In plain language.
+    tone : str
+        The same in a word: "hard" or "easy" (what the blanks are), "mixed", "random", "few"
+        (rows, to tell), "crowded" (parameters, to tell), "all", "none" or "unseen".
+    decisive : Test or None
+        The test that the verdict rests on.
     n_labelled, n_blank, n_not_reviewed : int
         Rows; those not reviewed inform the classes but no test.
     mean_labelled, mean_blank, median_labelled, median_blank : float
@@ -45,6 +50,8 @@ class Diagnosis(Result):
     title: ClassVar[str] = "Are the blanks about difficulty?"
 
     verdict: str
+    tone: str
+    decisive: Test | None
     n_labelled: int
     n_blank: int
     n_not_reviewed: int
@@ -97,7 +104,7 @@ class Diagnosis(Result):
             "the pattern",
         )
         if self.n_not_reviewed:
-            yield f"{self.n_not_reviewed:,} rows that nobody reviewed are in no test."
+            yield f"{self.n_not_reviewed:,} rows that were not reviewed are in no test."
         yield Table(
             ("test", "statistic", "df", "p-value", "how", "note"),
             [(t.name, t.statistic, number(t.df), t.p_value, t.method, t.note) for t in self.tests],

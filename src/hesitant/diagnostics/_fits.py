@@ -1,10 +1,12 @@
 """The two fits that a diagnosis compares, and what they say of every row."""
 
 import dataclasses
+import math
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.diagnostics._test import Test, skipped
@@ -47,6 +49,24 @@ class Fits:
         """Whether each reviewed row is labelled."""
         return self.measured.labelled[self.measured.reviewed]
 
+    @property
+    def weight(self) -> FloatArray:
+        """Weight of each reviewed row."""
+        return self.measured.weight[self.measured.reviewed]
+
+    @property
+    def falls(self) -> bool:
+        """Whether the fitted chance of a label falls with difficulty, by and large."""
+        if self.full is None:
+            return False
+        difficulty = rankdata(self.measured.entropy)
+        return float((difficulty - difficulty.mean()) @ self.measured.probability) < 0
+
+    @property
+    def rows_a_parameter(self) -> float:
+        """How many rows there are for each parameter of the full fit."""
+        return float(self.rows.tally.n / self.full.n_parameters_) if self.full else math.inf
+
     @cached_property
     def information(self) -> ObservedInformation:
         """Standard errors of the full fit."""
@@ -82,6 +102,8 @@ class Measured(NamedTuple):
     Attributes
     ----------
     labelled, reviewed : boolean arrays of shape (n,)
+        A row of weight zero counts as one that nobody reviewed.
+    weight : array of shape (n,)
     entropy : array
         Transformed entropy of each reviewed row under the ignorance fit.
     uncertainty : array
@@ -92,6 +114,7 @@ class Measured(NamedTuple):
 
     labelled: BoolArray
     reviewed: BoolArray
+    weight: FloatArray
     entropy: FloatArray
     uncertainty: FloatArray
     probability: FloatArray
@@ -103,7 +126,8 @@ def _measure_block(block: Block, ignorance: Any, full: Any) -> Measured:
     e, _ = Shannon().evaluate(log_tau, tau)
     t = transformed_entropy(e, tau.shape[1])
     if full is None:
-        return Measured(block.labelled, shown, t, e, np.full(len(e), np.nan))
+        return Measured(block.labelled, shown, block.weight, t, e, np.full(len(e), np.nan))
     u, _ = full.mechanism_.uncertainty.evaluate(log_tau, tau)
     log_tau, tau, _ = log_posterior(full.family_, full.state_, block.X[shown])
-    return Measured(block.labelled, shown, t, u, full.mechanism_.probability(log_tau, tau))
+    p = full.mechanism_.probability(log_tau, tau)
+    return Measured(block.labelled, shown, block.weight, t, u, p)

@@ -115,7 +115,8 @@ def _known_sums(
     pattern = np.hstack((slope[:, None] * entropy_scores(s, du), design @ chart.theta_axes))
     known = pattern.T @ ((block.review * p * (1 - p))[:, None] * pattern)
     k = from_labels.shape[1]
-    known[:k, :k] += from_labels.T @ from_labels  # features and labels inform the classes too
+    # Features and labels inform the classes too.
+    known[:k, :k] += from_labels.T @ (block.weight[:, None] * from_labels)
     return (known,)
 
 

@@ -8,12 +8,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.checks import check_number
-from hesitant.inference._attached import attach, class_names, open_chart, refuse_dask
-from hesitant.inference._information import information
+from hesitant.inference._attached import (
+    attach,
+    check_classifier,
+    class_names,
+    likelihood_of,
+    open_chart,
+    refuse_dask,
+)
+from hesitant.inference._information import information_of, warn_if_rising
 from hesitant.inference._result import need
 from hesitant.inference._scores import class_scores, n_class_axes
 from hesitant.intake import check_features
 from hesitant.likelihood import log_posterior
+from hesitant.solvers._chart import Chart
 from hesitant.uncertainty import Shannon
 
 if TYPE_CHECKING:
@@ -28,7 +36,13 @@ LEAST_KNOWN = 1e-3
 
 
 def triage(
-    clf: Any, X: Any, y: Any = None, *, reviewed: Any = None, top: int | None = None
+    clf: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    reviewed: Any = None,
+    top: int | None = None,
 ) -> "pd.DataFrame":
     """Rank blank rows by what their labels would teach.
 
@@ -50,9 +64,10 @@ def triage(
     X : array-like of shape (n, p)
     y : array-like of shape (n,), optional
         Labels with blanks, as given to ``fit``: only blank rows are ranked. Without, all rows of X
-        are ranked as new cases, and V is that of as many completely labelled rows.
-    reviewed : boolean array-like, optional
-        As given to ``fit``.
+        are ranked as new cases, and V is that of the fit (of a model that was loaded, and does
+        not carry its rows, that of as many completely labelled rows as it was fitted to).
+    sample_weight, reviewed : array-likes, optional
+        As given to ``fit``, with y.
     top : int, optional
         How many rows to return; all by default.
 
@@ -75,22 +90,30 @@ def triage(
     ['row', 'gain', 'entropy', 'labelling_probability']
     """
     pandas = need("pandas", "data")
+    check_classifier(clf)
     check_is_fitted(clf, "state_")
     refuse_dask(X)
     if top is not None:
         check_number("top", top, Integral, 1)
     if y is None:
-        n = len(check_features(clf, X, reset=False))
-        data = attach(clf, X, np.full(n, None, dtype=object))
-        blank, V = np.arange(n), None
+        rows = check_features(clf, X, reset=False)
+        blank = np.arange(len(rows))
+        likelihood = likelihood_of(clf) if hasattr(clf, "_rows") else None
     else:
-        data = attach(clf, X, y, reviewed=reviewed)
+        data = attach(clf, X, y, sample_weight, reviewed)
+        rows, likelihood = data.X, data.likelihood
         blank = np.flatnonzero(~data.labels.labelled)
-        V = _uncertainty(information(clf, X, y, reviewed=reviewed).chart_information)
-    with open_chart(data.likelihood, data.state) as (chart, _):
-        k = n_class_axes(chart)
-        root = np.eye(k) if V is None else np.asarray(np.linalg.cholesky(V[:k, :k]))
-        gain, entropy, tau = _gains(clf, chart, data.X, blank, root)
+    if likelihood is None:
+        chart, V = _as_if_labelled(clf, rows)
+    else:
+        found = information_of(clf, likelihood)
+        V = _uncertainty(found.chart_information)
+        warn_if_rising(found)
+        with open_chart(likelihood, clf.state_) as (chart, _):
+            pass
+    k = n_class_axes(chart)
+    root = np.asarray(np.linalg.cholesky(V[:k, :k]))
+    gain, entropy, tau = _gains(clf, chart, rows, blank, root)
     order = np.lexsort((blank, -entropy, -gain))[:top]
     places = blank[order]
     columns: dict[str, Any] = {"row": places}
@@ -102,6 +125,14 @@ def triage(
     for h, name in enumerate(class_names(clf)):
         columns[f"posterior[{name}]"] = tau[order, h]
     return pandas.DataFrame(columns)
+
+
+def _as_if_labelled(clf: Any, X: AnyArray) -> tuple[Chart, FloatArray]:
+    """Return a chart, and the covariance there if all rows of the fit had been labelled."""
+    data = attach(clf, X, np.full(len(X), None, dtype=object))
+    with open_chart(data.likelihood, data.state) as (chart, _):
+        # The chart is scaled to these rows; what is known comes from those of the fit.
+        return chart, np.eye(chart.size) * len(X) / (clf.n_rows_ or len(X))
 
 
 def _uncertainty(information: FloatArray) -> FloatArray:

@@ -29,6 +29,7 @@ class Shared:
     X, y : array-likes
     codes : array of shape (n,)
         Class of each row, −1 for a blank.
+    weight : array of shape (n,)
     shown : boolean array of shape (n,)
         Whether each row was reviewed.
     classes : list
@@ -39,6 +40,7 @@ class Shared:
     X: Any
     y: Any
     codes: IntArray
+    weight: FloatArray
     shown: AnyArray
     classes: list[Any]
     folds: list[IntArray]
@@ -48,7 +50,7 @@ def assess(name: str, clf: Any, data: Shared) -> tuple[Candidate, FloatArray | N
     """Return a model's criteria, and the log loss of each held-out row."""
     loss = None
     try:
-        fit, note = _fit(clf, data.X, data.y, data.shown)
+        fit, note = _fit(clf, data.X, data.y, data.weight, data.shown)
     except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
         return Candidate(name, note=f"failed: {error}"), None
     known: dict[str, Any] = {"converged": bool(fit.converged_)}
@@ -66,11 +68,13 @@ def assess(name: str, clf: Any, data: Shared) -> tuple[Candidate, FloatArray | N
     return Candidate(name, note=note.strip(), **known), loss
 
 
-def _fit(clf: Any, X: Any, y: Any, shown: AnyArray, **changes: Any) -> tuple[Any, str]:
+def _fit(
+    clf: Any, X: Any, y: Any, weight: FloatArray, shown: AnyArray, **changes: Any
+) -> tuple[Any, str]:
     """Return the fit and what it warned of."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", FitWarning)
-        fit = clone(clf).set_params(n_jobs=1, verbose=0, **changes).fit(X, y, reviewed=shown)
+        fit = clone(clf).set_params(n_jobs=1, verbose=0, **changes).fit(X, y, weight, shown)
     said = [str(w.message) for w in heard if issubclass(w.category, FitWarning)]
     return fit, " ".join(dict.fromkeys(said))
 
@@ -79,8 +83,9 @@ def _criteria(fit: Any, data: Shared) -> dict[str, Any]:
     labelled = data.codes >= 0
     value, k = fit.log_likelihood_, fit.n_parameters_
     if not fit.mechanism_.informative:
-        value, k = value + chance_log_likelihood(labelled[data.shown]), k + 1
-    doubt = float(fit.entropy(data.X, Shannon())[~labelled].sum())
+        chance = chance_log_likelihood(labelled[data.shown], data.weight[data.shown])
+        value, k = value + chance, k + 1
+    doubt = float((data.weight * fit.entropy(data.X, Shannon()))[~labelled].sum())
     bic = k * math.log(data.codes.size) - 2 * value
     return {
         "log_likelihood": float(value),
@@ -95,7 +100,12 @@ def _held_out(clf: Any, data: Shared, fold: IntArray) -> AnyArray:
     """Return the log loss of each of a fold's rows under a fit to all the others."""
     keep = np.setdiff1d(np.arange(data.codes.size), fold)
     fit, _ = _fit(
-        clf, _take(data.X, keep), _take(data.y, keep), data.shown[keep], classes=data.classes
+        clf,
+        _take(data.X, keep),
+        _take(data.y, keep),
+        data.weight[keep],
+        data.shown[keep],
+        classes=data.classes,
     )
     place = {c: h for h, c in enumerate(fit.classes_.tolist())}
     own = np.array([place[data.classes[h]] for h in data.codes[fold]])

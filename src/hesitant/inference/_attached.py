@@ -17,6 +17,7 @@ from hesitant.solvers._chart import Chart
 __all__ = [
     "Attached",
     "attach",
+    "check_classifier",
     "class_names",
     "feature_names",
     "likelihood_of",
@@ -43,8 +44,21 @@ class Attached:
         return state
 
 
+def check_classifier(clf: Any) -> None:
+    """Raise unless this is a classifier of the package; a pipeline is told what to give."""
+    if hasattr(clf, "_attach"):
+        return
+    if hasattr(clf, "steps"):
+        raise TypeError(
+            "A Pipeline was given: give its classifier with the features as that sees them, "
+            "pipe[-1] and pipe[:-1].transform(X)."
+        )
+    raise TypeError(f"A {type(clf).__name__} was given: give a MixtureClassifier.")
+
+
 def attach(clf: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None) -> Attached:
     """Check data against a fitted classifier and join the two."""
+    check_classifier(clf)
     refuse_dask(X)
     likelihood = likelihood_of(clf, X, y, sample_weight, reviewed)
     rows = likelihood.rows
@@ -61,9 +75,10 @@ def attach(clf: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = 
 
 
 def likelihood_of(
-    clf: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None
+    clf: Any, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
 ) -> Likelihood:
     """Return a fitted classifier's likelihood of rows, by default those of its fit."""
+    check_classifier(clf)
     rows: ManyRows = clf._attach(X, y, sample_weight, reviewed)
     return Likelihood(rows, clf.family_, clf.mechanism_)
 

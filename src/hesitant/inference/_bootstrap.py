@@ -27,6 +27,7 @@ def bootstrap(
     *,
     kind: str = "parametric",
     n: int = 200,
+    sample_weight: Any = None,
     reviewed: Any = None,
     stratify: bool = True,
     level: float = 0.95,
@@ -47,8 +48,8 @@ def bootstrap(
     n : int, default=200
         Replicates; 200 are enough for standard errors and normal intervals, percentiles want
         1000 or more.
-    reviewed : boolean array-like, optional
-        As given to ``fit``.
+    sample_weight, reviewed : array-likes, optional
+        As given to ``fit``. Weights travel with their rows; simulated rows get them by position.
     stratify : bool, default=True
         Keep the numbers of labelled and of blank rows: the nonparametric bootstrap draws within
         each group, the parametric one keeps which rows are labelled if there is no mechanism.
@@ -87,7 +88,7 @@ def bootstrap(
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}: choose one of {', '.join(map(repr, KINDS))}.")
     check_number("level", level, float, 1e-6, 1 - 1e-6)
-    data = attach(clf, X, y, reviewed=reviewed)
+    data = attach(clf, X, y, sample_weight, reviewed)
     task = _Replicate(data, kind, stratify)
     done = replicate(
         task, n, random_state=random_state, n_jobs=n_jobs, progress=progress, description=kind
@@ -147,14 +148,14 @@ class _Replicate:
     def __init__(self, data: Attached, kind: str, stratify: bool) -> None:
         self.clf, self.kind, self.stratify = data.clf, kind, stratify
         self.X = np.asarray(data.X)
-        self.codes, self.reviewed = data.labels.codes, data.reviewed
+        self.codes, self.reviewed, self.weight = data.labels.codes, data.reviewed, data.weight
         self.start = data.state
         some = np.linspace(0, len(self.X) - 1, min(len(self.X), MATCHED_ROWS)).astype(int)
         self.rows = np.ascontiguousarray(self.X[some], dtype=np.float64)
 
     def __call__(self, rng: np.random.Generator) -> tuple[State, bool, bool]:
         parametric = self.kind == "parametric"
-        X, codes, reviewed = self._from_model(rng) if parametric else self._from_rows(rng)
+        X, codes, place = self._from_model(rng) if parametric else self._from_rows(rng)
         y = np.empty(codes.size, dtype=object)
         y[codes >= 0] = self.clf.classes_[codes[codes >= 0]].tolist()
         names = getattr(self.clf, "feature_names_in_", None)
@@ -163,13 +164,15 @@ class _Replicate:
             X if names is None else need("pandas", "data").DataFrame(X, columns=names),
             y,
             start=self.clf,
-            reviewed=reviewed,
+            reviewed=self.reviewed[place],
+            sample_weight=self.weight[place],
             n_jobs=1,
         )
         state, moved = self._matched(fit.state_, codes)
         return state, bool(fit.converged_), moved
 
-    def _from_model(self, rng: np.random.Generator) -> tuple[AnyArray, IntArray, AnyArray]:
+    def _from_model(self, rng: np.random.Generator) -> tuple[AnyArray, IntArray, IntArray]:
+        """Return features, codes, and whose place (weight, reviewed) each row takes."""
         X, truth, y = self.clf.sample(len(self.codes), int(rng.integers(2**31 - 1)))
         place = {c: h for h, c in enumerate(self.clf.classes_.tolist())}
         codes = np.array([place[c] for c in truth.tolist()], dtype=np.int64)
@@ -177,9 +180,9 @@ class _Replicate:
         if self.stratify and not self.clf.mechanism_.informative:
             given = self.codes >= 0
         given = np.where(self.reviewed, given, self.codes >= 0)
-        return X, np.where(given, codes, -1), self.reviewed
+        return X, np.where(given, codes, -1), np.arange(codes.size)
 
-    def _from_rows(self, rng: np.random.Generator) -> tuple[AnyArray, IntArray, AnyArray]:
+    def _from_rows(self, rng: np.random.Generator) -> tuple[AnyArray, IntArray, IntArray]:
         group = (
             2 * (self.codes >= 0) + self.reviewed if self.stratify else np.zeros_like(self.codes)
         )
@@ -189,7 +192,7 @@ class _Replicate:
                 for members in (np.flatnonzero(group == k) for k in np.unique(group))
             ]
         )
-        return self.X[drawn], self.codes[drawn], self.reviewed[drawn]
+        return self.X[drawn], self.codes[drawn], drawn
 
     def _matched(self, state: State, codes: IntArray) -> tuple[State, bool]:
         """Return the state with classes that few labels name put in their original order."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import warnings
 from numbers import Integral
 from typing import Any
 
@@ -11,11 +12,13 @@ from sklearn.utils import check_random_state
 
 from hesitant._typing import FloatArray, IntArray
 from hesitant.checks import check_number, check_reviewed
+from hesitant.exceptions import FitWarning
 from hesitant.inference._assessment import Shared, assess
 from hesitant.inference._attached import refuse_dask
 from hesitant.inference._candidates import as_candidates
 from hesitant.inference._comparison import CRITERIA, Candidate, Comparison
 from hesitant.labels import encode
+from hesitant.mechanisms import Ignorable
 
 __all__ = ["compare"]
 
@@ -26,6 +29,7 @@ def compare(
     candidates: Any = None,
     *,
     cv: int = 5,
+    sample_weight: Any = None,
     reviewed: Any = None,
     sort_by: str = "bic",
     missing_label: Any = -1,
@@ -45,11 +49,12 @@ def compare(
     cv : int, default=5
         Folds of the labelled rows; 0 for no cross-validation. Blank rows stay in training always;
         a fold's rows leave it altogether, for turning them into blanks would fake a pattern.
-    reviewed : boolean array-like, optional
-        As for ``fit``.
+    sample_weight, reviewed : array-likes, optional
+        As for ``fit``. Held-out rows count alike in the log loss, whatever their weight.
     sort_by : {"bic", "aic", "icl", "cv_log_loss", "log_likelihood"}, default="bic"
     missing_label, classes
-        As for :class:`~hesitant.MixtureClassifier`.
+        As for :class:`~hesitant.MixtureClassifier`, for candidates that are not classifiers
+        already; those bring their own, and must agree.
     random_state : int, RandomState or None
         For the folds.
     n_jobs : int, optional
@@ -64,7 +69,7 @@ def compare(
     A model without a mechanism says nothing of which labels are missing, so its likelihood is one
     of other data. Here the likelihood of pure chance (one parameter, the share of labelled rows)
     is added to it, after which likelihoods, AIC, BIC and ICL of all models are comparable. A
-    candidate that cannot be fitted stays in the table, with the reason.
+    candidate that cannot be fitted stays in the table, with the reason, and is warned of.
 
     Examples
     --------
@@ -80,11 +85,18 @@ def compare(
         raise ValueError(f"sort_by={sort_by!r}: choose one of {', '.join(map(repr, CRITERIA))}.")
     refuse_dask(X)
     models = as_candidates(candidates, {"missing_label": missing_label, "classes": classes})
-    labels = encode(y, missing_label, classes)
-    shown = check_reviewed(reviewed, len(labels.codes))
-    folds = _folds(labels.codes, cv, random_state)
-    known = None if classes is None else list(classes)
-    data = Shared(X, y, labels.codes, shown, known or labels.classes.tolist(), folds)
+    known = _agreed("classes", models)
+    labels = encode(y, _agreed("missing_label", models), known)
+    n = len(labels.codes)
+    data = Shared(
+        X,
+        y,
+        labels.codes,
+        np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float),
+        check_reviewed(reviewed, n),
+        labels.classes.tolist(),
+        _folds(labels.codes, cv, random_state),
+    )
     done = _with_gaps(
         Parallel(n_jobs=n_jobs)(delayed(assess)(name, clf, data) for name, clf in models.items())
     )
@@ -94,13 +106,38 @@ def compare(
         done,
         key=lambda c: last if math.isnan(getattr(c, sort_by)) else sign * getattr(c, sort_by),
     )
-    return Comparison(ranked, sort_by, ranked[0].name, _remarks(models, folds))
+    _tell_failures(ranked)
+    return Comparison(ranked, sort_by, ranked[0].name, _remarks(models, data.folds))
+
+
+def _agreed(name: str, models: dict[str, Any]) -> Any:
+    """Return an option that all candidates must share, for they are judged on the same rows."""
+    values = {repr(getattr(clf, name)): getattr(clf, name) for clf in models.values()}
+    if len(values) > 1:
+        raise ValueError(
+            f"candidates disagree about {name} ({', '.join(values)}): give all of them the same."
+        )
+    return next(iter(values.values()))
+
+
+def _tell_failures(candidates: list[Candidate]) -> None:
+    failed = [c for c in candidates if c.note.startswith("failed: ")]
+    if not failed:
+        return
+    reason = f"{failed[0].name}: {failed[0].note.removeprefix('failed: ')}"
+    if len(failed) == len(candidates):
+        raise ValueError(f"No candidate could be fitted. {reason}")
+    warnings.warn(
+        f"{len(failed)} of {len(candidates)} candidates could not be fitted. {reason}",
+        FitWarning,
+        stacklevel=3,
+    )
 
 
 def _folds(codes: IntArray, cv: int, random_state: Any) -> list[IntArray]:
     """Deal the labelled rows of each class out to the folds in turn."""
-    if not cv:
-        return []
+    if not cv or codes.max(initial=-1) < 0:
+        return []  # no label to foretell
     if cv == 1:
         raise ValueError("cv=1: give 0 (no cross-validation) or at least 2 folds.")
     rng = check_random_state(random_state)
@@ -128,8 +165,12 @@ def _with_gaps(done: list[tuple[Candidate, FloatArray | None]]) -> list[Candidat
     return out
 
 
+def _is_silent(mechanism: Any) -> bool:
+    return mechanism is None or mechanism == "ignorable" or isinstance(mechanism, Ignorable)
+
+
 def _remarks(models: dict[str, Any], folds: list[IntArray]) -> list[str]:
-    silent = [clf.mechanism is None for clf in models.values()]
+    silent = [_is_silent(clf.mechanism) for clf in models.values()]
     out = []
     if any(silent) and not all(silent):
         out.append(

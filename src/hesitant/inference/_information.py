@@ -26,7 +26,13 @@ from hesitant.solvers._chart import Chart
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ObservedInformation", "information", "information_of", "summary"]
+__all__ = ["ObservedInformation", "information", "information_of", "summary", "warn_if_rising"]
+
+_RISES = (
+    "The likelihood of these data still rises at these parameters: was the model fitted to other "
+    "rows, with other weights or another `reviewed`, or stopped early? Standard errors are only "
+    "right at a maximum."
+)
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -211,6 +217,12 @@ def information_of(
     )
 
 
+def warn_if_rising(info: ObservedInformation) -> None:
+    """Warn if these are not the rows that the model was fitted to."""
+    if _RISES in info.remarks:
+        warnings.warn(_RISES, FitWarning, stacklevel=3)
+
+
 def summary(
     clf: Any,
     X: Any = None,
@@ -301,10 +313,7 @@ def _remarks(
             "covariance or mechanism, or fewer classes would help."
         )
     if float(gradient @ V @ gradient) > 0.1:
-        out.append(
-            "The likelihood of these data still rises at these parameters: was the model fitted "
-            "to other rows, or stopped early? Standard errors are only right at a maximum."
-        )
+        out.append(_RISES)
     if clf.alpha != 0.5:
         out.append(
             f"alpha={clf.alpha:g} weighs labelled and blank rows differently, so this is no "

@@ -10,9 +10,6 @@ from hesitant.report._case import Case
 __all__ = ["summarise_change"]
 
 MOST_MOVED = 12
-MOST_PARAMETERS = (
-    400  # the information takes two passes for each; past this a report must not wait
-)
 
 
 def summarise_change(case: Case) -> dict[str, Any]:
@@ -95,10 +92,10 @@ def _precision_gain(case: Case) -> float | None:
     A ratio of 1.3 means that the pattern is worth about 30 % more rows like these.
     """
     using = case.information
-    if isinstance(using, str) or case.informed is not case.clf or case.weight is not None:
+    if isinstance(using, str) or case.informed is not case.clf:
         return None
     try:
-        without = information(case.diagnosis.ignorance, case.X, case.y)
+        without = information(case.diagnosis.ignorance, case.X, case.y, sample_weight=case.weight)
     except (ValueError, np.linalg.LinAlgError):
         return None
     errors = dict(zip(using.parameters, using.std_error, strict=True))

@@ -12,6 +12,7 @@ _FAMILIES = {
     "Gaussian": "Gaussian",
     "StudentT": "Student-t (like Gaussian ones, with heavier tails)",
     "SkewT": "skew-t (lopsided, with heavier tails)",
+    "SkewNormal": "skew-normal (lopsided)",
 }
 _STRUCTURES = {
     "full": "each with a scale matrix of its own",
@@ -81,8 +82,9 @@ def _triage() -> str:
 
 def _caveats(case: Case) -> list[str]:
     own = [
-        "The evidence uses a model fitted to these same rows: labelled rows pull the model "
-        "towards themselves, so the rank tests come out somewhat too sure.",
+        "The evidence uses a model fitted to these same rows. The rank tests treat its entropies "
+        "as measured; the likelihood ratio and Wald tests come out too sure when rows are few "
+        "for the parameters, the score test least.",
         "A row far from every class may look easy or hard for the wrong reason if the classes "
         "are not shaped as assumed. See whether another family says the same.",
         "That labels are missing where the classes meet does not prove why: anything else that "
@@ -91,5 +93,8 @@ def _caveats(case: Case) -> list[str]:
         "calls for a new fit.",
     ]
     if case.weight is not None:
-        own.append("Row weights enter the fit and its intervals, not the tests of the blanks.")
+        own.append(
+            "Row weights enter the fits and the tests of the likelihood as numbers of rows; the "
+            "rank tests and the counts take every row once."
+        )
     return own

@@ -44,6 +44,7 @@ def build_case(
         X,
         y,
         estimator=clf,
+        sample_weight=sample_weight,
         reviewed=reviewed,
         n_boot=n_boot,
         random_state=seed,

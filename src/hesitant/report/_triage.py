@@ -54,7 +54,9 @@ def _ranked(case: Case) -> tuple[IntArray, FloatArray, str]:
     """Return the positions of blank rows, what each is worth, and by which measure."""
     if case.blank.any() and case.clf.n_parameters_ <= MOST_PARAMETERS:
         try:
-            found = triage(case.clf, case.X, case.y, reviewed=case.reviewed)
+            found = triage(
+                case.clf, case.X, case.y, sample_weight=case.weight, reviewed=case.reviewed
+            )
         except (ValueError, np.linalg.LinAlgError):
             pass  # a singular information, or a family without a chart
         else:

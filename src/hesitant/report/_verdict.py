@@ -3,19 +3,18 @@
 from typing import Any
 
 from hesitant.diagnostics import Diagnosis
+from hesitant.diagnostics._verdict import ALPHA
 from hesitant.report._words import noun, p_value, percent
 
 __all__ = ["summarise_verdict"]
 
-ALPHA = 0.05
-FEW = 20
-_DECISIVE = ("likelihood ratio, bootstrap", "likelihood ratio", "score", "Mann-Whitney")
-
 _HEADLINES = {
     "hard": "The blanks mark the hard cases.",
     "easy": "The blanks mark the easy cases.",
+    "mixed": "The blanks depend on difficulty, but not in one direction.",
     "random": "The blanks look random.",
     "few": "There are too few rows to tell what the blanks mean.",
+    "crowded": "There are too many parameters to tell what the blanks mean.",
     "all": "Every row has a label.",
     "none": "No row has a label.",
     "unseen": "The blanks cannot be judged.",
@@ -30,14 +29,12 @@ def summarise_verdict(
     Returns
     -------
     dict
-        ``tone`` ("hard", "easy", "random", "few", "unseen", "all" or
-        "none"), ``headline``, ``paragraphs``
-        and ``cautions``.
+        ``tone`` (that of the diagnosis), ``headline``, ``paragraphs`` and ``cautions``.
     """
-    decisive = _decisive(diagnosis)
-    tone = _tone(diagnosis, labels, decisive)
+    decisive = diagnosis.decisive
+    tone = _tone(diagnosis, labels)
     paragraphs = [_what_is_there(labels), _what_it_means(tone, diagnosis, decisive)]
-    if change.get("available") and tone in ("hard", "easy", "random"):
+    if change.get("available") and tone in ("hard", "easy", "mixed", "random"):
         paragraphs.append(_what_changes(tone, change))
     if labels["blank"]:
         paragraphs.append(_what_to_do(labels))
@@ -49,28 +46,13 @@ def summarise_verdict(
     }
 
 
-def _decisive(diagnosis: Diagnosis) -> Any:
-    for name in _DECISIVE:
-        for test in diagnosis.tests:
-            if test.name.startswith(name) and not test.was_skipped:
-                return test
-    return None
-
-
-def _tone(diagnosis: Diagnosis, labels: dict[str, Any], decisive: Any) -> str:
+def _tone(diagnosis: Diagnosis, labels: dict[str, Any]) -> str:
+    """Return the diagnosis's own, unless there is nothing to diagnose among all rows."""
     if not labels["blank"]:
         return "all"
     if not labels["labelled"]:
         return "none"
-    fewest = min(diagnosis.n_blank, diagnosis.n_labelled)
-    if not fewest:
-        return "unseen"
-    if decisive is None:
-        return "few"
-    if decisive.p_value >= ALPHA:
-        # the test of a handful of rows finds nothing whatever the truth
-        return "random" if fewest >= FEW else "few"
-    return "hard" if diagnosis.harder_share > 0.5 else "easy"
+    return "unseen" if diagnosis.tone in ("all", "none") else diagnosis.tone
 
 
 def _what_is_there(labels: dict[str, Any]) -> str:
@@ -80,8 +62,8 @@ def _what_is_there(labels: dict[str, Any]) -> str:
     text = f"Of {noun(rows, 'row')}, {blank:,} ({percent(labels['blank_share'])}) have no label."
     if labels["not_reviewed"]:
         text += (
-            f" {noun(labels['not_reviewed'], 'row')} were never shown to an expert: they help to "
-            "shape the classes, but their blanks count as no evidence."
+            f" {noun(labels['not_reviewed'], 'row')} count as not reviewed: they help to shape "
+            "the classes, but whether they have a label is no evidence."
         )
     return text
 
@@ -110,6 +92,18 @@ def _what_it_means(tone: str, diagnosis: Diagnosis, decisive: Any) -> str:
         f"in {percent(diagnosis.harder_share)} of cases"
     )
     test = f"{decisive.name} test, {p_value(decisive.p_value)}"
+    if tone == "crowded":
+        return (
+            f"{pairs} ({test}), but the model has so many parameters for so few rows that "
+            "tests find a link where there is none. Use fewer features or a simpler covariance, "
+            "and ask again."
+        )
+    if tone == "mixed":
+        return (
+            f"{pairs}, where pure chance would give about 50 % ({test}). Labels depend on "
+            "difficulty, but not simply more or less with more of it: look at the labelling "
+            "curve, and at what blank cells mean in this table."
+        )
     if tone == "random":
         return (
             f"{pairs}, where pure chance would give about 50 % ({test}). These data show no link "
