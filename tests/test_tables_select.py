@@ -131,7 +131,9 @@ def test_label_mistakes() -> None:
     refused(few, "identifier")
     measured = "x,y\n" + "".join(f"{i},{i % 40 + 0.5}\n" for i in range(60))
     refused(measured, "measurement", "40 different")
-    refused("x,y\n1,Unknown\n2,b\n3,b\n", "'unknown'", "writes 'Unknown'", missing=["unknown"])
+    refused("x,y\n1,Unknown\n2,b\n3,b\n", "'unknown'", "mean 'Unknown'?", missing=["unknown"])
+    refused("x,y\n1,unknown\n2,b\n3,b\n", "'unknwn'", "mean 'unknown'?", missing=["unknwn"])
+    refused("x,y\n1,Null\n2,b\n3,b\n", "'null'", "mean 'Null'?", missing=["null"])
     # two labelled rows of two classes are few, but they are labels
     assert select("x,y\n1,a\n2,b\n3,\n").y is not None
 
@@ -224,3 +226,83 @@ def test_dates_cannot_be_features() -> None:
     frame = pd.DataFrame({"d": pd.to_datetime(["2020-01-01"] * 3), "y": list("abb")})
     refused(frame.assign(x=1.0), "dates", features=["d"])
     assert select(frame.assign(x=[1.0, 2, 3])).feature_names == ("x",)
+
+
+def test_missing_values_that_do_not_occur_are_told() -> None:
+    text = "x,y\n1,T\n2,B\n3,T\n4,ungated\n"
+    assert select(text, missing=["ungated"]).unused_missing == ()
+    assert select(text, missing=["ungated", "nobody"]).unused_missing == ("nobody",)
+    # numbers are no misspellings of each other, and blanks are blanks by any of their names
+    numbers = "x,y\n1,1\n2,9\n3,9\n4,\n"
+    assert select(numbers, missing=["99", -1.0, "", "NA"]).unused_missing == ("-1", "99")
+    many = pd.DataFrame({"x": 1.0, "y": [f"c{i // 2}" for i in range(40_000)]})
+    assert select(many, missing=["zzz"]).unused_missing == ("zzz",)
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (["T", "B", "Unknown "], [("Unknown", 2)]),
+        (["0", "1", "-1"], [("-1", 2)]),
+        (["0.5", "1", "-1"], [("-1", 2)]),
+        (["T", "?", "-"], [("?", 2), ("-", 2)]),
+        (["T", "B", "none"], [("none", 2)]),
+        (["1", "-1", ""], []),  # two classes, as many programs code them
+        (["T", "B", "unknown T"], []),
+        (["T", "B", "NA "], []),
+    ],
+)
+def test_classes_that_read_like_no_label(cells: list[str], found: list[tuple[str, int]]) -> None:
+    text = "x,y\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells * 2))
+    assert list(select(text).blank_like) == found
+
+
+def test_blanks_after_an_absent_value_do_not_make_it_a_value() -> None:
+    columns = select("x,z,y\n1,5,T\n2,NA ,NA \n3,7,B\n4,8,N/A  \n5,9,T\n", on_missing="drop")
+    assert columns.feature_names == ("x", "z")
+    assert columns.y is not None
+    assert columns.y.tolist() == ["T", "B", None, "T"]
+    assert columns.dropped.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "counts"),
+    [
+        ("n", [1, 2, 3, 4, 5], True),
+        ("n", [0, 1, 2, 3, 4], True),
+        ("n", [1, 2, None, 4, 5], True),  # the row of the blank is dropped
+        ("n", [1, 2, 3, 5, 4], False),
+        ("n", [1.5, 2.5, 3.5, 4.5, 5.5], False),
+        ("Cell_ID", [17, 5, 9, 33, 2], True),
+        ("Event", [17, 5, 9, 33, 2], True),
+        ("time", [17, 5, 9, 33, 5], False),
+        ("time", [1.5, 2, 3, 8, 5], False),
+        ("humid", [17, 5, 9, 33, 2], False),
+    ],
+)
+def test_features_that_number_the_rows(
+    name: str, values: list[float | None], counts: bool
+) -> None:
+    frame = pd.DataFrame({"x": [0.3, 0.1, 0.2, 0.9, 0.4], name: values, "y": list("ababa")})
+    columns = select(frame, on_missing="drop")
+    assert columns.feature_names == ("x", name)
+    assert columns.counting == ((name,) if counts else ())
+    assert select(frame, features=["x", name], on_missing="drop").counting == ()
+
+
+def test_remedies_fit_who_chose_the_features() -> None:
+    blank, word = "x,z,y\n1,1,a\n,2,b\n3,3,a\n", "x,z,y\n1,1,a\n2,2,b\n3,?,a\n"
+    for text in (blank, word):
+        assert "--drop" in refused(text).remedy
+        named = refused(text, features=["x", "z"]).remedy
+        assert "out of --features" in named
+        assert "--drop" not in named
+        asked = refused(text, label=None, features=["x", "z"]).remedy  # by a fitted model
+        assert "--features" not in asked
+        assert "--drop" not in asked
+    assert "--features" in refused(blank, label=None, drop=["y"]).remedy
+    weight = refused("x,y,w\n1,a,1\n2,b,big\n3,b,1\n", weight="w").remedy
+    assert "no say" in weight
+    assert "--drop" not in weight
+    both = refused(blank, label=None, id="x", features=["x", "z"])
+    assert both.remedy.startswith("Choose another column with --id")

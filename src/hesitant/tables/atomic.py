@@ -106,7 +106,9 @@ def _check_target(target: Path, name: str, force: bool) -> None:
 
 def _exists(name: str) -> TableError:
     return TableError(
-        name, "The file exists already.", f"Replace it with {option('force')}, or choose another."
+        name,
+        "The file exists already.",
+        f"Replace it with {option('force', True)}, or choose another.",
     )
 
 

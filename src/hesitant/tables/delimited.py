@@ -76,7 +76,13 @@ def read_delimited(
 
     if has_lone_returns(data):
         data = _with_line_feeds(data, delimiter, source)
-    frame = _parse(data, source, names, delimiter, decimal, na, text)
+    absent = {"", *na}
+    frame = _parse(data, source, names, delimiter, decimal, absent, text)
+    padded = _padded(frame, data, absent)
+    if padded:  # read again, because such a cell makes text of a column of numbers
+        frame = _parse(data, source, names, delimiter, decimal, absent | padded, text)
+    if GUARDED_BYTES.search(data):
+        _unguard_cells(frame)
     # columns with neither a name nor a cell come from a delimiter at the end of every line
     unnamed = [name for name, cell in zip(names, header, strict=True) if not cell.strip()]
     frame = frame.drop(columns=[name for name in unnamed if frame[name].isna().all()])
@@ -94,6 +100,26 @@ def _with_line_feeds(data: bytes, delimiter: str, source: str) -> bytes:
     return buffer.getvalue().encode("utf-8")
 
 
+def _padded(frame: pd.DataFrame, data: bytes, absent: set[str]) -> set[str]:
+    """Find cells that stand for an absent value but for the blanks after it, such as "NA "."""
+    words = absent - {""}
+    # most tables have no such bytes, and looking for them takes less than looking at the cells
+    trailing = "|".join(re.escape(f"{word} ") for word in words).encode()
+    if not words or b" " not in data or not re.search(trailing, data):
+        return set()
+    text = [name for name in frame.columns if frame[name].dtype.kind not in "biufc"]
+    cells = (cell for name in text for cell in frame[name].unique())
+    return {cell for cell in cells if isinstance(cell, str) and cell.strip() in words}
+
+
+def _unguard_cells(frame: pd.DataFrame) -> None:
+    for name in frame.columns:
+        if frame[name].dtype.kind not in "biufc":
+            frame[name] = frame[name].map(
+                lambda cell: unguard(cell) if isinstance(cell, str) else cell
+            )
+
+
 def _parse(
     data: bytes,
     source: str,
@@ -104,7 +130,7 @@ def _parse(
     text: Collection[str],
 ) -> pd.DataFrame:
     try:
-        frame = pd.read_csv(
+        return pd.read_csv(
             io.BytesIO(data),
             sep=delimiter,
             decimal=decimal,
@@ -113,7 +139,7 @@ def _parse(
             index_col=False,
             dtype={name: str for name in text if name in names},
             keep_default_na=False,
-            na_values=sorted({"", *na}),
+            na_values=sorted(na),
             skipinitialspace=True,
             low_memory=False,  # a column's type must not depend on how it is cut into pieces
             encoding="utf-8",
@@ -128,10 +154,3 @@ def _parse(
             f"The text cannot be parsed as a table: {error}.",
             "Open it in a spreadsheet program and save it as 'CSV UTF-8'.",
         ) from error
-    if GUARDED_BYTES.search(data):
-        for name in frame.columns:
-            if frame[name].dtype.kind not in "biufc":
-                frame[name] = frame[name].map(
-                    lambda cell: unguard(cell) if isinstance(cell, str) else cell
-                )
-    return frame

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-__all__ = ["TableError", "close_names", "option", "quote", "quote_all", "show_path"]
+__all__ = ["TableError", "close_names", "option", "quote", "quote_all", "show_path", "ways"]
 
 _SHOWN = 60  # characters of a cell or a name that a message repeats
 
@@ -92,15 +92,34 @@ def show_path(path: str) -> str:
     return path if path.isprintable() and len(path) <= 400 else quote(path)
 
 
-def option(name: str) -> str:
+def option(name: str, value: object = "") -> str:
     """Name an option for both who type commands and who write Python.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    value : object, default=""
+        What to set it to in Python, for an option that takes no value on the command line.
 
     Examples
     --------
-    >>> option("on_missing")
-    '--on-missing (on_missing= in Python)'
+    >>> option("on_missing"), option("force", True)
+    ('--on-missing (on_missing= in Python)', '--force (force=True in Python)')
     """
-    return f"--{name.replace('_', '-')} ({name}= in Python)"
+    return f"--{name.replace('_', '-')} ({name}={value} in Python)"
+
+
+def ways(*out: str) -> str:
+    """Make a remedy of the ways out of a problem; empty ones do not count.
+
+    Examples
+    --------
+    >>> ways("fill the cell in", "", "leave the row out")
+    'Fill the cell in, or leave the row out.'
+    """
+    text = ", or ".join(way for way in out if way)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def close_names(name: str, candidates: Sequence[str], *, limit: int = 3) -> list[str]:

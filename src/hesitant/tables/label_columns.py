@@ -1,5 +1,6 @@
 """Columns of words: the label, the identifier and whether an expert has looked."""
 
+from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
@@ -7,20 +8,33 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .errors import option, quote, quote_all
+from .errors import close_names, option, quote, quote_all
+from .reading import BLANK_CELLS
 from .sheet import Sheet
 
-__all__ = ["check_classes", "identifiers", "labels", "truths"]
+__all__ = ["blank_like", "check_classes", "identifiers", "labels", "truths"]
 
 Objects = npt.NDArray[np.object_]
 
 _TRUE = frozenset({"yes", "y", "true", "t", "1"})
 _FALSE = frozenset({"no", "n", "false", "f", "0"})
 _MANY = 20  # so many classes, each of a single row, are not classes
+_COMPARED = 1_000  # more different labels are not compared with a misspelt one, which takes long
+
+# what people and programs write for "no label", and what some mean as a class
+_BLANK_LIKE = frozenset(
+    {"-1", "?", ".", "-", "none", "null", "nan", "n/a", "na", "unknown", "unlabelled"}
+    | {"unlabeled", "ungated", "missing", "undefined"}
+)
 
 
-def labels(sheet: Sheet, name: str, missing: Collection[object]) -> Objects:
-    """Return the labels, with None for blank cells and for the values listed as missing."""
+def labels(
+    sheet: Sheet, name: str, missing: Collection[object]
+) -> tuple[Objects, tuple[str, ...]]:
+    """Return the labels, and the values listed as missing that do not occur.
+
+    Blank cells and values listed as missing are None.
+    """
     cells = _cells(sheet, name)
     kinds = {type(cell) for cell in cells if cell is not None}
     if float in kinds and kinds <= {int, float}:
@@ -32,10 +46,28 @@ def labels(sheet: Sheet, name: str, missing: Collection[object]) -> Objects:
         cells = [None if cell is None else str(cell) for cell in cells]
     found = set(cells) - {None}
     listed = {_like(value, found) for value in missing}
-    _refuse_other_case(sheet, name, found, listed)
+    absent = sorted(_shown(value) for value in listed - found)
+    _refuse_misspelt(sheet, name, absent, found - listed)
     y = np.empty(len(cells), dtype=object)
     y[:] = [None if cell in listed else cell for cell in cells]
-    return y
+    # empty cells and their like were blank before anybody looked for them
+    return y, tuple(value for value in absent if value not in BLANK_CELLS)
+
+
+def blank_like(y: Objects) -> list[tuple[str, int]]:
+    """Find the classes that read like "no label", and their numbers of rows.
+
+    Minus one beside one is not among them: that is how two classes are often coded.
+
+    Examples
+    --------
+    >>> blank_like(np.array(["T", "B", "Unknown", None, "Unknown"], dtype=object))
+    [('Unknown', 2)]
+    """
+    counts = Counter(_shown(cell) for cell in y if cell is not None)
+    if set(counts) == {"-1", "1"}:
+        return []
+    return [(label, n) for label, n in counts.items() if label.casefold() in _BLANK_LIKE]
 
 
 def check_classes(sheet: Sheet, name: str, y: Objects) -> None:
@@ -117,21 +149,39 @@ def _like(value: object, found: set[Any]) -> object:
     if kind is bool:
         return {"true": True, "false": False}.get(text.casefold(), text)
     if kind is str:
-        return str(int(value)) if isinstance(value, float) and value.is_integer() else text
+        return _shown(value).strip()
     try:
         return float(text)  # equal to, and hashed like, the integer
     except ValueError:
         return text
 
 
-def _refuse_other_case(sheet: Sheet, name: str, found: set[Any], listed: set[Any]) -> None:
-    """Refuse a missing value in other letters, which would quietly stay a class of its own."""
-    unused = {str(value).casefold(): value for value in listed - found}
-    for value in sorted(str(value) for value in found - listed):
-        if value.casefold() in unused:
+def _refuse_misspelt(sheet: Sheet, name: str, absent: list[str], found: set[Any]) -> None:
+    """Refuse a missing value that the column writes otherwise, and that would stay a class."""
+    written = sorted(map(str, found))
+    for value in absent:
+        near = [other for other in written if other.casefold() == value.casefold()]
+        # numbers are alike without being misspelt, and NA is listed to be on the safe side
+        if not near and not _is_number(value) and value not in BLANK_CELLS:
+            near = close_names(value, written[:_COMPARED])
+        if near:
             raise sheet.error(
-                f"The value {quote(unused[value.casefold()])} is listed as missing, but the "
-                f"column writes {quote(value)}.",
-                f"List it as the column writes it with {option('missing')}.",
+                f"The value {quote(value)} is listed as missing, but does not occur in the "
+                "column.",
+                f"Did you mean {quote_all(near)}? List it as the column writes it, or leave it "
+                f"out of {option('missing')}.",
                 column=name,
             )
+
+
+def _shown(value: object) -> str:
+    """Return a label as the user writes it: a whole number without a decimal point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

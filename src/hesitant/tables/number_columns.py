@@ -1,5 +1,6 @@
 """Columns of numbers: the features and the weights."""
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -7,33 +8,47 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .errors import option, quote, quote_all
+from .errors import option, quote, quote_all, ways
 from .sheet import Sheet
 
-__all__ = ["default_features", "numbers", "unusable_rows", "weights"]
+__all__ = ["counting", "default_features", "features", "unusable_rows", "weights"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
+_WEIGH = "Give every row a weight; 0 gives a row no say in the fit."
+_IDENTIFIER = re.compile(r"(?:.*[\W_])?id|index|row|event|time", re.IGNORECASE)
 
-def default_features(sheet: Sheet, taken: Collection[str]) -> tuple[list[str], list[str]]:
+
+def default_features(
+    sheet: Sheet, taken: Collection[str], leave_out: str
+) -> tuple[list[str], list[str]]:
     """Choose the numeric columns that have no other role; return them and the others.
 
     A column of text in which most cells are numbers is neither: a few bad cells must not remove a
     marker from the analysis in silence.
+
+    Parameters
+    ----------
+    sheet : Sheet
+        The table.
+    taken : collection of str
+        Columns that have another role.
+    leave_out : str
+        How to do without a column, for the remedy.
     """
     chosen, left = [], []
     for name in sheet.names:
         if name in taken:
             continue
         if not _is_numeric(sheet.column(name)):
-            _refuse_mostly_numeric(sheet, name)
+            _refuse_mostly_numeric(sheet, name, leave_out)
             left.append(name)
             continue
         if name.startswith("Unnamed: "):
             raise sheet.error(
                 "The column has no name: such columns are often row numbers, not a measurement.",
-                f"Leave it out with {option('drop')}, use it with {option('id')}, or name it.",
+                ways(leave_out, f"use it with {option('id')}", "name it"),
                 column=name,
             )
         chosen.append(name)
@@ -41,38 +56,77 @@ def default_features(sheet: Sheet, taken: Collection[str]) -> tuple[list[str], l
         raise sheet.error(
             "No numeric column is left to use as a feature"
             + (f"; these are text: {quote_all(left)}." if left else "."),
-            f"Check the table, or what is given to {option('drop')}.",
+            "Check the table, or the columns that are given another part or left out.",
         )
     return chosen, left
 
 
-def numbers(sheet: Sheet, name: str) -> Floats:
-    """Return a column as floats, blank cells as NaN; text that is no number is an error."""
+def features(sheet: Sheet, names: Sequence[str], leave_out: str) -> Floats:
+    """Return columns as floats, blank cells as NaN; text that is no number is an error."""
+    X = np.empty((len(sheet), len(names)))
+    for j, name in enumerate(names):
+        X[:, j] = _numbers(sheet, name, _correct(leave_out), leave_out)
+    return X
+
+
+def counting(X: Floats, names: Sequence[str], rows: npt.NDArray[np.intp]) -> list[str]:
+    """Find the features that seem to number the rows rather than to measure something.
+
+    They rise by one from row to row, or are whole numbers that never repeat in a column that is
+    named like an identifier.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        The features, all finite.
+    names : sequence of str
+        Their columns.
+    rows : array of int
+        Where in the table the rows stand.
+    """
+
+    def counts(values: Floats, name: str) -> bool:
+        if len(values) < 2 or (values != np.floor(values)).any():
+            return False
+        is_named = _IDENTIFIER.fullmatch(name.strip()) is not None
+        return bool(np.ptp(values - rows) == 0) or (
+            is_named and len(np.unique(values)) == len(values)
+        )
+
+    return [name for j, name in enumerate(names) if counts(X[:, j], name)]
+
+
+def _correct(leave_out: str) -> str:
+    return ways("correct or empty the cell", leave_out)
+
+
+def _numbers(sheet: Sheet, name: str, remedy: str, leave_out: str = "") -> Floats:
+    """Return a column as floats; the remedy is for cells that are no number."""
     column = sheet.column(name)
     if column.dtype.kind in "cmM":
         raise sheet.error(
-            "The column holds dates or complex numbers, which cannot be a feature.",
-            f"Leave it out with {option('drop')}, or convert it to numbers.",
+            "The column holds dates or complex numbers, not plain numbers.",
+            ways("convert it to numbers", leave_out),
             column=name,
         )
     if column.dtype.kind in "biuf":
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     values, bad = _parse(sheet, name)
     if bad.any():
-        raise _not_a_number(sheet, name, bad)
+        raise _not_a_number(sheet, name, bad, remedy)
     return values
 
 
 def weights(sheet: Sheet, name: str) -> Floats:
     """Return a column as weights: finite and not negative."""
-    values = numbers(sheet, name)
+    values = _numbers(sheet, name, _WEIGH)
     bad = ~(np.isfinite(values) & (values >= 0))
     if bad.any():
         first = int(bad.argmax())
         raise sheet.error(
             f"The weight {sheet.describe(name, first)} is not a number of at least 0 "
             f"({int(bad.sum())} such cells).",
-            "Give every row a weight; 0 leaves a row out.",
+            _WEIGH,
             position=first,
             column=name,
         )
@@ -80,7 +134,7 @@ def weights(sheet: Sheet, name: str) -> Floats:
 
 
 def unusable_rows(
-    sheet: Sheet, X: Floats, names: Sequence[str], *, on_missing: str
+    sheet: Sheet, X: Floats, names: Sequence[str], leave_out: str, *, on_missing: str
 ) -> npt.NDArray[np.intp]:
     """Find the rows with a blank or infinite feature, and refuse them unless told to drop them."""
     bad = ~np.isfinite(X)
@@ -92,13 +146,11 @@ def unusable_rows(
         more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
         what = "Every row" if rows.all() else f"{int(rows.sum()):,} of {len(rows):,} rows"
         has = "has" if rows.all() or rows.sum() == 1 else "have"
-        remedy = f"Leave the columns out with {option('drop')}, or fill the cells in beforehand"
-        if not rows.all():
-            remedy += f", or leave the rows out by giving 'drop' to {option('on_missing')}"
+        drop_rows = f"leave the rows out by giving 'drop' to {option('on_missing')}"
         raise sheet.error(
             f"{what} {has} a blank or infinite cell in the feature(s) {counts}{more}: "
             f"{sheet.rows(rows)}.",
-            f"{remedy}.",
+            ways("fill the cells in", leave_out, "" if rows.all() else drop_rows),
             column=names[worst[0]] if len(worst) == 1 else None,
         )
     return np.flatnonzero(rows)
@@ -124,7 +176,7 @@ def _parse(sheet: Sheet, name: str) -> tuple[Floats, Mask]:
     return values, np.isnan(values) & ~blank
 
 
-def _refuse_mostly_numeric(sheet: Sheet, name: str) -> None:
+def _refuse_mostly_numeric(sheet: Sheet, name: str, leave_out: str) -> None:
     column = sheet.column(name)
     if column.dtype.kind in "cmM":
         return
@@ -135,12 +187,11 @@ def _refuse_mostly_numeric(sheet: Sheet, name: str) -> None:
     if not bad.any():
         raise sheet.error(
             "The column holds numbers stored as text.",
-            f"Name it with {option('features')} to use it, or with {option('drop')} to leave "
-            "it out.",
+            ways(f"to use it, name it with {option('features')}", leave_out),
             column=name,
         )
     if 2 * int(bad.sum()) < filled or _decimal_commas(sheet, name, bad):
-        raise _not_a_number(sheet, name, bad)
+        raise _not_a_number(sheet, name, bad, _correct(leave_out))
 
 
 def _decimal_commas(sheet: Sheet, name: str, bad: Mask) -> bool:
@@ -148,9 +199,8 @@ def _decimal_commas(sheet: Sheet, name: str, bad: Mask) -> bool:
     return bool(cells.str.fullmatch(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*").all())
 
 
-def _not_a_number(sheet: Sheet, name: str, bad: Mask) -> Exception:
+def _not_a_number(sheet: Sheet, name: str, bad: Mask, remedy: str) -> Exception:
     first = int(bad.argmax())
-    remedy = f"Correct or empty the cell, or leave the column out with {option('drop')}."
     if _decimal_commas(sheet, name, bad):
         remedy = f"If the comma is the decimal mark, give ',' to {option('decimal')}."
     return sheet.error(

@@ -67,7 +67,8 @@ def read_table(
     decimal : {".", ","}, default="."
         The decimal mark of a text table.
     na : collection of str, default=BLANK_CELLS
-        Cells of a text table that stand for an absent value; empty cells always do.
+        Cells of a text table that stand for an absent value, blanks around them or not; empty
+        cells always do.
     text : collection of str, default=()
         Columns of a text table to keep as text, so that an identifier ``007`` stays ``"007"``.
         Names that the table lacks are left to `select_columns` to report.

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .errors import option, quote, quote_all
-from .label_columns import check_classes, identifiers, labels, truths
-from .number_columns import default_features, numbers, unusable_rows, weights
+from .errors import option, quote, quote_all, ways
+from .label_columns import blank_like, check_classes, identifiers, labels, truths
+from .number_columns import counting, default_features, unusable_rows, weights
+from .number_columns import features as feature_values
 from .sheet import Sheet
 
 __all__ = ["Columns", "select_columns"]
@@ -42,6 +43,12 @@ class Columns:
         The positions of the rows left out for a blank or infinite feature.
     ignored : tuple of str
         Columns that have no part because they are not numeric.
+    unused_missing : tuple of str
+        Values listed as missing that are not among the labels.
+    blank_like : tuple of (str, int)
+        Classes that read like "no label", such as ``unknown``, and their numbers of rows.
+    counting : tuple of str
+        Features, taken because none were named, that seem to number the rows.
     """
 
     X: npt.NDArray[np.float64]
@@ -53,6 +60,9 @@ class Columns:
     rows: npt.NDArray[np.intp]
     dropped: npt.NDArray[np.intp]
     ignored: tuple[str, ...]
+    unused_missing: tuple[str, ...] = ()
+    blank_like: tuple[tuple[str, int], ...] = ()
+    counting: tuple[str, ...] = ()
 
 
 def select_columns(
@@ -121,22 +131,23 @@ def select_columns(
     if len(sheet) == 0:
         raise sheet.error("The table has no rows.", "Check the file, or the rows selected.")
     taken = _roles(sheet, label=label, id=id, reviewed=reviewed, weight=weight)
-    names, ignored = _feature_names(sheet, features, drop, taken)
+    leave_out = _leave_out(by_default=features is None, predicting=label is None)
+    names, ignored = _feature_names(sheet, features, drop, taken, leave_out)
 
-    X = np.empty((len(sheet), len(names)))
-    for j, name in enumerate(names):
-        X[:, j] = numbers(sheet, name)
-    dropped = unusable_rows(sheet, X, names, on_missing=on_missing)
+    X = feature_values(sheet, names, leave_out)
+    dropped = unusable_rows(sheet, X, names, leave_out, on_missing=on_missing)
     kept = np.delete(np.arange(len(sheet)), dropped)
+    X = X if len(kept) == len(X) else X[kept]
 
-    y = None if label is None else labels(sheet, label, missing)[kept]
+    y, unused = (None, ()) if label is None else labels(sheet, label, missing)
     if y is not None and label is not None:
+        y = y[kept]
         check_classes(sheet, label, y)
     weight_values = None if weight is None else weights(sheet, weight)[kept]
     if weight_values is not None and not weight_values.any():
         raise sheet.error("Every weight is 0.", "Give some rows a positive weight.", column=weight)
     return Columns(
-        X=X if len(kept) == len(X) else X[kept],
+        X=X,
         feature_names=tuple(names),
         y=y,
         ids=None if id is None else identifiers(sheet, id)[kept],
@@ -145,7 +156,19 @@ def select_columns(
         rows=kept,
         dropped=dropped,
         ignored=tuple(ignored),
+        unused_missing=unused,
+        blank_like=() if y is None else tuple(blank_like(y)),
+        counting=() if features is not None else tuple(counting(X, names, kept)),
     )
+
+
+def _leave_out(*, by_default: bool, predicting: bool) -> str:
+    """Return how to do without a column, which depends on who chose the features."""
+    if predicting:  # a fitted model cannot do without, but its features may have no names
+        return f"choose other columns with {option('features')}" if by_default else ""
+    if by_default:
+        return f"leave such columns out with {option('drop')}"
+    return f"take such columns out of {option('features')}"
 
 
 def _roles(sheet: Sheet, **roles: str | None) -> dict[str, str]:
@@ -154,7 +177,7 @@ def _roles(sheet: Sheet, **roles: str | None) -> dict[str, str]:
     for role, name in roles.items():
         if name is None:
             continue
-        sheet.require([name], role)
+        sheet.require([name], f"named in {option(role)}")
         if name in taken:
             raise sheet.error(
                 f"The column is given both as {taken[name]} and as {role}.",
@@ -166,9 +189,13 @@ def _roles(sheet: Sheet, **roles: str | None) -> dict[str, str]:
 
 
 def _feature_names(
-    sheet: Sheet, features: Sequence[str] | None, drop: Collection[str], taken: dict[str, str]
+    sheet: Sheet,
+    features: Sequence[str] | None,
+    drop: Collection[str],
+    taken: dict[str, str],
+    leave_out: str,
 ) -> tuple[list[str], list[str]]:
-    sheet.require(drop, "drop")
+    sheet.require(drop, f"named in {option('drop')}")
     for name in drop:
         if name in taken:
             raise sheet.error(
@@ -177,9 +204,9 @@ def _feature_names(
                 column=name,
             )
     if features is None:
-        return default_features(sheet, {*taken, *drop})
+        return default_features(sheet, {*taken, *drop}, leave_out)
     names = list(features)
-    sheet.require(names, "features")
+    sheet.require(names, f"named in {option('features')}")
     if not names:
         raise sheet.error("No feature is named.", f"Name at least one with {option('features')}.")
     if len(set(names)) < len(names):
@@ -191,9 +218,14 @@ def _feature_names(
     for name in names:
         role = taken.get(name) or ("left out" if name in drop else None)
         if role is not None:
+            other = (
+                f"choose another column with {option(role)}"
+                if name in taken
+                else f"take it out of {option('drop')}"
+            )
             raise sheet.error(
                 f"{quote(name)} cannot be a feature, because it is given as {role}.",
-                f"Take it out of {option('features')}.",
+                ways(other, leave_out),
                 column=name,
             )
     return names, []

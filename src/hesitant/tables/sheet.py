@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .errors import TableError, close_names, option, quote, quote_all
+from .errors import TableError, close_names, quote, quote_all
 from .shape import check_names, looks_like_data
 
 __all__ = ["Sheet"]
@@ -39,8 +39,16 @@ class Sheet:
         """Return a column that is known to exist."""
         return self._frame.iloc[:, self._position[name]]
 
-    def require(self, names: Iterable[str], role: str) -> None:
-        """Refuse names that the table lacks, and suggest what may be meant."""
+    def require(self, names: Iterable[str], asked: str) -> None:
+        """Refuse names that the table lacks, and suggest what may be meant.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The columns.
+        asked : str
+            Who asks for them, as the end of "the table lacks columns ...".
+        """
         absent = [name for name in names if name not in self._position]
         if not absent:
             return
@@ -52,9 +60,7 @@ class Sheet:
         if looks_like_data(self.names):
             remedy += " They look like data: the header line may be missing."
         what = "a column" if len(absent) == 1 else "columns"
-        raise self.error(
-            f"The table lacks {what} named in {option(role)}: {quote_all(absent)}.", remedy
-        )
+        raise self.error(f"The table lacks {what} {asked}: {quote_all(absent)}.", remedy)
 
     def error(
         self, problem: str, remedy: str, *, position: int | None = None, column: str | None = None

@@ -10,7 +10,7 @@ from .atomic import write_atomically
 from .csv_output import write_csv
 from .errors import TableError, show_path
 
-__all__ = ["write_table"]
+__all__ = ["check_format", "write_table"]
 
 _PACKED = (".gz", ".bz2", ".xz")
 _TEXT = ("", ".csv", ".tsv", ".txt")
@@ -48,17 +48,32 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str], force: bool =
     ...     pd.read_parquet(path)["x"].tolist()
     [1, 2]
     """
+    suffix = check_format(path)
+    if suffix in _COLUMNAR:
+        return _write_columnar(frame, path, suffix, force)
+    return write_csv(frame, path, force=force, delimiter="\t" if suffix == ".tsv" else ",")
+
+
+def check_format(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that tells the format of a file, or refuse it.
+
+    A command calls this before its work, lest the work be lost for a name.
+
+    Examples
+    --------
+    >>> check_format("cells.tsv.gz")
+    '.tsv'
+    """
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     packed = bool(suffixes) and suffixes[-1] in _PACKED
     suffix = suffixes[-1 - packed] if len(suffixes) > packed else ""
-    if suffix in _COLUMNAR and not packed:
-        return _write_columnar(frame, path, suffix, force)
-    if suffix in _TEXT or packed:
-        return write_csv(frame, path, force=force, delimiter="\t" if suffix == ".tsv" else ",")
+    # packed files are text, whatever they are called; columnar ones pack themselves
+    if not packed if suffix in _COLUMNAR else packed or suffix in _TEXT:
+        return suffix
     raise TableError(
         show_path(os.fspath(path)),
-        f"Tables are not written as {suffix}.",
-        "Name the file .csv, .tsv, .parquet or .feather.",
+        f"Tables are not written as {''.join(suffixes[-1 - packed :])}.",
+        "Let the name end in .csv, .tsv, .parquet or .feather.",
     )
 
 
