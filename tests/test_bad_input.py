@@ -3,6 +3,8 @@
 import warnings
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -239,3 +241,60 @@ def test_any_small_table(X, seed, mechanism, covariance):
         clf = MixtureClassifier(mechanism=mechanism, covariance=covariance).fit(X, y)
         assert_usable(clf, X)
         assert_usable(clf, X * 1e3 + 1)
+
+
+FRAME = pd.DataFrame({"a": [0.0, 1.0, 2.0, 5.0], "b": [1.0, 0.0, 3.0, 4.0]})
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (["x", "y", "z", "x"], "String"),
+        (pd.Categorical(["x", "y", "z", "x"]), "Categorical"),
+        (pd.date_range("2020", periods=4), "Datetime"),
+    ],
+)
+def test_columns_that_are_no_numbers_are_named(column, kind):
+    with pytest.raises(ValueError, match=rf"column 'c' of type {kind}.*Drop it, or encode"):
+        MixtureClassifier().fit(FRAME.assign(c=column), [0, 1, 0, 1])
+
+
+def test_numbers_kept_otherwise_are_numbers():
+    X = np.random.default_rng(0).standard_normal((60, 2)) + np.arange(60)[:, None] % 2 * 3
+    y = np.where(np.arange(60) % 3, np.arange(60) % 2, -1)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    expected = MixtureClassifier().fit(X, y).means_
+    for same in (frame.astype(object), frame.astype(str), frame.astype("Float64")):
+        np.testing.assert_allclose(MixtureClassifier().fit(same, y).means_, expected)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: MixtureClassifier().fit(pl.DataFrame({"a": [1.0]}).lazy(), [0]), "X.collect"),
+        (
+            lambda: MixtureClassifier().fit(FRAME.set_axis(["a", "a"], axis=1), [0, 1, 0, 1]),
+            "columns of the same name",
+        ),
+        (
+            lambda: MixtureClassifier().fit(
+                FRAME, [0, 1, 0, 1], reviewed=pd.array([True, None, True, True], dtype="boolean")
+            ),
+            r"reviewed\[1\] is <NA>",
+        ),
+        (lambda: MixtureClassifier(mechanism="none").fit(FRAME, [0, 1, 0, 1]), "give None, not"),
+        (lambda: MixtureClassifier(verbose="x").fit(FRAME, [0, 1, 0, 1]), "verbose='x'"),
+    ],
+)
+def test_small_mistakes_are_named(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
+
+
+def test_questions_about_other_features_are_refused(paper):
+    X, y, _ = paper
+    clf = MixtureClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="1 features, but MixtureClassifier is expecting 2"):
+        clf.diagnose(np.asarray(X)[:, :1], y)
+    with pytest.raises(TypeError, match=r"measure='renyi': give an object"):
+        clf.entropy(X, "renyi")

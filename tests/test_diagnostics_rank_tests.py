@@ -124,3 +124,24 @@ def test_direction(test):
     assert test(easy, hard).p_value < 0.001
     assert test(hard, easy).p_value > 0.9
     assert test(np.zeros(20), np.zeros(20)).p_value == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("few", "many"), [(2, 49), (2, 50), (3, 200), (5, 400)])
+@pytest.mark.parametrize("blank_is_few", [True, False])
+def test_few_rows_beside_many_are_counted_exactly(few, many, blank_is_few):
+    """The few at the far end: one of all the ways to choose them."""
+    low, high = np.arange(many, dtype=float), many + np.arange(few, dtype=float)
+    test = mann_whitney(low, high) if blank_is_few else mann_whitney(-high, -low)
+    assert test.method == "exact"
+    assert test.statistic == 0
+    assert test.p_value == pytest.approx(1 / math.comb(few + many, few), rel=1e-9)
+
+
+def test_both_ends_agree_with_scipy():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal(60), rng.standard_normal(6) + 0.8
+    expected = stats.mannwhitneyu(a, b, alternative="less", method="exact")
+    assert mann_whitney(a, b).p_value == pytest.approx(expected.pvalue, rel=1e-9)
+    assert mann_whitney(b, a).p_value == pytest.approx(
+        stats.mannwhitneyu(b, a, alternative="less", method="exact").pvalue, rel=1e-9
+    )

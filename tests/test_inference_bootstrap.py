@@ -235,3 +235,20 @@ def test_bad_options(fitted, options, message):
     X, y, clf = fitted
     with pytest.raises(ValueError, match=message):
         bootstrap(clf, X, y, **options)
+
+
+def test_what_has_no_finite_value_in_some_replicates_stays_in_the_table():
+    """A t class near two degrees of freedom has a covariance in some replicates only."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, 200)
+    X = rng.standard_t(2.2, size=(200, 2)) + 4 * truth[:, None]
+    y = np.where(rng.random(200) < 0.6, truth, -1)
+    clf = MixtureClassifier("t").fit(X, y)
+    found = bootstrap(clf, X, y, n=40, random_state=0)
+    assert "covariance[0, x0, x0]" in found.parameters
+    place = found.parameters.index("covariance[0, x0, x0]")
+    gone = np.isnan(found.replicates[:, place])
+    assert gone.any()
+    assert np.isfinite(found.std_error).all()
+    assert any(f"no finite value in {gone.sum()} of 40" in remark for remark in found.remarks)
+    assert np.isfinite(found.interval(0.9, "percentile")).all()

@@ -270,6 +270,21 @@ def test_singular_information_names_the_directions():
     assert json.loads(json.dumps(info.to_dict()))["std_error"][place] is None
 
 
+def test_a_kink_is_no_lack_of_data():
+    """Where the likelihood curves upwards the remark says so, and asks for no more labels."""
+    rng = np.random.default_rng(7)
+    means = 2.0 * np.eye(3)
+    truth = rng.integers(0, 3, 300)
+    X = rng.standard_normal((300, 3)) + means[truth]
+    y = np.where(rng.random(300) < expit(0.6), truth, -1)
+    mechanism = EntropyMechanism(basis="logit")
+    clf = MixtureClassifier(mechanism=mechanism).fit(X, y).diagnose(X, y).full
+    info = clf.information()
+    assert np.linalg.eigvalsh(info.chart_information)[0] < -1
+    assert info.remarks[0].startswith("The likelihood is not at a smooth maximum")
+    assert "More labels" not in info.remarks[0]
+
+
 def test_a_class_without_rows_is_named():
     """Three classes where the data have two: the third has nothing to stand on."""
     rng = np.random.default_rng(3)

@@ -47,7 +47,10 @@ def check_reviewed(reviewed: Any, n: int) -> BoolArray:
             f"reviewed has shape {values.shape}: give one boolean for each of {n} rows."
         )
     if values.dtype != bool:
-        plain = [v is True or v is False or v in (0, 1) for v in values.tolist()]
+        plain = [
+            isinstance(v, bool | int | float | np.bool_ | np.number) and v in (0, 1)
+            for v in values.tolist()
+        ]
         if not all(plain):
             row = plain.index(False)
             raise ValueError(

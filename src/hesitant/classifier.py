@@ -206,8 +206,12 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
         check_number("reg_covar", self.reg_covar, Real, 0)
+        if not isinstance(self.verbose, Integral):  # True is one
+            raise TypeError(f"verbose={self.verbose!r}: give 0, 1 or 2.")
         choose_solver(self.solver)
         family = choose("family", self.family, FAMILIES, Family)
+        if isinstance(self.mechanism, str) and self.mechanism.lower() == "none":
+            raise ValueError(f"mechanism={self.mechanism!r}: for none, give None, not its name.")
         mechanism = (
             Ignorable()
             if self.mechanism is None
@@ -327,6 +331,10 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "state_")
         measure = self.mechanism_.uncertainty if measure is None else measure
+        if not isinstance(measure, Uncertainty):
+            raise TypeError(
+                f"measure={measure!r}: give an object of hesitant.uncertainty, such as Renyi(2)."
+            )
         measure.check(len(self.classes_))
         return self._by_rows(X, lambda log_tau, tau, log_f: measure.evaluate(log_tau, tau)[0])
 

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.utils.validation import validate_data
 
@@ -86,6 +87,7 @@ def take(
 
 def check_features(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> AnyArray:
     """Return features as a numeric array without a copy where possible."""
+    _refuse_words(X)
     X = validate_data(
         estimator,
         X,
@@ -97,6 +99,33 @@ def check_features(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) ->
     refuse_not_finite(X, getattr(estimator, "feature_names_in_", None))
     checked: AnyArray = X
     return checked
+
+
+def _refuse_words(X: Any) -> None:
+    """Raise, naming the column, if a table has columns that are no numbers."""
+    if isinstance(X, np.ndarray) or not hasattr(X, "columns") or is_dask(X):
+        return
+    if hasattr(X, "collect"):
+        raise TypeError("X is a lazy frame: give X.collect().")
+    try:
+        frame = nw.from_native(X, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"X has columns of the same name: rename them. {error}") from None
+    except (TypeError, ValueError):
+        return  # no table that narwhals knows: scikit-learn will have something to say
+    for name, dtype in frame.schema.items():
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            continue
+        if dtype in (nw.Object, nw.String):
+            try:  # numbers kept as objects, or written as text, are numbers still
+                frame[name].to_numpy().astype(float)
+                continue
+            except (TypeError, ValueError):
+                pass
+        raise ValueError(
+            f"X has the column {name!r} of type {dtype}: features must be numbers. Drop it, or "
+            "encode it as numbers first."
+        )
 
 
 def refuse_not_finite(X: AnyArray, names: AnyArray | None, first_row: int = 0) -> None:

@@ -23,6 +23,7 @@ from hesitant.diagnostics._verdict import caveats, decide, verdict
 from hesitant.inference._attached import check_classifier
 from hesitant.inference._pattern import chance_log_likelihood
 from hesitant.inference._replicates import refit
+from hesitant.intake import check_features, is_dask
 from hesitant.mechanisms import EntropyMechanism, Mechanism
 from hesitant.rows import ManyRows
 
@@ -202,6 +203,8 @@ def _fit_both(
     mechanism, remarks = _logistic(template.mechanism)
     heard: list[str] = []
     fitted = hasattr(template, "state_")
+    if fitted and not is_dask(X):
+        check_features(template, X, reset=False)
     rows_given = {"sample_weight": sample_weight, "reviewed": reviewed}
     silent = fitted and not template.mechanism_.informative
     if fitted and silent and _knows(template, X, y, **rows_given):

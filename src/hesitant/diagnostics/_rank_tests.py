@@ -15,6 +15,7 @@ from hesitant.diagnostics._test import Test, skipped
 __all__ = ["kolmogorov_smirnov", "mann_whitney"]
 
 SMALLEST_GROUP = 2
+EXACT_WORK = 10_000_000
 _KS = "Kolmogorov-Smirnov, one-sided"
 _MW = "Mann-Whitney, one-sided"
 
@@ -85,7 +86,8 @@ def mann_whitney(labelled: FloatArray, blank: FloatArray) -> Test:
     The statistic is W, the number of (labelled, blank) pairs in which the labelled row has the
     larger value, a tie counting one half; small where blank rows are harder. Its share of all
     pairs is 0.5 if the groups do not differ. The p-value is exact if both groups have fewer than
-    50 rows (as in R), else normal with corrections for ties and continuity.
+    50 rows (as in R) or one of them very few, else normal with corrections for ties and
+    continuity.
 
     Parameters
     ----------
@@ -108,14 +110,19 @@ def mann_whitney(labelled: FloatArray, blank: FloatArray) -> Test:
     few = _too_few(_MW, labelled, blank)
     if few is not None:
         return few
-    if max(labelled.size, blank.size) >= 50:
+    m, n = labelled.size, blank.size
+    # Beside a few rows of one group the normal curve is far off, however large the other.
+    if max(m, n) >= 50 and min(m, n) * (m + n) ** 2 > EXACT_WORK:
         large = mannwhitneyu(labelled, blank, alternative="less", method="asymptotic")
         return Test(_MW, float(large.statistic), float(large.pvalue), method="asymptotic")
     pooled = np.concatenate((labelled, blank))
     doubled = np.rint(2 * rankdata(pooled)).astype(np.int64)  # mid-ranks are halves
-    m = labelled.size
     total = int(doubled[:m].sum())
-    p = _share_of_sums(doubled, m, total)
+    if m <= n:
+        p = _share_of_sums(doubled, m, total)
+    else:  # as seen from the other end: few blank rows with ranks as high as these
+        reflected = 2 * (m + n + 1) - doubled
+        p = _share_of_sums(reflected, n, int(reflected[m:].sum()))
     return Test(_MW, total / 2 - m * (m + 1) / 2, p, method=_exact(pooled))
 
 

@@ -1,11 +1,12 @@
 """How sure we are, without formulas: refit to rows drawn again."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from hesitant._typing import AnyArray, IntArray
+from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.checks import check_number
 from hesitant.inference._attached import Attached, attach, class_names, feature_names
 from hesitant.inference._bootstrap_result import BootstrapResult, interval_of
@@ -87,7 +88,7 @@ def bootstrap(
     """
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}: choose one of {', '.join(map(repr, KINDS))}.")
-    check_number("level", level, float, 1e-6, 1 - 1e-6)
+    check_number("level", level, Real, 1e-6, 1 - 1e-6)
     data = attach(clf, X, y, sample_weight, reviewed)
     task = _Replicate(data, kind, stratify)
     done = replicate(
@@ -101,16 +102,22 @@ def bootstrap(
     states, converged, moved = zip(*done.values, strict=True)
     drawn = np.array([units.values(state) for state in states])
     estimate = units.values(data.state)
-    units, kept = units.reduce((drawn - estimate).T, data.state)
+    drawn[~np.isfinite(drawn)] = np.nan  # a t of two degrees of freedom has no covariance
+    units, kept = units.reduce(np.nan_to_num(drawn - estimate).T, data.state)
     drawn, estimate = drawn[:, kept], estimate[kept]
-    frozen = stratify and kind == "nonparametric" and clf.mechanism_.informative
+    undefined = np.isnan(drawn).any(axis=0)
+    remarks = _remarks(done.in_words(), len(converged) - sum(converged), sum(moved))
+    if stratify and kind == "nonparametric" and clf.mechanism_.informative:
+        remarks.append(_FROZEN)
+    if undefined.any():
+        remarks.append(_undefined_in_words(drawn[:, undefined], units.names, undefined))
     lower, upper = interval_of(drawn, estimate, units.scales, level, "normal").T
     return BootstrapResult(
         kind=kind,
         parameters=units.names,
         estimate=estimate,
-        bias=drawn.mean(axis=0) - estimate,
-        std_error=drawn.std(axis=0, ddof=1),
+        bias=np.nanmean(drawn, axis=0) - estimate,
+        std_error=np.nanstd(drawn, axis=0, ddof=1),
         lower=lower,
         upper=upper,
         level=float(level),
@@ -119,19 +126,30 @@ def bootstrap(
         n_not_converged=len(converged) - sum(converged),
         n_relabelled=sum(moved),
         failures=done.failures,
-        remarks=_remarks(done.in_words(), len(converged) - sum(converged), sum(moved), frozen),
+        remarks=remarks,
         replicates=drawn,
         scales=units.scales,
     )
 
 
-def _remarks(failures: str, unsettled: int, relabelled: int, frozen: bool) -> list[str]:
+_FROZEN = (
+    "The numbers of labelled and blank rows were kept, so the mechanism's intercept hardly "
+    "varies: its error is too small. stratify=False judges that one too."
+)
+
+
+def _undefined_in_words(drawn: FloatArray, names: list[str], which: BoolArray) -> str:
+    listed = [name for name, gone in zip(names, which, strict=True) if gone]
+    more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
+    count = int(np.isnan(drawn).any(axis=1).sum())
+    return (
+        f"{', '.join(listed[:3])}{more} have no finite value in {count} of {len(drawn)} "
+        "replicates, which are left out for them: their errors are too small."
+    )
+
+
+def _remarks(failures: str, unsettled: int, relabelled: int) -> list[str]:
     out = [f"{failures}."] if failures else []
-    if frozen:
-        out.append(
-            "The numbers of labelled and blank rows were kept, so the mechanism's intercept "
-            "hardly varies: its error is too small. stratify=False judges that one too."
-        )
     if unsettled:
         out.append(f"{unsettled} replicates had not converged and are counted as they are.")
     if relabelled:

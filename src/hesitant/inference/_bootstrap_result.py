@@ -39,6 +39,7 @@ class BootstrapResult(Result):
         Reasons of the failures, with counts.
     remarks : list of str
     replicates : array of shape (n_replicates, k)
+        NaN where a replicate has no finite value of a parameter.
     scales : list of Scale
         Where each parameter's normal interval is symmetric.
     """
@@ -109,11 +110,11 @@ def interval_of(
         z = norm.ppf(0.5 + level / 2)
         out = np.empty((estimate.size, 2))
         for k, scale in enumerate(scales):
-            reach = z * np.std(scale.forward(drawn[:, k]), ddof=1)
+            reach = z * np.nanstd(scale.forward(drawn[:, k]), ddof=1)
             middle = scale.forward(estimate[k])
             out[k] = scale.back(middle - reach), scale.back(middle + reach)
         return out
-    ends: FloatArray = np.quantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
+    ends: FloatArray = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
     if method == "percentile":
         return ends
     if method == "basic":

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ObservedInformation", "information", "information_of", "summary", "warn_if_rising"]
 
+UPHILL = 1e-3  # a share of complete labels' information: more than rounding, the wrong way
+
 _RISES = (
     "The likelihood of these data still rises at these parameters: was the model fitted to other "
     "rows, with other weights or another `reviewed`, or stopped early? Standard errors are only "
@@ -54,7 +56,8 @@ class ObservedInformation(Result):
     robust : bool
         Whether the errors allow for a wrong model (sandwich) or trust it.
     flat_directions : list of str
-        What the data do not determine, in words.
+        What the data do not determine, in words; not those of a likelihood that curves upwards,
+        which ``remarks`` name.
     remarks : list of str
         What else to know.
     chart_information, chart_covariance : arrays
@@ -187,7 +190,9 @@ def information_of(
     # In units of each parameter's own slope: the square of a large variance may have no number.
     slope = np.abs(jacobian).max(axis=1)
     jacobian = jacobian / slope[:, None]
-    directions = [_in_words(v, units.names, jacobian) for v in flat.T]
+    uphill = np.einsum("kd,kl,ld->d", flat, from_data, flat) < -UPHILL
+    directions = [_in_words(v, units.names, jacobian) for v in flat[:, ~uphill].T]
+    rising = [_in_words(v, units.names, jacobian) for v in flat[:, uphill].T]
     covariance = jacobian @ V @ jacobian.T
     std_error = slope * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
@@ -209,7 +214,7 @@ def information_of(
         robust=robust,
         flat_directions=directions,
         remarks=_remarks(
-            gradient, V, directions, [units.names[k] for k in np.flatnonzero(edge)], clf
+            gradient, V, directions, rising, [units.names[k] for k in np.flatnonzero(edge)], clf
         ),
         covariance=covariance,
         chart_information=total,
@@ -295,9 +300,21 @@ def _in_words(direction: FloatArray, names: list[str], jacobian: FloatArray) -> 
 
 
 def _remarks(
-    gradient: FloatArray, V: FloatArray, directions: list[str], edge: list[str], clf: Any
+    gradient: FloatArray,
+    V: FloatArray,
+    directions: list[str],
+    rising: list[str],
+    edge: list[str],
+    clf: Any,
 ) -> list[str]:
     out = []
+    if rising:
+        out.append(
+            f"The likelihood is not at a smooth maximum: it curves upwards along {rising[0]}"
+            + (f" and {len(rising) - 1} more directions" if rising[1:] else "")
+            + ". A mechanism whose basis has a kink (logit, log) can end there; standard errors "
+            "do not exist. Try another basis, more starts (n_init), or bootstrap()."
+        )
     if edge:
         out.append(
             f"At the edge of what is possible: {', '.join(edge)}. Standard errors do not exist "
