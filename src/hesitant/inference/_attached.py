@@ -101,7 +101,7 @@ def refuse_dask(X: Any) -> None:
     if is_dask(X):
         raise TypeError(
             "X is a Dask collection, and this needs all rows at once: give X.compute(), or a "
-            "sample of the rows. (information and summary do work on Dask collections.)"
+            "sample of the rows. (diagnose, information and summary do work on Dask collections.)"
         )
 
 

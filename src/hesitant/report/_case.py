@@ -104,7 +104,7 @@ class Case:
         if k > MOST_PARAMETERS:
             return (
                 f"The model has {k:,} parameters, too many for a report to wait for their "
-                "standard errors. Ask for them in Python with clf.summary(X, y)."
+                "standard errors. Ask for them in Python with clf.summary()."
             )
         try:
             return information(
