@@ -7,6 +7,7 @@ import pytest
 
 from hesitant.cli import main
 from hesitant.datasets import simulate
+from hesitant.persistence import load
 
 
 @pytest.fixture
@@ -58,6 +59,24 @@ def test_a_file_sets_options_and_the_command_line_wins(run, tmp_path):
     assert options["covariance"] == "tied"
     code, out, _ = run("analyse", "a.csv", "--config", "a.toml", "--family", "gaussian")
     assert json.loads(out)["repeat"]["options"]["family"] == "gaussian"
+
+
+def test_starts_and_bootstrap_are_used_and_repeated(run, tmp_path):
+    (tmp_path / "a.toml").write_text("label = 'y'\njson = true\n[analyse]\nstarts = 3\n")
+    code, out, error = run("analyse", "a.csv", "--config", "a.toml", "--bootstrap", "20")
+    assert code == 0, error
+    answer = json.loads(out)
+    assert answer["repeat"]["command"].endswith("--label y --starts 3 --bootstrap 20")
+    assert answer["repeat"]["options"]["starts"] == 3
+    assert load(tmp_path / "a.model").n_init == 3
+    assert "20 replicates" in [test["method"] for test in answer["evidence"]["tests"]]
+
+
+def test_a_zero_that_was_asked_for_is_repeated(run):
+    given = ["--mechanism", "none", "--alpha", "0"]
+    code, out, error = run("analyse", "a.csv", "--label", "y", *given, "--json")
+    assert code == 0, error
+    assert "--alpha 0" in json.loads(out)["repeat"]["command"]
 
 
 @pytest.mark.parametrize(

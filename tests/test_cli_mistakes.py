@@ -91,7 +91,13 @@ USES = [
     (["anlyse"], "No such command"),
     (["compare", "a.csv", "--label", "y", "--family", "gaussian,cauchy"], "'cauchy'"),
     (["reproduce", "table3"], "table1, table2"),
-    (["simulate", "--n", "0"], "--n"),
+    (["simulate", "--n", "0"], "'--n': 0 is out of range: give 1 or more"),
+    (["simulate", "--seed", "-1"], "-1 is out of range: give a number from 0 to"),
+    (["analyse", "a.csv", "--label", "y", "--alpha", "nan"], "nan is out of range"),
+    (["analyse", "a.csv", "--label", "y", "--starts", "0"], "--starts"),
+    (["analyse", "a.csv", "--label", "y", "--bootstrap", "19"], "give 20 or more"),
+    (["analyse", "a.csv", "--label", "y", "--jobs", "0"], "-1 for all, or leave the option out"),
+    (["compare", "a.csv", "--label", "y", "--jobs", "0"], "-1 for all, or leave the option out"),
     (["simulate", "--json"], "--out"),
     (["predict", "a.model", "a.csv", "--out", "-", "--json"], "choose one"),
 ]
@@ -140,7 +146,20 @@ def test_predict_names_what_the_new_table_lacks(run, tmp_path):
     DATA[["x1"]].to_csv(tmp_path / "b.csv", index=False)
     code, _, error = run("predict", "a.model", "b.csv")
     assert code == 1
-    assert "'x2'" in error
+    assert "lacks a column that the model needs: 'x2'" in error
+    assert "--features" not in error
+    DATA.assign(x1=DATA["x1"].where(DATA.index != 4)).to_csv(tmp_path / "d.csv", index=False)
+    code, _, error = run("predict", "a.model", "d.csv")
+    assert code == 1
+    assert "row 5" in error
+    assert "--on-missing" in error
+    assert "--drop" not in error
+    code, _, error = run("predict", "a.model", "a.csv", "--id", "x1", "--out", "e.csv")
+    assert code == 1
+    assert "another column with --id" in error
+    code, _, error = run("predict", "a.model", "a.csv", "--features", "x1", "--out", "e.csv")
+    assert code == 0
+    assert "--features has no effect" in error
     (tmp_path / "c.model").write_bytes(b"\x80\x04 pickle")
     code, _, error = run("predict", "c.model", "a.csv", "--out", "c.csv")
     assert code == 1
@@ -149,6 +168,87 @@ def test_predict_names_what_the_new_table_lacks(run, tmp_path):
     code, _, error = run("predict", "a.model", "none.csv")
     assert code == 1
     assert "no such file" in error
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "none.model", "none.csv"],
+        ["compare", "none.csv", "--label", "y"],
+        ["simulate"],
+    ],
+    ids=lambda a: a[0],
+)
+def test_a_format_that_is_not_written_is_refused_before_the_work(arguments, run):
+    code, _, error = run(*arguments, "--out", "results.v2")
+    assert code == 1
+    assert "results.v2: Tables are not written as .v2. Let the name end in .csv" in error
+
+
+def marked(tmp_path, blank):
+    """Write a table in which a word stands for no label, and rows are numbered."""
+    frame = DATA.copy()
+    frame["label"] = [blank if pd.isna(v) else f"c{v}" for v in frame["label"]]
+    frame.insert(0, "event", np.arange(len(frame)) + 1)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    return int((frame["label"] == blank).sum())
+
+
+def test_what_is_taken_for_something_else_is_told_and_reported(run, tmp_path):
+    rows = marked(tmp_path, "unknown")
+    code, out, error = run("analyse", "a.csv", "--label", "label")
+    assert code == 0, error
+    assert f"The label 'unknown' ({rows} rows) is taken for a class" in error
+    assert "add --missing=unknown." in error
+    assert "'event' seems to number the rows" in error
+    assert "leave it out with --drop event." in error
+    assert "Features: event, x1, x2." in out
+    page = (tmp_path / "a.report.html").read_text(encoding="utf-8")
+    assert page.find("--missing=unknown") > 0
+    assert page.find("--drop event") > 0
+    # the same command with what the notes advise has nothing to note
+    advised = ["--missing=unknown", "--drop", "event", "--force"]
+    code, out, error = run("analyse", "a.csv", "--label", "label", *advised)
+    assert (code, error) == (0, "")
+    assert "Features: x1, x2." in out
+
+
+@pytest.mark.parametrize("given", [["--missing=-1"], ["--missing", "-1"]], ids=" ".join)
+def test_minus_one_may_mean_no_label(given, run, tmp_path):
+    rows = marked(tmp_path, "-1")
+    options = ["--label", "label", "--features", "x1,x2", "--json", "--force"]
+    _, out, _ = run("analyse", "a.csv", *options)
+    assert f"The label '-1' ({rows} rows)" in json.loads(out)["notes"][0]
+    code, out, error = run("analyse", "a.csv", *options, *given)
+    assert code == 0, error
+    answer = json.loads(out)
+    assert (answer["classes"], answer["labels"]["blank"]) == (["c0", "c1"], rows)
+    assert answer["notes"] == []
+
+
+def test_a_missing_value_that_does_not_occur(run, tmp_path):
+    marked(tmp_path, "unknown")
+    options = ["--label", "label", "--features", "x1,x2", "--missing"]
+    code, _, error = run("analyse", "a.csv", *options, "unknwn")
+    assert code == 1
+    assert "'unknwn' is listed as missing, but does not occur" in error
+    assert "Did you mean 'unknown'?" in error
+    code, _, error = run("analyse", "a.csv", *options, "unknown", "--missing", "debris")
+    assert code == 0
+    assert "given to --missing does not occur among the labels: 'debris'" in error
+
+
+def test_many_features_are_listed_in_short(run, tmp_path):
+    draws = np.random.default_rng(0).normal(size=(len(DATA), 20))
+    wide = pd.DataFrame(draws, columns=[f"m{i}" for i in range(20)]).assign(y=DATA["label"])
+    wide.to_csv(tmp_path / "a.csv", index=False)
+    code, out, error = run("analyse", "a.csv", "--label", "y", "--covariance", "spherical")
+    assert code == 0, error
+    assert "m0, m1, m2," in out
+    assert "m11 and 8 more." in " ".join(out.split())
+    options = ["--covariance", "spherical", "--pca", "1", "--force"]
+    _, out, _ = run("analyse", "a.csv", "--label", "y", "--drop", "m3", *options)
+    assert "Features: 1 principal component of m0, m1, m2, m4," in " ".join(out.split())
 
 
 def test_components_too_many_for_the_table(run, tmp_path):
@@ -181,7 +281,7 @@ def test_hostile_names_are_harmless_everywhere(run, tmp_path):
     classes = {0: "<img src=x onerror=alert(1)>\n'\"&amp;", 1: "=cmd|' /C calc'!A0" + "Z" * 10_000}
     frame = DATA.rename(columns={"x1": HOSTILE[0], "x2": HOSTILE[1]})
     frame[HOSTILE[2]] = np.random.default_rng(0).normal(size=len(frame))
-    frame["label"] = [None if v is None else classes[int(v)] for v in frame["label"]]
+    frame["label"] = [None if pd.isna(v) else classes[int(v)] for v in frame["label"]]
     frame["+id"] = [f"@SUM({i})" for i in range(len(frame))]
     name = "<b>'\"& =x.csv"
     frame.to_csv(tmp_path / name, index=False)
@@ -206,7 +306,7 @@ def test_hostile_names_are_harmless_everywhere(run, tmp_path):
 
 def test_ids_stay_text_and_missing_values_are_blanks(run, tmp_path):
     frame = DATA.assign(id=[f"{i:05d}" for i in range(len(DATA))])
-    frame["label"] = ["ungated" if v is None else f"class {v}" for v in frame["label"]]
+    frame["label"] = ["ungated" if pd.isna(v) else f"class {v}" for v in frame["label"]]
     frame["seen"] = np.where(np.arange(len(frame)) % 5 == 0, "no", "yes")
     frame["weight"] = 1.5
     frame.to_csv(tmp_path / "a.tsv", index=False, sep="\t")

@@ -57,7 +57,9 @@ def test_writes_and_does_not_overwrite(tmp_path: Path, way: str) -> None:
     path = tmp_path / "out.txt"
     assert write_atomically(path, "é") == path
     assert path.read_bytes() == "é".encode()
-    with pytest.raises(TableError, match=r"out\.txt: .*exists already.*--force .force=True in Python"):
+    with pytest.raises(
+        TableError, match=r"out\.txt: .*exists already.*--force .force=True in Python"
+    ):
         write_atomically(path, b"other")
     assert path.read_bytes() == "é".encode()
     write_atomically(str(path), b"other", force=True)

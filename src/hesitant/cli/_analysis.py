@@ -8,10 +8,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hesitant.cli._data import TableOptions, dropped_note, ignored_note, stem
+from hesitant.cli._data import TableOptions, stem
 from hesitant.cli._mistakes import in_options
+from hesitant.cli._notes import table_notes
 from hesitant.cli._predictions import prediction_frame
 from hesitant.cli._terminal import Terminal
+from hesitant.report._words import noun
 
 if TYPE_CHECKING:
     from hesitant.report import Report
@@ -32,6 +34,8 @@ class ModelOptions:
     pca: int | None = None
     seed: int = 0
     jobs: int | None = None
+    starts: int = 1
+    bootstrap: int | None = None
 
     def classifier(self, **changes: Any) -> Any:
         """Return the classifier these options describe, not yet fitted."""
@@ -44,6 +48,7 @@ class ModelOptions:
             "alpha": self.alpha,
             "random_state": self.seed,
             "n_jobs": self.jobs,
+            "n_init": self.starts,
             # blanks arrive as None, so that no label is taken for one
             "missing_label": None,
         }
@@ -111,7 +116,7 @@ def analyse(
     with terminal.stage("Reading"):
         frame = table.read()
         columns = table.select(frame)
-    notes = [n for n in (dropped_note(columns), ignored_note(columns)) if n]
+    notes = table_notes(columns)
     prepared, names, preparation = prepare(columns, model)
     X = pd.DataFrame(prepared, columns=pd.Index(names))
     with terminal.stage("Fitting"), warnings.catch_warnings(record=True) as caught:
@@ -131,6 +136,7 @@ def analyse(
             ids=None if columns.ids is None else columns.ids.tolist(),
             rows=columns.rows + 1,
             name=_shown_name(table.source),
+            n_boot=model.bootstrap or 0,
             notes=notes,
             options=_options(table, model),
             seed=model.seed,
@@ -192,10 +198,11 @@ def _preparation_note(model: ModelOptions, preparation: Any) -> str:
     what = "standard deviations from the mean" if model.standardise else "the features' own units"
     if preparation.rotation_ is None:
         return f"Features were standardised: all numbers about them are in {what}."
+    kept = noun(preparation.rotation_.shape[1], "principal component")
     share = float(preparation.explained_.sum())
     return (
-        f"Features are {preparation.rotation_.shape[1]} principal components, in {what}; they "
-        f"carry {100 * share:.1f} % of the variance."
+        f"The features were replaced by {kept}, in {what}, with {100 * share:.1f} % of their "
+        "variance."
     )
 
 
@@ -222,7 +229,8 @@ def _command(table: TableOptions, model: ModelOptions) -> str:
     for group in (table, model):
         for field in fields(group):
             value = getattr(group, field.name)
-            if field.name == "source" or value in (None, False, field.default, [], ()):
+            # a 0 that was asked for is no False
+            if field.name == "source" or value == field.default or value in (None, [], ()):
                 continue
             option = "--" + field.name.replace("_", "-")
             if value is True:

@@ -36,6 +36,8 @@ def analyse(
     pca: o.Pca = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = None,
+    starts: o.Starts = 1,
+    bootstrap: o.Bootstrap = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -61,7 +63,9 @@ def analyse(
         table, label, features, drop, id, reviewed, weight, missing, on_missing, format, encoding,
         delimiter, decimal,
     )  # fmt: skip
-    model = ModelOptions(family, covariance, mechanism, alpha, standardise, pca, seed, jobs)
+    model = ModelOptions(
+        family, covariance, mechanism, alpha, standardise, pca, seed, jobs, starts, bootstrap
+    )
     with reporting(terminal):
         outputs = output_files(table, out)
         report = run(read, model, outputs, terminal, force=force)
@@ -128,7 +132,7 @@ def predict(
 
 @app.command(short_help="Draw data to play with.")
 def simulate(
-    n: Annotated[int, typer.Option("--n", min=1, help="How many rows.")] = 500,
+    n: Annotated[int, typer.Option("--n", help="How many rows.", **o.within(1))] = 500,
     kind: Annotated[
         str,
         typer.Option(

@@ -56,7 +56,9 @@ def compare(
     ] = None,
     folds: Annotated[
         int,
-        typer.Option(min=2, help="Parts of the cross-validation.", rich_help_panel="The models"),
+        typer.Option(
+            help="Parts of the cross-validation.", rich_help_panel="The models", **o.within(2)
+        ),
     ] = 5,
     standardise: o.Standardise = False,
     pca: o.Pca = None,
@@ -101,7 +103,7 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
-    replications: Annotated[int, typer.Option(min=1, help="Of the simulation.")] = 100,
+    replications: Annotated[int, typer.Option(help="Of the simulation.", **o.within(1))] = 100,
     out: Annotated[
         str, typer.Option(metavar="FOLDER", help="Where the files go.")
     ] = "hesitant-paper",
@@ -116,7 +118,7 @@ def reproduce(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted simulation.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of the simulation.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the simulation.", **o.within(0))] = 1,
     jobs: o.Jobs = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,

@@ -7,7 +7,8 @@ from typing import Any
 import typer
 
 from hesitant.cli._analysis import ModelOptions, prepare
-from hesitant.cli._data import TableOptions, dropped_note, ignored_note
+from hesitant.cli._data import TableOptions
+from hesitant.cli._notes import table_notes
 from hesitant.cli._terminal import Terminal
 from hesitant.report._words import number
 
@@ -69,7 +70,10 @@ def compare(
     from hesitant.inference import compare as rank
     from hesitant.tables import TableError, write_table
     from hesitant.tables.errors import show_path
+    from hesitant.tables.table_output import check_format
 
+    if out is not None:
+        check_format(out)
     if out is not None and Path(out).exists() and not force:
         raise TableError(
             show_path(out),
@@ -78,9 +82,9 @@ def compare(
         )
     with terminal.stage("Reading"):
         columns = table.select(table.read())
-    for note in (dropped_note(columns), ignored_note(columns)):
-        if note:
-            terminal.note(note)
+    notes = table_notes(columns)
+    for note in notes:
+        terminal.note(note)
     model = ModelOptions(standardise=candidates.standardise, pca=candidates.pca)
     X, _, _ = prepare(columns, model)
     total = len(grid["family"]) * len(grid["covariance"]) * len(grid["mechanism"])
@@ -97,7 +101,7 @@ def compare(
         )
     if out is not None:
         write_table(result.to_frame(), out, force=force)
-    terminal.answer({"out": out, **result.to_dict()})
+    terminal.answer({"out": out, "notes": notes, **result.to_dict()})
     _print(result, terminal)
     if out is not None:
         terminal.path("ranking", out)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from hesitant.tables import Columns
 
-__all__ = ["TableOptions", "dropped_note", "ignored_note", "stem"]
+__all__ = ["TableOptions", "stem"]
 
 
 @dataclass(frozen=True)
@@ -78,25 +78,6 @@ def split_names(given: Sequence[str], known: Collection[str]) -> list[str]:
         else:
             names += [part.strip() for part in value.split(",") if part.strip()]
     return names
-
-
-def dropped_note(columns: "Columns") -> str | None:
-    """Say which rows were left out."""
-    count = len(columns.dropped)
-    if not count:
-        return None
-    shown = ", ".join(str(i + 1) for i in columns.dropped[:5]) + (", …" if count > 5 else "")
-    rows = "row was" if count == 1 else "rows were"
-    return f"{count:,} {rows} left out for a blank or infinite feature: {shown}."
-
-
-def ignored_note(columns: "Columns") -> str | None:
-    """Say which columns were not numeric and so have no part."""
-    from hesitant.tables.errors import quote_all
-
-    if not columns.ignored:
-        return None
-    return f"Columns that are not numeric have no part: {quote_all(columns.ignored)}."
 
 
 def stem(source: str) -> str:

@@ -14,9 +14,10 @@ __all__ = ["in_options", "reporting"]
 
 FAILED = 1
 _PARAMETER = re.compile(
-    r"\b(family|covariance|mechanism|alpha|random_state|n_jobs)=('[^']*'|\w+(?:\.\d+)?)"
+    r"\b(family|covariance|mechanism|alpha|random_state|n_jobs|n_init|n_boot)="
+    r"('[^']*'|\w+(?:\.\d+)?)"
 )
-_OPTION = {"random_state": "seed", "n_jobs": "jobs"}
+_OPTION = {"random_state": "seed", "n_jobs": "jobs", "n_init": "starts", "n_boot": "bootstrap"}
 
 
 def in_options(text: str) -> str:

@@ -1,5 +1,6 @@
 """The options that commands share, each said once."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ from hesitant.cli._config import read_config
 
 __all__ = [
     "Alpha",
+    "Bootstrap",
     "Config",
     "Covariance",
     "Decimal",
@@ -31,9 +33,11 @@ __all__ = [
     "Reviewed",
     "Seed",
     "Standardise",
+    "Starts",
     "Table",
     "Weight",
     "one_of",
+    "within",
 ]
 
 _DATA, _MODEL, _OUTPUT = "The table", "The model", "Output"
@@ -51,6 +55,27 @@ def one_of(*names: str) -> dict[str, Any]:
         return [name for name in names if name.startswith(incomplete)]
 
     return {"callback": check, "autocompletion": complete, "metavar": "|".join(names)}
+
+
+def within(low: float, high: float | None = None) -> dict[str, Any]:
+    """Return what makes an option accept numbers of a range only, and repeat any other."""
+    remedy = f"give {low} or more" if high is None else f"give a number from {low} to {high}"
+
+    def check(value: float | None) -> float | None:
+        # not the other way round: "not a number" is in no range
+        if value is not None and not low <= value <= (math.inf if high is None else high):
+            raise typer.BadParameter(f"{value} is out of range: {remedy}.")
+        return value
+
+    return {"callback": check}
+
+
+def _check_jobs(value: int | None) -> int | None:
+    if value == 0:
+        raise typer.BadParameter(
+            "0 cores can do nothing: give 1 or more, -1 for all, or leave the option out."
+        )
+    return value
 
 
 # -- the table ----------------------------------------------------------------------------------
@@ -198,10 +223,9 @@ Mechanism = Annotated[
 Alpha = Annotated[
     float,
     typer.Option(
-        min=0.0,
-        max=1.0,
-        help="Weight of labelled against blank rows, with --mechanism none only.",
+        help="Weight of labelled against blank rows, from 0 to 1, with --mechanism none only.",
         rich_help_panel=_MODEL,
+        **within(0, 1),
     ),
 ]
 Standardise = Annotated[
@@ -215,20 +239,47 @@ Standardise = Annotated[
 Pca = Annotated[
     int | None,
     typer.Option(
-        min=1,
         metavar="K",
         help="Keep the K leading principal components of the features.",
         rich_help_panel=_MODEL,
         show_default=False,
+        **within(1),
     ),
 ]
 Seed = Annotated[
     int,
-    typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.", rich_help_panel=_MODEL),
+    typer.Option(
+        help="Seed of everything random.", rich_help_panel=_MODEL, **within(0, 2**32 - 1)
+    ),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(help="Cores to use.", rich_help_panel=_MODEL, show_default="all"),
+    typer.Option(
+        help="Cores to use; -1 is all, -2 all but one.",
+        rich_help_panel=_MODEL,
+        show_default="all",
+        callback=_check_jobs,
+    ),
+]
+Starts = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        help="Starts of the fit, of which the best is kept; the first is taken from the labels.",
+        rich_help_panel=_MODEL,
+        **within(1),
+    ),
+]
+Bootstrap = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Test the blanks by N bootstrap replicates too, each with fits of its own; 199 or "
+        "more for a useful p-value.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+        **within(20),  # with fewer, no p-value can be below 0.05
+    ),
 ]
 
 # -- output -------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hesitant.cli._data import TableOptions, dropped_note, stem
+from hesitant.cli._data import TableOptions, stem
+from hesitant.cli._notes import dropped_note
 from hesitant.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -59,10 +60,14 @@ def predict(
     from hesitant.persistence import load
     from hesitant.tables import TableError
     from hesitant.tables.errors import show_path
+    from hesitant.tables.sheet import Sheet
+    from hesitant.tables.table_output import check_format
 
     target = out or str(Path(table.source).parent / f"{stem(table.source)}.predictions.csv")
     if out is None and table.source == "-":
         target = "-"
+    if target != "-":
+        check_format(target)
     if target != "-" and Path(target).exists() and not force:
         raise TableError(
             show_path(target),
@@ -77,7 +82,9 @@ def predict(
         if names is None:
             columns = table.select(frame, label=None)
         else:
-            columns = table.select(frame, label=None, features=[str(n) for n in names])
+            needed = [str(n) for n in names]
+            Sheet(frame).require(needed, "that the model needs")
+            columns = table.select(frame, label=None, features=needed)
     X: Any = columns.X
     if names is not None:
         X = pd.DataFrame(X, columns=pd.Index(names))
@@ -91,6 +98,8 @@ def predict(
     with terminal.stage("Predicting"):
         result = prediction_frame(model, X, columns)
     write_frame(result, target, force=force)
+    if names is not None and table.features:
+        terminal.note("--features has no effect: the model's features have names.")
     note = dropped_note(columns)
     if note:
         terminal.note(note)

@@ -17,7 +17,10 @@ def simulate(
 ) -> None:
     """Draw a table and write it."""
     from hesitant.cli._summary import print_simulation
+    from hesitant.tables.table_output import check_format
 
+    if out != "-":
+        check_format(out)
     data = _draw(kind, n, seed)
     frame = data.to_frame(_label(kind))
     if truth:

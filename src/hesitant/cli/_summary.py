@@ -4,14 +4,17 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hesitant.cli._mistakes import in_options
 from hesitant.cli._terminal import Terminal
-from hesitant.report._words import noun, number, percent
+from hesitant.report._words import noun, number, percent, short
 
 if TYPE_CHECKING:
     from hesitant.cli._analysis import Outputs
     from hesitant.report import Report
 
 __all__ = ["print_analysis", "print_predictions", "print_simulation"]
+
+_LISTED = 12  # features that are named; the report has them all
 
 
 def print_analysis(
@@ -32,9 +35,10 @@ def print_analysis(
     verdict, labels = document["verdict"], document["labels"]
     terminal.heading(verdict["headline"])
     for paragraph in verdict["paragraphs"]:
-        terminal.say(paragraph)
+        terminal.say(in_options(paragraph))
     for caution in verdict["cautions"]:
-        terminal.say(f"Caution: {caution}")
+        terminal.say(in_options(f"Caution: {caution}"))
+    terminal.say(_features(document))
     terminal.heading("Labels and blanks")
     terminal.table(
         ("class", "labelled", "blank, assigned", "missing"),
@@ -55,6 +59,17 @@ def print_analysis(
     terminal.heading("Files")
     for what, path in files.items():
         terminal.path(what, path)
+
+
+def _features(document: dict[str, Any]) -> str:
+    """Say which columns were used, because nobody may have named them."""
+    used, columns = document["features"], document["repeat"]["data"]["features"]
+    shown = ", ".join(short(name) for name in columns[:_LISTED])
+    if len(columns) > _LISTED:
+        shown += f" and {len(columns) - _LISTED:,} more"
+    if used == columns:
+        return f"Features: {shown}."
+    return f"Features: {noun(len(used), 'principal component')} of {shown}."
 
 
 def _mechanism_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
