@@ -2,8 +2,8 @@
 
 The paper's two classes (n = 500 and 150), with labels missing completely at random (sizes: the
 share of p-values below 0.05 should be 0.05) or by the paper's mechanism, weakened so that power
-is not simply one. Then labels lost by chance where tests are strained: a spline basis, few labels of
-several classes, and many features, down to one row a parameter.
+is not simply one. Then labels lost by chance where tests are strained: a spline basis, few labels
+of several classes, and many features, down to one row a parameter.
 ``python -m benchmarks.study_tests [replications]``.
 """
 

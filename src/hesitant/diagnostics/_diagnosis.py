@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Diagnosis"]
 
+LONGEST_NOTE = 60
+
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Diagnosis(Result):
@@ -107,12 +109,21 @@ class Diagnosis(Result):
             yield f"{self.n_not_reviewed:,} rows that were not reviewed are in no test."
         yield Table(
             ("test", "statistic", "df", "p-value", "how", "note"),
-            [(t.name, t.statistic, number(t.df), t.p_value, t.method, t.note) for t in self.tests],
+            [
+                (t.name, t.statistic, number(t.df), t.p_value, t.method, _short(t.note))
+                for t in self.tests
+            ],
             "Chance (labels missing at random) against difficulty; the last asks whether the "
             "fitted curve has the right shape",
         )
         if self.coefficients:
             listed = ", ".join(f"{k} {number(v)}" for k, v in self.coefficients.items())
             yield f"Mechanism under the full likelihood: {listed}."
-        for note in (*self.remarks, *self.caveats):
+        long = [f"{t.name}: {t.note}." for t in self.tests if _short(t.note) != t.note]
+        for note in (*self.remarks, *long, *self.caveats):
             yield f"* {note}"
+
+
+def _short(note: str) -> str:
+    """Return a note that fits into a table; a longer one is told below it."""
+    return note if len(note) <= LONGEST_NOTE else "see below"

@@ -69,14 +69,25 @@ def replicate(
 ) -> Replicates:
     """Run a task n times, each with a generator of its own, on any joblib backend."""
     check_number("n", n, Integral, 1)
-    given: Any = seeds(random_state, n)
-    if progress:
-        given = need("tqdm.auto", "data").tqdm(given, desc=description, leave=False)
+    calls = (delayed(_attempt)(task, seed) for seed in seeds(random_state, n))
     with _quiet():
-        outcomes = Parallel(n_jobs=n_jobs)(delayed(_attempt)(task, seed) for seed in given)
+        if progress:
+            bar = need("tqdm.auto", "data").tqdm
+            done = _as_they_come(n_jobs)(calls)
+            outcomes = list(bar(done, desc=description, total=n, leave=False))
+        else:
+            outcomes = Parallel(n_jobs=n_jobs)(calls)
     values = [value for value, reason in outcomes if reason is None]
     failures = Counter(reason for _, reason in outcomes if reason is not None)
     return Replicates(values, dict(failures.most_common()))
+
+
+def _as_they_come(n_jobs: int | None) -> Any:
+    """Return a pool whose answers arrive one by one, in order, where the backend can do that."""
+    try:
+        return Parallel(n_jobs=n_jobs, return_as="generator")
+    except ValueError:  # joblib's multiprocessing backend returns whole lists only
+        return Parallel(n_jobs=n_jobs)
 
 
 def _attempt(

@@ -72,9 +72,7 @@ class Result:
     def _repr_html_(self) -> str:
         parts = [f"<h4>{html.escape(self.title)}</h4>"]
         for part in self._content():
-            parts.append(
-                _html_table(part) if isinstance(part, Table) else f"<p>{html.escape(part)}</p>"
-            )
+            parts.append(_html_table(part) if isinstance(part, Table) else _html_paragraph(part))
         return f'<div class="hesitant-result">{"".join(parts)}</div>'
 
 
@@ -117,7 +115,15 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def _wrap(paragraph: str) -> str:
-    return textwrap.fill(paragraph, WIDTH, subsequent_indent="")
+    return textwrap.fill(
+        paragraph, WIDTH, subsequent_indent="  " if paragraph.startswith("* ") else ""
+    )
+
+
+def _html_paragraph(paragraph: str) -> str:
+    if paragraph.startswith("* "):
+        return f"<li>{html.escape(paragraph[2:])}</li>"
+    return f"<p>{html.escape(paragraph)}</p>"
 
 
 def _cells(table: Table) -> list[list[str]]:

@@ -19,7 +19,7 @@ OPEN = {
     "copy of another; the Data sheet has 21. The likelihood has several maxima.",
     "gastrointestinal": "By the rule in the text, at least 6 of 7 doctors, 106 records are "
     "labelled and 46 are not; the printed 128 and 24 appear if the histology counts as an eighth "
-    "opinion. The printed p-values confirm 128 and 24: exp(−2D²mn/(m+n)) is 0.0105 for D = 0.336, "
+    "opinion. The printed p-values confirm 128 and 24: exp(−2D²mn/(m+n)) is 0.0104 for D = 0.336, "
     "and the normal approximation to W = 1014 is 0.0042; with 106 and 46 both would be far "
     "smaller. Our p-values of the first test are exact. The four features are not printed: ours "
     "come from our own sparse discriminant analysis, and those of a later package of the same "
