@@ -152,7 +152,9 @@ def test_too_few_replicates_to_reject_have_no_say(data):
     assert found.verdict.startswith("The blanks are about difficulty")
     assert "(score test" in found.verdict
     assert found.decisive is found.test("score")
-    many = diagnose(data.features, data.labels, n_boot=19, random_state=0)
+    edge = diagnose(data.features, data.labels, n_boot=19, random_state=0)
+    assert edge.tone == "hard"  # 0.05 at best, which is not below 0.05
+    many = diagnose(data.features, data.labels, n_boot=20, random_state=0)
     assert many.decisive is many.test("likelihood ratio, bootstrap")
 
 

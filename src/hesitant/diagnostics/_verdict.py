@@ -60,7 +60,7 @@ def decide(
     """
     if not n_blank or not n_labelled:
         return Finding("all" if n_labelled else "none" if n_blank else "unseen", None)
-    able = [k for k in _ORDER if not tests[k].was_skipped and tests[k].least_p <= ALPHA]
+    able = [k for k in _ORDER if not tests[k].was_skipped and tests[k].least_p < ALPHA]
     if not able:
         return Finding("few", None)
     test = tests[able[0]]
