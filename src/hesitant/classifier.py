@@ -86,7 +86,9 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         Fitted, with ``intercept_`` and ``coef_``.
     log_likelihood_ : float
         The maximised objective, no constant dropped, priors not counted.
-    n_parameters_, n_rows_, n_iter_ : int
+    n_parameters_, n_iter_ : int
+    n_rows_ : float
+        Rows of the fit; the sum of their weights, if they had some.
     converged_ : bool
     termination_ : str
         Why the fit stopped.
@@ -154,7 +156,7 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,)
             Labels, with blanks.
         sample_weight : array-like of shape (n,), optional
-            Weights of whole rows.
+            Weights of whole rows, as numbers of them: a weight of 2 is a row given twice.
         reviewed : boolean array-like of shape (n,), optional
             False for a row that nobody was shown (its blank says nothing) or whose label came
             some other way (histology, say): such rows inform the classes, not the mechanism.
@@ -195,7 +197,7 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
             remarks += fit_remarks(fit, family, state, mechanism, classes, rows, features)
         self._rows = rows
         fitted = mechanism.fitted(state.theta, rows.tally.rate)
-        self._publish(family, fitted, classes, fit, state, rows.tally.n)
+        self._publish(family, fitted, classes, fit, state, rows.tally.weight)
         for remark in remarks:
             warnings.warn(remark, FitWarning, stacklevel=2)
         return self
@@ -233,7 +235,7 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"n_jobs={self.n_jobs!r}: give a number of threads, −1 for all, or None."
             )
-        if not is_dask(X) and getattr(X, "shape", (BLOCK_SIZE + 1,))[0] <= BLOCK_SIZE:
+        if not is_dask(X) and getattr(X, "shape", (BLOCK_SIZE + 1,))[:1] <= (BLOCK_SIZE,):
             return 1  # one block; counting the cores would take longer than it saves
         return threads_allowed(jobs)
 
@@ -261,7 +263,7 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         self.n_parameters_ = (
             state.weights.size - 1 + family.n_parameters(state.params) + mechanism.n_parameters
         )
-        self.n_rows_ = int(n_rows)
+        self.n_rows_ = float(n_rows)
         self.n_iter_ = len(fit.progress.history)
         self.converged_ = fit.progress.converged
         self.termination_ = fit.progress.reason
@@ -357,10 +359,10 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         """Return the objective of data and their number of rows; by default those of the fit."""
         check_is_fitted(self, "state_")
         if X is None and y is None and sample_weight is None and reviewed is None:
-            return self.log_likelihood_, self.n_rows_ or math.nan
+            return self.log_likelihood_, self.n_rows_ or math.nan  # the first files did not say
         with self._attach(X, y, sample_weight, reviewed) as rows:
             likelihood = Likelihood(rows, self.family_, self.mechanism_)
-            return float(likelihood.evaluate(self.state_).log_likelihood), rows.tally.n
+            return float(likelihood.evaluate(self.state_).log_likelihood), rows.tally.weight
 
     def _attach(self, X: Any, y: Any, sample_weight: Any, reviewed: Any) -> ManyRows:
         """Return data as rows, checked against the features and classes of the fit.
@@ -464,10 +466,10 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
         blank = rng.random(n_samples) >= self.mechanism_.probability(log_tau, tau)
         return X, truth, _with_blanks(truth, blank, self.missing_label)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
+    def __sklearn_clone__(self) -> Self:
+        new: Self = super().__sklearn_clone__()
+        new.init = self.init  # scikit-learn would take the fit out of a fitted start
+        return new
 
 
 def choose_solver(name: Any) -> Any:

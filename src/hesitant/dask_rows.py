@@ -52,6 +52,8 @@ class DaskRows(ManyRows):
         self.n_features, self.alpha = n_features, alpha
         tally = self.sum(partial(tally_block, n_classes=n_classes, alpha=alpha))
         self.tally = Tally(*tally)
+        if not self.tally.counting.any():
+            raise ValueError("sample_weight is zero for every row: give some row a weight.")
 
     def _tasks(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Delayed]:
         work = delayed(_on_chunk, pure=False)
@@ -81,11 +83,8 @@ class DaskRows(ManyRows):
         return total
 
     def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return every so manieth labelled and blank row that counts."""
-        tally = self.tally
-        seen = np.array([tally.labelled.sum(), tally.blank])
-        stride = np.ones(2, dtype=int) if tally.n <= size else (1 + 2 * seen // size).astype(int)
-        parts = self.collect(partial(_sample_chunk, strides=stride))
+        """Return every so manieth row that counts, of each class and of the blanks."""
+        parts = self.collect(partial(_sample_chunk, strides=self.tally.strides(size)))
         X, codes, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
         return X, codes, weight
 
@@ -107,9 +106,10 @@ def _add_known(a: Any, b: Any = None) -> Any:
 
 
 def _sample_chunk(block: Any, strides: IntArray) -> tuple[AnyArray, AnyArray, AnyArray]:
+    codes = [*range(len(strides) - 1), -1]
     keep = [
-        np.flatnonzero((block.labelled == side) & (block.weight > 0))[::stride]
-        for side, stride in zip((True, False), strides, strict=True)
+        np.flatnonzero((block.codes == code) & (block.weight > 0))[::stride]
+        for code, stride in zip(codes, strides, strict=True)
     ]
     where = np.sort(np.concatenate(keep))
     return block.X[where], block.codes[where], block.weight[where]

@@ -7,8 +7,9 @@ block by block.
 """
 
 import dataclasses
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 from itertools import pairwise
@@ -21,6 +22,7 @@ from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 __all__ = ["BLOCK_SIZE", "Block", "ManyRows", "Rows", "Tally", "make_block"]
 
 BLOCK_SIZE = 8192
+RARE = 100  # labelled rows that a class keeps in a sample, if it has them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Tally(NamedTuple):
         Those that somebody was shown.
     n : float
         Number of rows.
+    counting : array of shape (g + 1,)
+        Number of rows of positive weight: labelled ones of each class, then blank ones.
     """
 
     labelled: FloatArray
@@ -66,6 +70,23 @@ class Tally(NamedTuple):
     reviewed_labelled: float
     reviewed_blank: float
     n: float
+    counting: FloatArray
+
+    @property
+    def weight(self) -> float:
+        """Sum of all weights."""
+        return float(self.labelled.sum()) + self.blank
+
+    def strides(self, size: int) -> IntArray:
+        """Return every how manieth row of each class, and of the blanks, makes a sample.
+
+        About ``size`` rows, half of them labelled; of a class with few labels all that there are.
+        """
+        if self.n <= size:
+            return np.ones(len(self.counting), dtype=np.int64)
+        labelled, blank = self.counting[:-1], self.counting[-1:]
+        own = np.minimum(1 + 2 * labelled.sum() // size, np.maximum(labelled // RARE, 1))
+        return np.concatenate((own, 1 + 2 * blank // size)).astype(np.int64)
 
     @property
     def rate(self) -> float:
@@ -161,22 +182,32 @@ class Rows(ManyRows):
         self.slices = [slice(a, b) for a, b in pairwise(edges)]
         self.threads = min(threads, len(self.slices))
         self._pool: ThreadPoolExecutor | None = None
+        self._users, self._lock = 0, threading.Lock()
         self._only = self._block(self.slices[0]) if len(self.slices) == 1 else None
         n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
         self.tally = Tally(*self.sum(partial(tally_block, n_classes=n_classes, alpha=alpha)))
 
     def __enter__(self) -> Self:
-        if self.threads > 1:
-            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="hesitant")
+        with self._lock:
+            self._users += 1
+            if self.threads > 1 and self._pool is None:
+                self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="hesitant")
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
+        with self._lock:
+            self._users -= 1
+            if self._pool is not None and not self._users:  # others may be at work
+                self._pool.shutdown(cancel_futures=True)
+                self._pool = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_pool": None}  # threads stay behind when rows travel
+        # Threads stay behind when rows travel.
+        return {**vars(self), "_pool": None, "_users": 0, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
 
     def _block(self, rows: slice) -> Block:
         return make_block(
@@ -187,24 +218,27 @@ class Rows(ManyRows):
             self.alpha,
         )
 
-    def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
-        """Return ``function(block, *its share of extra)`` for each block, in order."""
+    def _each(self, function: Callable[..., Any], *extra: Sequence[Any]) -> Iterator[Any]:
         if self._only is not None:
-            return [quietly(function, self._only, *(e[0] for e in extra))]
+            return iter([quietly(function, self._only, *(e[0] for e in extra))])
         run = map if self._pool is None else self._pool.map
-        return list(
+        return iter(
             run(lambda rows, *e: quietly(function, self._block(rows), *e), self.slices, *extra)
         )
+
+    def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
+        """Return ``function(block, *its share of extra)`` for each block, in order."""
+        return list(self._each(function, *extra))
 
     collect = map
 
     def sum(self, function: Callable[..., tuple[Any, ...]], *extra: Sequence[Any]) -> Any:
         """Return the sum over blocks of the tuples that ``function`` returns."""
-        return reduce(add, self.map(function, *extra))
+        return reduce(add, self._each(function, *extra))
 
     def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return all rows that count, or of many every so manieth labelled and blank one."""
-        keep = np.sort(np.concatenate([self._counting(side, size) for side in (True, False)]))
+        """Return all rows that count, or of many every so manieth of each class and the blanks."""
+        keep = np.sort(np.concatenate(list(self._kept(self.tally.strides(size)))))
         block = make_block(
             self.X[keep],
             self.codes[keep],
@@ -214,15 +248,16 @@ class Rows(ManyRows):
         )
         return block.X, block.codes, block.weight
 
-    def _counting(self, labelled: bool, size: int) -> IntArray:
-        """Return positions of labelled or blank rows that count; of many, about half ``size``."""
-        if (self.alpha if labelled else 1 - self.alpha) == 0:
-            return np.zeros(0, dtype=np.int64)
-        counts = self.codes >= 0 if labelled else self.codes < 0
-        if self.weight is not None:
-            counts = counts & (self.weight > 0)
-        where = np.flatnonzero(counts)
-        return where if len(self.codes) <= size else where[:: 1 + 2 * where.size // size]
+    def _kept(self, strides: IntArray) -> Iterator[IntArray]:
+        """Yield positions of rows of each class, then of blank rows, that make a sample."""
+        codes = [*range(len(strides) - 1), -1]
+        for code, stride in zip(codes, strides.tolist(), strict=True):
+            if (self.alpha if code >= 0 else 1 - self.alpha) == 0:
+                continue
+            counts = self.codes == code
+            if self.weight is not None:
+                counts = counts & (self.weight > 0)
+            yield np.flatnonzero(counts)[::stride]
 
 
 def make_block(
@@ -246,6 +281,7 @@ def make_block(
 def tally_block(block: Block, n_classes: int, alpha: float) -> tuple[Any, ...]:
     """Return a block's share of the tally."""
     seen, blank = block.labelled, ~block.labelled
+    counts = block.weight > 0
     # Undo the side weights; at alpha 0 or 1 one side has none left, and counts as it is.
     on, off = (2 * alpha or 1.0), (2 * (1 - alpha) or 1.0)
     return (
@@ -254,6 +290,10 @@ def tally_block(block: Block, n_classes: int, alpha: float) -> tuple[Any, ...]:
         float(block.review[seen].sum()),
         float(block.review[blank].sum()),
         float(len(block.codes)),
+        np.append(
+            np.bincount(block.codes[seen & counts], minlength=n_classes),
+            np.count_nonzero(blank & counts),
+        ).astype(float),
     )
 
 

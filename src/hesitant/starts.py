@@ -108,6 +108,12 @@ def from_given(
         )
     X, _, _ = rows.sample(SAMPLE)
     params = family.from_attributes(given, X)
+    described = len(family.moments(params)[0])
+    if described != n_classes:
+        raise ValueError(
+            f"init describes {described} classes, and the data have {n_classes}: give parameters "
+            "of each."
+        )
     mechanism = np.asarray(given.get("mechanism", theta), dtype=float)
     theta = mechanism if mechanism.shape == theta.shape else theta
     return State(weights / weights.sum(), params, theta)

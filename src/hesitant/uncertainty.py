@@ -7,6 +7,7 @@ or 1, so an entropy of 1e-250 is as accurate as one of 0.5.
 
 import math
 from abc import abstractmethod
+from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -82,7 +83,7 @@ class Renyi(Uncertainty):
 
     def check(self, n_classes: int) -> None:
         """Refuse a negative or undefined order."""
-        if not (isinstance(self.order, int | float) and self.order >= 0):
+        if not (isinstance(self.order, Real) and self.order >= 0):
             raise ValueError(
                 f"order={self.order!r} is not a Rényi order: give a number >= 0 "
                 "(1 is Shannon's entropy)."
@@ -145,10 +146,18 @@ def _renyi(t: FloatArray, tau: FloatArray, order: float) -> tuple[FloatArray, Fl
                 du[i, k] = tau[i, k] - (1.0 if k == top else 0.0)
     else:
         for i in range(n):
+            top = t[i, 0]
+            for k in range(1, g):
+                top = max(top, t[i, k])
             total = 0.0
-            for k in range(g):
-                total += _tilt(t[i, k], tau[i, k], a * t[i, k])
-            h = -math.log1p(total) / a
+            if a * top < -1.0:  # a large order, far from certainty: relative to the largest term
+                for k in range(g):
+                    total += math.exp(order * (t[i, k] - top))
+                h = -(order * top + math.log(total)) / a
+            else:
+                for k in range(g):
+                    total += _tilt(t[i, k], tau[i, k], a * t[i, k])
+                h = -math.log1p(total) / a
             u[i] = max(h, 0.0)
             for k in range(g):
                 du[i, k] = -order / a * _tilt(t[i, k], tau[i, k], a * (t[i, k] + h))

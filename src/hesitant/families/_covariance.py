@@ -16,7 +16,13 @@ __all__ = ["STRUCTURES", "Diagonal", "Full", "Spherical", "Structure", "Tied"]
 
 
 class Structure(ABC):
-    """Base of the structures."""
+    """Base of the structures. They have no state: two of a kind are the same."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
 
     @abstractmethod
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:

@@ -151,6 +151,11 @@ class LocationScaleFamily(Family):
                 f"init has means of shape {location.shape} and covariances of shape "
                 f"{scale.shape}; with {p} features they must be (g, {p}) and (g, {p}, {p})."
             )
+        if not (np.isfinite(location).all() and np.isfinite(scale).all()):
+            raise ValueError(
+                "init has means or covariances that are not finite: give numbers. (A t class of "
+                "two degrees of freedom or fewer has no covariance; give 'scales' instead.)"
+            )
         scale = scale / np.multiply.outer(spread, spread)
         try:
             whitener = _whiten(self.structure.pool(scale, np.ones(g)))

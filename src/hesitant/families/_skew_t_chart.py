@@ -45,13 +45,14 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         # Information on a slant falls as it grows; for symmetric classes it is 2/π a row.
         flatness = np.sqrt(1.0 + (reference.slant**2).sum(axis=1))
         self.slant_unit = np.sqrt(0.5 * np.pi * flatness / counts)[:, None]
-        self.axes = self._axes(counts) if self.size <= _LARGEST else np.eye(self.size)
+        # Of very many coordinates each keeps its own unit.
+        self.axes = self._axes(counts) if self.size <= _LARGEST else None
 
     # -- the chart --------------------------------------------------------------------------
 
     def decode(self, vector: FloatArray) -> SkewTParams:
         """Return the parameters at a point of the chart."""
-        free = self.axes @ vector
+        free = vector if self.axes is None else self.axes @ vector
         location, whitener = self.unfold(free[: self.base])
         dof = self.unfold_dof(free[self.base : self.slants])
         moved = self.slant_unit * free[self.slants :].reshape(self.g, self.p)
@@ -73,11 +74,11 @@ class SkewTCoordinates(HeavyTailedCoordinates):
                 (np.einsum("hjk,hk->hj", W, driven) * self.slant_unit).ravel(),
             )
         )
-        return free @ self.axes
+        return free if self.axes is None else free @ self.axes
 
     # -- its metric -------------------------------------------------------------------------
 
-    def _axes(self, counts: FloatArray) -> FloatArray:
+    def _axes(self, counts: FloatArray) -> FloatArray | None:
         """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
         information = np.zeros((self.size, self.size))
         for h, folding in enumerate(_folding(self.family.structure, self.g, self.p)):
@@ -89,7 +90,7 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         correlation = information / np.multiply.outer(size, size)
         correlation.flat[:: self.size + 1] += _FLOOR
         if not np.isfinite(correlation).all():  # parameters so absurd that draws overflow
-            return np.eye(self.size)
+            return None
         return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
 
     def _scores(self, h: int, folding: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -86,7 +86,7 @@ def _criteria(fit: Any, data: Shared) -> dict[str, Any]:
         chance = chance_log_likelihood(labelled[data.shown], data.weight[data.shown])
         value, k = value + chance, k + 1
     doubt = float((data.weight * fit.entropy(data.X, Shannon()))[~labelled].sum())
-    bic = k * math.log(data.codes.size) - 2 * value
+    bic = k * math.log(data.weight.sum()) - 2 * value
     return {
         "log_likelihood": float(value),
         "n_parameters": int(k),

@@ -228,6 +228,16 @@ class Functions(Basis):
                 "Functions must return one finite number for each uncertainty in the range; "
                 f"got shape {values.shape[:1]} or a non-finite value."
             )
+        ends = np.array([0.0, top])
+        with np.errstate(all="ignore"):
+            bad = ~np.isfinite(np.hstack(self.evaluate(ends, maximum)))
+        if bad.any():
+            end, k = np.argwhere(bad)[0]
+            raise ValueError(
+                f"functions[{k % self.size}] or its derivative is not finite at u = "
+                f"{ends[end]:.3g}, where rows may lie: bound it, for example by "
+                "np.maximum(u, 1e-12)."
+            )
         rise = self.evaluate(u + step, maximum)[0] - self.evaluate(u - step, maximum)[0]
         numeric = rise / (2 * step)
         wrong = np.abs(numeric - slopes).max(axis=0) > 1e-3 * (1 + np.abs(numeric).max(axis=0))

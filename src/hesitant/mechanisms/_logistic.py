@@ -2,6 +2,7 @@
 
 import copy
 import math
+from numbers import Real
 from typing import Self
 
 import numpy as np
@@ -80,7 +81,7 @@ class EntropyMechanism(Mechanism):
                 f"order={self.order!r} and uncertainty={self.uncertainty!r} both name the "
                 "measure: leave order at 1.0, or give uncertainty=Renyi(order) alone."
             )
-        if not (isinstance(self.ridge, int | float) and 0 < self.ridge < math.inf):
+        if not (isinstance(self.ridge, Real) and 0 < self.ridge < math.inf):
             raise ValueError(
                 f"ridge={self.ridge!r}: give a small positive number (the default is 1e-6); "
                 "zero would let β run off to infinity."

@@ -68,7 +68,7 @@ def write_classifier(clf: MixtureClassifier, *, named: bool) -> dict[str, Any]:
         "mechanism": mechanism,
         "record": {
             "log_likelihood": float(clf.log_likelihood_),
-            "n_rows": int(clf.n_rows_),
+            "n_rows": float(clf.n_rows_),
             "converged": bool(clf.converged_),
             "termination": str(clf.termination_),
             "history": encode_array(np.asarray(clf.history_, dtype=float)),
@@ -153,8 +153,8 @@ def read_classifier(document: Any) -> MixtureClassifier:
         clf.feature_names_in_ = names
     record = take(document, "record", dict)
     fit = _read_record(record, clf, State(weights, params, theta))
-    n_rows = record.get("n_rows", 0)  # the first files did not say
-    if type(n_rows) is not int or n_rows < 0:
+    n_rows = record.get("n_rows", 0.0)  # the first files did not say
+    if not (isinstance(n_rows, int | float) and 0 <= n_rows < np.inf):
         raise Damaged("its number of rows is not one")
     clf._publish(family, mechanism, classes, fit, fit.state, n_rows)
     return clf

@@ -44,6 +44,9 @@ class Solver:
         if rough and self.warm_up:
             steps = likelihood.family.warm_up
             state, _ = em(likelihood.ignoring(), state, progress, tol=0.1, steps=steps)
+            if progress.exhausted:
+                state = likelihood.refit_mechanism(state)
+                return state, likelihood.evaluate(state)
         return self.climb(likelihood, state, progress)
 
 

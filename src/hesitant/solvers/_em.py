@@ -3,7 +3,7 @@
 from hesitant._typing import FloatArray
 from hesitant.families import StepError
 from hesitant.likelihood import Evaluation, Likelihood, State
-from hesitant.solvers._progress import Climb, Progress
+from hesitant.solvers._progress import Climb, Progress, refuse_not_finite
 
 __all__ = ["em", "one_step_late"]
 
@@ -20,6 +20,7 @@ def em(
     begun = len(progress.history)
     while True:
         evaluation = likelihood.evaluate(state)
+        refuse_not_finite(evaluation)
         progress.record(evaluation.objective)
         if progress.settled(tol) or progress.exhausted:
             return state, evaluation
@@ -40,13 +41,16 @@ def one_step_late(
     progress.begin("one-step-late EM")
     state = likelihood.refit_mechanism(state)
     evaluation = likelihood.evaluate(state)
+    refuse_not_finite(evaluation)
     while True:
         progress.record(evaluation.objective)
         if progress.settled(tol) or progress.exhausted:
             return state, evaluation
         step = _climb(likelihood, state, evaluation, progress)
         if step is None:
-            progress.finish("one-step-late EM: no step climbs any further", True)
+            # At a maximum that is as it should be; after a leap it is a dead end.
+            gain = progress.last_gain()
+            progress.finish("one-step-late EM: no step climbs any further", gain < progress.tol)
             return state, evaluation
         state, evaluation = step
 
@@ -54,6 +58,7 @@ def one_step_late(
 def _climb(
     likelihood: Likelihood, state: State, evaluation: Evaluation, progress: Progress
 ) -> Climb | None:
+    """Return where the longest share of a step that climbs leads to."""
     proposal = _proposal(likelihood, state, evaluation)
     floor = evaluation.objective - progress.noise(evaluation.objective)
     share = 1.0

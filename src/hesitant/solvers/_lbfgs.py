@@ -49,9 +49,12 @@ def maximise(
     while True:
         direction = _two_loop(steps, changes, stored, gradient)
         slope = float(direction @ gradient)
-        # Half the slope is the gain that a quadratic model promises. Until some curvature is
-        # known the model is that of complete data, which promises too little.
-        if 0.5 * slope < (tol if stored > 2 else 1e-3 * tol):
+        # Half the slope is the gain that a quadratic model promises; half the squared gradient
+        # that of complete data, which is no more than there is to gain unless the model is
+        # steeper. Both must be small: one bad pair of steps can spoil the first. Until some
+        # curvature is known there is only the second, and it promises too little.
+        promised = 0.5 * max(slope, float(gradient @ gradient))
+        if promised < (tol if stored > 2 else 1e-3 * tol):
             return True
         t = 1.0
         while True:
@@ -60,7 +63,7 @@ def maximise(
             climbed = after >= value + 1e-4 * t * slope
             if climbed and math.isfinite(float(gradient_after @ gradient_after)):
                 break
-            if t * slope < 1e-14 * (1.0 + abs(value)):
+            if t * slope < 1e-14 * (1.0 + abs(value)) or t < 1e-30:
                 return True  # what is left is below rounding error
             ahead = value + t * slope - after
             shorter = 0.5 * t * t * slope / ahead if math.isfinite(ahead) else 0.0
@@ -95,7 +98,9 @@ def _two_loop(
             yy += changes[k, j] * changes[k, j]
             sg += steps[k, j] * out[j]
         if age == stored - 1:
-            scale = sy / yy
+            # The chart has unit information, so steps of one are right to begin with; after
+            # one steep direction sy / yy alone would make all others creep.
+            scale = max(sy / yy, 1.0)
         alpha[k] = sg / sy
         for j in range(size):
             out[j] -= alpha[k] * changes[k, j]

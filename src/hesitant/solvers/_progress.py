@@ -5,12 +5,19 @@ import sys
 from itertools import pairwise
 from typing import TextIO, TypeAlias
 
+from hesitant.families import StepError
 from hesitant.likelihood import Evaluation, State
 
-__all__ = ["Climb", "Progress"]
+__all__ = ["Climb", "Progress", "refuse_not_finite"]
 
 Climb: TypeAlias = tuple[State, Evaluation]
 """Where a solver ended, and the likelihood there."""
+
+
+def refuse_not_finite(evaluation: Evaluation) -> None:
+    """Raise if a solver finds itself where there is nothing to climb by."""
+    if not math.isfinite(evaluation.objective):
+        raise StepError(f"the likelihood is {evaluation.objective} there")
 
 
 class Progress:
@@ -64,14 +71,19 @@ class Progress:
         """Rounding error to expect in an objective of this size."""
         return 1e-13 * (1.0 + abs(objective))
 
-    def gain_to_come(self) -> float:
+    def last_gain(self) -> float:
+        """Return how much the last iteration gained; infinite if it was a stage's first."""
+        values = self.history[self._first :][-2:]
+        return values[1] - values[0] if len(values) == 2 else math.inf
+
+    def gain_to_come(self, gains_at_least: int = 4) -> float:
         """Estimate what is still to be gained, if gains keep shrinking at their rate (Aitken).
 
         The slowest of the last few rates counts: early gains of EM shrink fast and mislead.
         """
         values = self.history[self._first :][-5:]
         gains = [b - a for a, b in pairwise(values)]
-        if len(gains) < 2:
+        if len(gains) < gains_at_least:
             return math.inf
         if abs(gains[-1]) <= self.noise(values[-1]):
             return 0.0
@@ -82,8 +94,10 @@ class Progress:
 
     def settled(self, tol: float | None = None) -> bool:
         """Whether less than the tolerance is still to be gained; if so, says so."""
+        # A rough tolerance of its own marks a stage that only prepares the next.
+        gain = self.gain_to_come() if tol is None else self.gain_to_come(gains_at_least=2)
         tol = self.tol if tol is None else tol
-        if self.gain_to_come() > tol:
+        if gain > tol:
             return False
         self.finish(f"{self._stage}: less than {tol:g} of log-likelihood still to be gained", True)
         return True

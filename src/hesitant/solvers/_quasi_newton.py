@@ -4,7 +4,7 @@ from hesitant._typing import FloatArray
 from hesitant.likelihood import Likelihood, State
 from hesitant.solvers._chart import Chart
 from hesitant.solvers._lbfgs import maximise
-from hesitant.solvers._progress import Climb, Progress
+from hesitant.solvers._progress import Climb, Progress, refuse_not_finite
 
 __all__ = ["profile", "quasi_newton"]
 
@@ -32,6 +32,7 @@ def _climb(
     progress.begin(stage)
     best = likelihood.refit_mechanism(state, tol=1e-12 if profiled else 1.0)
     top = likelihood.evaluate(best)
+    refuse_not_finite(top)
 
     def value_and_gradient(vector: FloatArray) -> tuple[float, FloatArray]:
         nonlocal best, top
