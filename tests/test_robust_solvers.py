@@ -206,3 +206,15 @@ def test_bic_counts_weights_as_rows(paper):
     heavy = MixtureClassifier().fit(X, y, sample_weight=np.full(len(X), 2.0))
     long = MixtureClassifier().fit(np.asarray(X)[twice], np.asarray(y)[twice])
     assert heavy.bic() == pytest.approx(long.bic(), rel=1e-7)
+
+
+@pytest.mark.parametrize("family", ["t", "skew_t"])
+@pytest.mark.parametrize("value", [1e12, 1e20, 1e100])
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
+def test_a_fill_value_does_not_flatten_the_rest(family, value):
+    """One entry of 1e20, as exports write for missing: heavy tails bear it."""
+    data = simulate(n=400, random_state=0)
+    X = data.features.copy()
+    X[3, 0] = value
+    clf = MixtureClassifier(family).fit(X, data.labels)
+    assert (clf.predict(data.features) == data.truth).mean() > 0.9

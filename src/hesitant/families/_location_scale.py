@@ -115,7 +115,7 @@ class LocationScaleFamily(Family):
         # Two values have no quartiles, a constant no deviation, a column of zeros no size.
         reach = np.abs(rows - center).max(axis=0)
         for instead in (reach, np.abs(center), np.ones(len(center))):
-            too_small = spread <= np.maximum(1e-14 * np.abs(center), 1e-15 * reach) + 1e-290
+            too_small = spread <= np.maximum(1e-14 * np.abs(center), 1e-100 * reach) + 1e-290
             spread = np.where(too_small, instead, spread)
         if isinstance(self.structure, STRUCTURES["spherical"]):
             # "Spherical" is said of the user's units, so all features must keep one spread.
