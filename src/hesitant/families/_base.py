@@ -110,6 +110,10 @@ class Family(BaseEstimator):
         means, covariances = self.moments(params)
         return {"means": means, "covariances": covariances}
 
+    def off_edges(self, params: Params) -> Params:
+        """Return parameters a little inside their range, whence a gradient leads anywhere."""
+        return params
+
     def remarks(self, params: Params, names: list[str]) -> list[str]:
         """Return warnings about fitted parameters, in words; ``names`` are the classes'."""
         return []

@@ -21,8 +21,6 @@ LOWEST, HIGHEST = 0.5, 200.0
 """Bounds of estimated degrees of freedom: the upper one differs from a Gaussian by less than any
 sample can show, and below the lower one tails say nothing that 0.5 does not."""
 
-_HAIR = 0.005  # radians from a bound
-
 # Stands in for infinity: large enough that every formula has rounded to its limit.
 _INFINITE = 1e30
 
@@ -131,14 +129,9 @@ class DofChart:
         self.slope = slope * self.unit
 
     def angles(self, dof: FloatArray) -> FloatArray:
-        """Return the angle of each value, on the near side of the fold.
-
-        A value at a bound counts as a hair inside: on the very edge the slope is zero, and what
-        once got there could never leave.
-        """
+        """Return the angle of each value, on the near side of the fold."""
         share = (1.0 / dof - self.low) / self.width
-        angles = np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0)))
-        return np.clip(angles, _HAIR, 0.5 * math.pi - _HAIR)
+        return np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0)))
 
     def _unfold(self, angles: FloatArray) -> FloatArray:
         return 1.0 / (self.low + self.width * np.sin(angles) ** 2)

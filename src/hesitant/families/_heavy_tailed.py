@@ -164,6 +164,16 @@ class HeavyTailedFamily(LocationScaleFamily):
                 dof[:] = np.exp(np.log(dof).mean())
         return dof
 
+    def off_edges(self, params: Any) -> Any:
+        """Return parameters with estimated degrees of freedom inside their bounds.
+
+        At a bound the chart's slope is zero: a climb that began there would never leave.
+        """
+        if self.dof is not None:
+            return params
+        inside = np.clip(params.dof, 1.02 * LOWEST, 0.98 * HIGHEST)
+        return dataclasses.replace(params, dof=inside)
+
     def _narrow(
         self, whitener: FloatArray, dof: FloatArray, given: Mapping[str, Any] | None
     ) -> FloatArray:

@@ -109,14 +109,15 @@ class LocationScaleFamily(Family):
         twice lead to the same units, to the last bit.
         """
         rows = np.asarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
-        quartiles = np.transpose([_quartiles(column) for column in rows.T])
-        low, center, high = quartiles.copy()  # in one piece, as kernels are compiled for
+        quantiles = np.transpose([_quantiles(column) for column in rows.T])
+        low, center, high, far = quantiles.copy()  # in one piece, as kernels are compiled for
         spread = (high - low) / 1.349
-        # Two values have no quartiles, a constant no deviation, a column of zeros no size.
+        # Two values have no quartiles, a constant no deviation, a column of zeros no size. Most
+        # values must be in reach of the spread; one may be anywhere.
         reach = np.abs(rows - center).max(axis=0)
+        floor = np.maximum(np.maximum(1e-14 * np.abs(center), 1e-15 * far), 1e-100 * reach)
         for instead in (reach, np.abs(center), np.ones(len(center))):
-            too_small = spread <= np.maximum(1e-14 * np.abs(center), 1e-100 * reach) + 1e-290
-            spread = np.where(too_small, instead, spread)
+            spread = np.where(spread <= floor + 1e-290, instead, spread)
         if isinstance(self.structure, STRUCTURES["spherical"]):
             # "Spherical" is said of the user's units, so all features must keep one spread.
             spread = np.full_like(spread, spread.max())
@@ -282,9 +283,12 @@ class LocationScale(Coordinates):
         return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
 
 
-def _quartiles(column: FloatArray) -> FloatArray:
+def _quantiles(column: FloatArray) -> tuple[float, float, float, float]:
+    """Return quartiles of the distinct values, and how far from the middle nine in ten lie."""
     distinct = np.unique(column)
-    return distinct[(distinct.size - 1) * np.array([1, 2, 3]) // 4]
+    low, middle, high = distinct[(distinct.size - 1) * np.array([1, 2, 3]) // 4]
+    distance = np.sort(np.abs(distinct - middle))
+    return low, middle, high, distance[-(-9 * (distinct.size - 1) // 10)]
 
 
 def _whiten(scale: FloatArray) -> FloatArray:

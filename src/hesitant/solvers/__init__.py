@@ -47,7 +47,8 @@ class Solver:
             if progress.exhausted:
                 state = likelihood.refit_mechanism(state)
                 return state, likelihood.evaluate(state)
-        return self.climb(likelihood, state, progress)
+        inside = likelihood.family.off_edges(state.params)
+        return self.climb(likelihood, dataclasses.replace(state, params=inside), progress)
 
 
 def _auto(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
