@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -188,7 +189,7 @@ class MixtureClassifier(Evidence, ClassifierMixin, BaseEstimator):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 verbose=self.verbose,
-                rng=_generator(self.random_state),
+                rng=partial(_generator, self.random_state),
             )
             state = fit.state
             if self.alpha == 0:  # clusters have no names of their own

@@ -1,6 +1,7 @@
 """From checked data to the best state: starts, solver, restarts."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def fit_mixture(
     tol: float,
     max_iter: int,
     verbose: int,
-    rng: np.random.Generator,
+    rng: Callable[[], np.random.Generator],
 ) -> Fit:
     """Climb from every start and keep the highest point reached."""
     theta = likelihood.mechanism.initial()

@@ -254,6 +254,10 @@ def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
 def _positions(seen: AnyArray, ordered: AnyArray) -> IntArray:
     if not seen.size:
         return np.zeros(0, dtype=np.int64)
+    if seen.dtype.kind == ordered.dtype.kind:  # sorted classes, as they nearly always are
+        places = np.minimum(np.searchsorted(ordered, seen), len(ordered) - 1)
+        if (ordered[places] == seen).all():
+            return places
     unique, inverse = np.unique(seen, return_inverse=True)
     place = {c: k for k, c in enumerate(ordered.tolist())}
     unknown = [v for v in unique.tolist() if v not in place]

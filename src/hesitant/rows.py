@@ -178,7 +178,8 @@ class Rows(ManyRows):
         self.n_features, self.alpha = X.shape[1], alpha
         n = len(codes)
         # Blocks of one size, so that no thread waits for another's larger share.
-        edges = np.linspace(0, n, -(-n // block_size) + 1).astype(int).tolist()
+        blocks = -(-n // block_size)
+        edges = [n * k // blocks for k in range(blocks + 1)]
         self.slices = [slice(a, b) for a, b in pairwise(edges)]
         self.threads = min(threads, len(self.slices))
         self._pool: ThreadPoolExecutor | None = None
@@ -238,6 +239,8 @@ class Rows(ManyRows):
 
     def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return all rows that count, or of many every so manieth of each class and the blanks."""
+        if self._only is not None and self.tally.n <= size and self._only.weight.min() > 0:
+            return self._only.X, self._only.codes, self._only.weight
         keep = np.sort(np.concatenate(list(self._kept(self.tally.strides(size)))))
         block = make_block(
             self.X[keep],

@@ -1,7 +1,7 @@
 """Where a fit starts: from the labelled rows, as far as they go."""
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ def from_labels(
     n_classes: int,
     theta: FloatArray,
     n_init: int,
-    rng: np.random.Generator,
+    make_rng: Callable[[], np.random.Generator],
 ) -> Iterator[State]:
     """Yield ``n_init`` starts.
 
@@ -33,13 +33,14 @@ def from_labels(
     """
     X, codes, weight = rows.sample(SAMPLE)
     labelled = np.flatnonzero(codes >= 0)
+    rng = cache(make_rng)  # most fits never need one
     for attempt in range(n_init):
         w = np.zeros((len(X), n_classes))
-        chosen = labelled if attempt == 0 else rng.choice(labelled, labelled.size)
+        chosen = labelled if attempt == 0 else rng().choice(labelled, labelled.size)
         np.add.at(w, (chosen, codes[chosen]), weight[chosen])
         empty = np.flatnonzero(w.sum(axis=0) == 0)
         if empty.size:
-            _seed(X, weight, w, empty, rng)
+            _seed(X, weight, w, empty, rng())
         counts = w.sum(axis=0) + 1.0
         yield State(counts / counts.sum(), family.initial(X, w), theta)
 
