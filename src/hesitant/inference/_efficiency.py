@@ -13,7 +13,7 @@ from hesitant.checks import check_number
 from hesitant.inference._attached import class_names, feature_names
 from hesitant.inference._curvature import natural_jacobian
 from hesitant.inference._efficiency_result import PAIRS, WAYS, Efficiency
-from hesitant.inference._fisher import Moments, draw_moments
+from hesitant.inference._fisher import Aim, Moments, draw_moments
 from hesitant.inference._natural import natural_units
 from hesitant.inference._replicates import seeds
 from hesitant.inference._scores import n_class_axes
@@ -22,6 +22,10 @@ from hesitant.solvers._chart import Chart
 __all__ = ["efficiency"]
 
 BATCHES = 20
+# Rows near the boundary, equally weighted, below which there is no saying what happens there.
+ENOUGH = 30
+# Differences of log criteria below this are rounding.
+ROUNDING = 1e-11
 
 
 def efficiency(
@@ -58,6 +62,11 @@ def efficiency(
     with V the covariance of the estimates (inverse information) and δ Dirac's delta, for which a
     narrow kernel stands. For two classes τ_a is one half at the boundary.
 
+    Half of the rows are drawn from the model, the others near the boundaries and weighted
+    accordingly, so that well separated classes are no harder than others. Families that are not
+    the package's own draw all rows from the model. Where too few of them come near a boundary,
+    error rates are NaN and a remark says so.
+
     "Labels worth" solves for the number of randomly chosen blanks that would have to be labelled
     for the ignorance likelihood to do as well as the full one.
 
@@ -81,7 +90,7 @@ def efficiency(
             "information cannot be computed: write one."
         )
     rng = np.random.default_rng(seeds(random_state, 1)[0])
-    chart, batches = draw_moments(clf, n_draws, BATCHES, rng)
+    chart, aim, batches = draw_moments(clf, n_draws, BATCHES, rng)
     total = batches[0]
     for batch in batches[1:]:
         total = total + batch
@@ -92,62 +101,87 @@ def efficiency(
         total, batches = total.along(U), [batch.along(U) for batch in batches]
     else:
         U = np.eye(value.size)
-    scalars = _scalars(total, n_rows)
-    error = _jackknife(total, batches, lambda m: _scalars(m, n_rows))
+    usable = total.rows_at_boundary >= ENOUGH
+
+    def function(m: Moments) -> dict[str, float]:
+        return _scalars(m, n_rows, aim, usable)
+
+    scalars = function(total)
+    error = _jackknife(total, batches, function)
+    if error["bayes_error"] > 0.5 * scalars["bayes_error"] or not (
+        usable or scalars["bayes_error"] > 0
+    ):
+        scalars["bayes_error"] = error["bayes_error"] = np.nan
     names, std_errors = _standard_errors(clf, chart, U, total, n_rows)
-    worth_all = {k: scalars[f"worth_all {k}"] > 0 for k in ("error", "parameters")}
+    blanks = n_rows * (1 - total.labelled / total.n)
+    worth = {k: scalars[f"labels_worth {k}"] for k in ("error", "parameters")}
     pairs = [f"{one} / {other}" for one, other in PAIRS]
     return Efficiency(
         n_rows=int(n_rows),
-        n_draws=int(total.n),
+        n_draws=int(-(-n_draws // BATCHES) * BATCHES),
         share_labelled=total.labelled / total.n,
         bayes_error=scalars["bayes_error"],
         excess_error={w: scalars[f"excess {w}"] for w in WAYS},
         parameter_efficiency={pair: scalars[f"parameters {pair}"] for pair in pairs},
         error_efficiency={pair: scalars[f"error {pair}"] for pair in pairs},
-        labels_worth={k: scalars[f"labels_worth {k}"] for k in ("error", "parameters")},
-        worth_all=worth_all,
+        labels_worth={k: float(np.minimum(v, blanks)) for k, v in worth.items()},
+        worth_all={k: _exceeds(scalars, error, f"{k} full / complete") for k in worth},
         parameters=names,
         std_errors=std_errors,
-        monte_carlo_error={k: v for k, v in error.items() if not k.startswith("worth_all")},
-        remarks=_remarks(clf),
+        monte_carlo_error=error,
+        remarks=_remarks(clf, usable, scalars, error),
     )
 
 
-def _scalars(m: Moments, n_rows: int) -> dict[str, float]:
+def _scalars(m: Moments, n_rows: int, aim: Aim, usable: bool) -> dict[str, float]:
     """Return everything but the single parameters' errors."""
     information = {w: _positive(getattr(m, w), w) for w in WAYS}
 
-    def excess(info: FloatArray) -> float:
-        # Sums over draws become those over n_rows, and the boundary's mean over draws.
-        return float(np.trace(np.linalg.solve(info, m.boundary)) / n_rows)
+    def log_excess(info: FloatArray) -> float:
+        # Sums over draws become those over n_rows, and the boundary's mean over draws. A kernel
+        # with negative parts may, from very few rows, give a negative sum: then nothing is known.
+        trace = float(np.trace(np.linalg.solve(info, m.boundary))) if usable else np.nan
+        return float(np.log(trace / n_rows)) + aim.level if trace > 0 else np.nan
 
     def volume(info: FloatArray) -> float:
         return -float(np.linalg.slogdet(info)[1]) / len(info)
 
+    excess = {w: log_excess(information[w]) for w in WAYS}
     out = {"bayes_error": m.bayes / m.n}
-    out |= {f"excess {w}": excess(information[w]) for w in WAYS}
+    out |= {f"excess {w}": float(np.exp(excess[w])) for w in WAYS}
     for one, other in PAIRS:
         gain = volume(information[other]) - volume(information[one])
         out[f"parameters {one} / {other}"] = float(np.exp(gain))
-        out[f"error {one} / {other}"] = out[f"excess {other}"] / out[f"excess {one}"]
+        out[f"error {one} / {other}"] = float(np.exp(excess[other] - excess[one]))
     blanks = n_rows * (1 - m.labelled / m.n)
-    for name, criterion in (("error", excess), ("parameters", volume)):
-        share = _share_worth(m, criterion, criterion(information["full"]))
-        out[f"labels_worth {name}"] = blanks * min(share, 1.0)
-        out[f"worth_all {name}"] = float(share > 1)
+    for name, criterion in (("error", log_excess), ("parameters", volume)):
+        out[f"labels_worth {name}"] = blanks * _share_worth(m, criterion)
     return out
 
 
-def _share_worth(m: Moments, criterion: Callable[[FloatArray], float], target: float) -> float:
-    """Return the share of blanks whose labels would do as much as the pattern; 2 if none would."""
+def _share_worth(m: Moments, criterion: Callable[[FloatArray], float]) -> float:
+    """Return the share of blanks whose labels would do as much as the pattern.
+
+    Above 1 it is no share, but tells how far the pattern exceeds all labels; at most 2. It is
+    NaN if neither pattern nor labels make a difference that can be told from rounding.
+    """
+    if not m.pattern.any():
+        return 0.0
+    target, now = criterion(m.full), criterion(m.ignorance)
 
     def short(share: float) -> float:
         return criterion(m.with_more_labels(share)) - target
 
-    if short(0.0) <= 1e-12 * abs(target):
+    if not now - criterion(m.complete) > ROUNDING:
+        return np.nan
+    if short(0.0) <= ROUNDING:
         return 0.0
-    return float(brentq(short, 0.0, 1.0)) if short(1.0) < 0 else 2.0
+    return float(brentq(short, 0.0, 2.0)) if short(2.0) < 0 else 2.0
+
+
+def _exceeds(scalars: dict[str, float], error: dict[str, float], name: str) -> bool:
+    """Whether a ratio exceeds 1 by more than the draws' error explains."""
+    return bool(scalars[name] - 1 > max(2 * error[name], ROUNDING))
 
 
 def _positive(info: FloatArray, way: str) -> FloatArray:
@@ -167,7 +201,10 @@ def _jackknife(
     parts = [function(total - batch) for batch in batches]
     b = len(batches)
     values = np.array([list(part.values()) for part in parts])
-    spread = np.sqrt((b - 1) ** 2 / b * values.var(axis=0, ddof=1))
+    # In units of each figure's size: the square of a very small one may have no number.
+    unit = np.abs(values).max(axis=0)
+    unit[~(unit > 0)] = 1.0
+    spread = unit * np.sqrt((b - 1) ** 2 / b * (values / unit).var(axis=0, ddof=1))
     return dict(zip(parts[0], spread.tolist(), strict=True))
 
 
@@ -190,7 +227,9 @@ def _standard_errors(
     }
 
 
-def _remarks(clf: Any) -> list[str]:
+def _remarks(
+    clf: Any, usable: bool, scalars: dict[str, float], error: dict[str, float]
+) -> list[str]:
     out = [
         "All numbers take the fitted model for the truth and many rows for granted (first-order "
         "asymptotics): read them as orders of magnitude."
@@ -199,5 +238,21 @@ def _remarks(clf: Any) -> list[str]:
         out.append(
             "The model has no mechanism, so its pattern says nothing: fit one with "
             "mechanism='entropy' to ask what it would buy."
+        )
+    if not usable:
+        out.append(
+            "Too few of the rows drawn came near a boundary between classes to say anything of "
+            "error rates: ask for more with n_draws, unless the classes are so far apart that "
+            "nothing is left to gain."
+        )
+    elif np.isnan(scalars["labels_worth error"]):
+        out.append(
+            "Neither labels for the blanks nor their pattern add anything to the error rate that "
+            "could be told from rounding: the classes are far apart, or next to nothing is blank."
+        )
+    elif error["excess ignorance"] > 0.2 * scalars["excess ignorance"]:
+        out.append(
+            "The draws leave much doubt in the excess error (the ± beside it): ask for more with "
+            "n_draws."
         )
     return out

@@ -1,6 +1,7 @@
 """What a study of efficiency found."""
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,15 +31,18 @@ class Efficiency(Result):
         Error rate of the best rule.
     excess_error : dict
         Expected error rate of the fitted rule above the Bayes error, for each of "complete",
-        "ignorance" and "full", with ``n_rows`` rows.
+        "ignorance" and "full", with ``n_rows`` rows. NaN, as all that follows from it, if too
+        few of the rows drawn came near a boundary; a remark then says so.
     parameter_efficiency, error_efficiency : dict
         For pairs such as "full / ignorance": how many rows of the second kind one of the first
         is worth, by the geometric mean over all parameters (the ratio of determinants to the
         power 1/k), and by the excess error rate.
     labels_worth : dict
         How many labels of randomly chosen blanks the pattern is worth, judged by "error" and by
-        "parameters"; ``worth_all`` tells where even all of them would not do.
+        "parameters"; at most all blanks. NaN if neither labels nor the pattern add anything.
     worth_all : dict
+        Whether even labels for all blanks would do less, by more than twice the error that the
+        draws leave.
     parameters : list of str
     std_errors : dict
         For each of the three, the standard error of every parameter with ``n_rows`` rows.
@@ -70,11 +74,19 @@ class Efficiency(Result):
             frame[f"{one} / {other}"] = (frame[other] / frame[one]) ** 2
         return frame
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw standard errors of the parameters and expected error rates."""
+    def plot(self, axes: Any = None, parameters: str | None = None) -> Any:
+        """Draw standard errors of the parameters and expected error rates.
+
+        Parameters
+        ----------
+        axes : two matplotlib Axes, optional
+        parameters : str, optional
+            Only parameters whose name contains this, such as ``"mean"``. Of more than 40 those
+            are drawn whose errors the blanks increase most.
+        """
         from hesitant.inference._efficiency_display import EfficiencyDisplay
 
-        return EfficiencyDisplay(self).plot(axes)
+        return EfficiencyDisplay(self, parameters).plot(axes)
 
     def _content(self) -> Iterator[str | Table]:
         yield self._in_words()
@@ -115,16 +127,32 @@ class Efficiency(Result):
 
     def _in_words(self) -> str:
         blanks = self.n_rows * (1 - self.share_labelled)
-        worth = self.labels_worth["error"]
+        worth, mc = self.labels_worth["error"], self.monte_carlo_error
+        gain, beside_all = (
+            self.error_efficiency[pair] for pair in ("full / ignorance", "full / complete")
+        )
+        if math.isnan(worth):
+            return "What the pattern of blanks buys for the error rate cannot be told; see below."
         if not worth > 0:
             return "The pattern of blanks adds nothing to the labels and the features."
-        if self.worth_all["error"]:
+        if gain - 1 < 2 * mc["error full / ignorance"]:
             return (
-                f"Of {self.n_rows:,} rows about {blanks:,.0f} are blank. For the error rate, "
-                "where they are is worth more than labels for all of them would be."
+                "The pattern of blanks adds little to the error rate, less than the draws can "
+                "tell from nothing."
+            )
+        start = (
+            f"Of {self.n_rows:,} rows about {blanks:,.0f} are blank. For the error rate, where "
+            "they are is worth "
+        )
+        doubt = mc["error full / complete"]
+        if self.worth_all["error"]:
+            return f"{start}more than labels for all of them would be."
+        if beside_all - 1 > -2 * doubt:
+            return (
+                f"{start}about as much as labels for all of them; whether less or more the draws "
+                f"cannot tell ({beside_all:.2f} ± {doubt:.2g} times as much)."
             )
         return (
-            f"Of {self.n_rows:,} rows about {blanks:,.0f} are blank. For the error rate, where "
-            f"they are is worth labels for {worth:,.0f} of them, chosen at random (± "
-            f"{self.monte_carlo_error['labels_worth error']:.2g} from the draws)."
+            f"{start}labels for {worth:,.0f} of them, chosen at random (± "
+            f"{mc['labels_worth error']:.2g} from the draws)."
         )

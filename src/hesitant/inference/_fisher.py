@@ -7,15 +7,22 @@ chance of a label and ``C = Σ_h τ_h (s_h − s̄)(s_h − s̄)ᵀ`` what a lab
     ignorance         E[s̄ s̄ᵀ] + E[p C]
     full              the last, and the pattern's own information, mechanism estimated
 
-The averages over labels and over the pattern are exact; only features are drawn.
+The averages over labels and over the pattern are exact; only features are drawn. All but the first
+term live where classes meet, and where classes are far apart the model itself hardly ever draws a
+row there. So half of the rows come from the model and half from proposals fitted to the
+boundaries; each row counts by the ratio of the model's density to that of the mixture it came
+from, which is never more than two (importance sampling with a defensive mixture).
 """
 
 import dataclasses
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln, logsumexp
 
-from hesitant._typing import FloatArray
+from hesitant._typing import AnyArray, FloatArray
+from hesitant.families._location_scale import LocationScaleFamily
 from hesitant.inference._scores import class_scores, entropy_scores, n_class_axes
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.rows import Rows
@@ -23,18 +30,23 @@ from hesitant.solvers._chart import Chart
 
 __all__ = ["Moments", "draw_moments"]
 
-# Half-width of the kernel, in log odds, that picks rows at a class boundary.
-REACH = 1.0
+# Half-width of the kernel, in log odds, that picks rows at a class boundary: at most this, and
+# at most this part of the log odds' own spread about the boundary (classes that hardly differ).
+REACH, PART = 1.0, 0.5
+# Shares of the rows: from the model, along the boundaries, across them; the rest from far out.
+MODEL, ALONG, ACROSS = 0.5, 0.3, 0.15
+# Rows and rounds in which proposals are fitted, and how heavy their tails are.
+PILOT, ROUNDS, TAIL = 4000, 3, 5.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Moments:
-    """Sums over drawn rows, from which every efficiency follows.
+    """Weighted sums over drawn rows, from which every efficiency follows.
 
     Attributes
     ----------
     n : float
-        Rows drawn.
+        Rows drawn, each counted by its weight.
     features : array (k, k)
         Σ s̄ s̄ᵀ.
     label : array (k, k)
@@ -44,7 +56,9 @@ class Moments:
     pattern : array (k + q, k + q)
         Information of the pattern in classes and mechanism.
     boundary : array (k, k)
-        Q with ``excess error = tr(Q V)`` (see :func:`efficiency`).
+        Q with ``excess error = tr(Q V)`` (see :func:`efficiency`), in units of the aim's level.
+    near, near_squared : float
+        Sums of the boundary's weights, absolute and squared.
     bayes : float
         Σ (1 − max τ).
     labelled : float
@@ -57,6 +71,8 @@ class Moments:
     seen: FloatArray
     pattern: FloatArray
     boundary: FloatArray
+    near: float
+    near_squared: float
     bayes: float
     labelled: float
 
@@ -99,45 +115,155 @@ class Moments:
         """Information of the classes from features, labels given and pattern."""
         k = len(self.features)
         A, B, D = self.pattern[:k, :k], self.pattern[:k, k:], self.pattern[k:, k:]
-        return self.ignorance + A - (B @ np.linalg.solve(D, B.T) if len(D) else 0.0)
+        return self.ignorance + A - _explained(B, D)
+
+    @property
+    def rows_at_boundary(self) -> float:
+        """How many equally weighted rows the boundary's sum is worth."""
+        return self.near**2 / self.near_squared if self.near_squared > 0 else 0.0
 
     def with_more_labels(self, share: float) -> FloatArray:
         """Information without the pattern when a random share of the blanks is labelled too."""
         return self.ignorance + share * (self.label - self.seen)
 
 
+def _explained(B: FloatArray, D: FloatArray) -> FloatArray:
+    """Return ``B D⁻¹ Bᵀ``; what D says nothing about explains nothing."""
+    # Far apart classes leave a slope in entropy next to no information: scale before judging.
+    size = np.sqrt(np.diag(D))
+    size = np.where(size > 0, size, 1.0)
+    value, vector = np.linalg.eigh(D / np.outer(size, size))
+    keep = value > 1e-12
+    half = (B / size) @ vector[:, keep] / np.sqrt(value[keep])
+    return np.asarray(half @ half.T)
+
+
+@dataclasses.dataclass(frozen=True)
+class Aim:
+    """Where rows are drawn: from the model, and from places where classes meet.
+
+    Attributes
+    ----------
+    clf : fitted MixtureClassifier
+    places : list of Place
+    shares : list of float
+        Of the rows, for each place.
+    reach : array (g, g)
+        Half-width of the boundary's kernel for each pair of classes, in log odds.
+    level : float
+        A log: the boundary's size, in units of which its sums stay within a computer's range.
+    """
+
+    clf: Any
+    places: list["Place"]
+    shares: list[float]
+    reach: FloatArray
+    level: float
+
+    def counts(self, n: int) -> list[int]:
+        """Return how many of n rows come from each place; the others come from the model."""
+        return [int(share * n) for share in self.shares]
+
+    def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n rows, the same number from each place every time."""
+        counts = self.counts(n)
+        model = self.clf.sample(n - sum(counts), int(rng.integers(2**31 - 1)))[0]
+        parts = [place.draw(m, rng) for place, m in zip(self.places, counts, strict=True)]
+        return np.ascontiguousarray(np.concatenate((model, *parts)))
+
+    def log_weights(self, X: FloatArray, log_f: FloatArray) -> FloatArray:
+        """Return log model density less log density of n rows drawn here, ``n = len(X)``."""
+        n, counts = len(X), self.counts(len(X))
+        terms = [np.full(n, np.log(1 - sum(counts) / n))]
+        terms += [
+            place.log_density(X) - log_f + np.log(m / n)
+            for place, m in zip(self.places, counts, strict=True)
+            if m
+        ]
+        return -np.asarray(logsumexp(terms, axis=0))
+
+
+class Place:
+    """A proposal: kernels with heavy tails about a few centres, of one shape.
+
+    Parameters
+    ----------
+    centres : array (m, p)
+    root : array (p, p)
+        Lower triangular root of the kernels' scale matrix.
+    units : tuple of arrays (p,)
+        Origin and unit of the features in which both are given.
+    """
+
+    def __init__(
+        self, centres: FloatArray, root: FloatArray, units: tuple[FloatArray, FloatArray]
+    ) -> None:
+        self.centres, self.root, self.units = centres, root, units
+        p = len(root)
+        self._whitener = np.linalg.inv(root).T / units[1][:, None]
+        self._origin = units[0] + units[1] * centres.mean(axis=0)
+        self._white = (units[1] * (centres - centres.mean(axis=0))) @ self._whitener
+        self._constant = (
+            gammaln((TAIL + p) / 2)
+            - gammaln(TAIL / 2)
+            - p / 2 * np.log(TAIL * np.pi)
+            - np.log(np.diag(root)).sum()
+            - np.log(units[1]).sum()
+        )
+
+    def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n rows, in the model's own units."""
+        stretch = np.sqrt(TAIL / rng.chisquare(TAIL, n))
+        z = rng.standard_normal((n, len(self.root))) * stretch[:, None]
+        z = self.centres[rng.integers(len(self.centres), size=n)] + z @ self.root.T
+        return np.asarray(self.units[0] + self.units[1] * z)
+
+    def log_density(self, X: FloatArray) -> FloatArray:
+        """Return the log density of rows in the model's own units."""
+        z = (X - self._origin) @ self._whitener
+        square = (z**2).sum(axis=1)[:, None] + (self._white**2).sum(axis=1)
+        square -= 2 * z @ self._white.T
+        power = -(TAIL + len(self.root)) / 2 * np.log(1 + np.maximum(square, 0.0) / TAIL)
+        top = power.max(axis=1)
+        rest = np.exp(power - top[:, None]).mean(axis=1)
+        return np.asarray(self._constant + top + np.log(rest))
+
+
 def draw_moments(
     clf: Any, n_draws: int, n_batches: int, rng: np.random.Generator
-) -> tuple[Chart, list[Moments]]:
-    """Draw features from a fitted model; return the chart and each batch's sums."""
+) -> tuple[Chart, Aim, list[Moments]]:
+    """Draw features about a fitted model; return the chart, the aim and each batch's sums."""
     size = -(-n_draws // n_batches)
-    batches = [
-        np.ascontiguousarray(clf.sample(size, int(rng.integers(2**31 - 1)))[0])
-        for _ in range(n_batches)
-    ]
-    X = batches[0]
+    X = np.ascontiguousarray(clf.sample(max(size, 500), int(rng.integers(2**31 - 1)))[0])
     rows = Rows(X, np.full(len(X), -1), n_classes=len(clf.classes_))
     likelihood = Likelihood(rows, clf.family_, clf.mechanism_)
     state: State = clf.state_
     chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
-    return chart, [_moments(clf, chart, batch) for batch in batches]
+    aim = take_aim(clf, rng)
+    return chart, aim, [_moments(aim, chart, aim.draw(size, rng)) for _ in range(n_batches)]
 
 
-def _moments(clf: Any, chart: Chart, X: FloatArray) -> Moments:
-    log_tau, tau, _ = log_posterior(clf.family_, clf.state_, X)
+def _moments(aim: Aim, chart: Chart, X: FloatArray) -> Moments:
+    clf = aim.clf
+    log_tau, tau, log_f = log_posterior(clf.family_, clf.state_, X)
+    log_w = aim.log_weights(X, log_f)
+    w = np.exp(log_w)
     s = class_scores(clf.family_, chart, X)
     mean = np.einsum("ig,igk->ik", tau, s)
     centred = s - mean[:, None, :]
     p = clf.mechanism_.probability(log_tau, tau)
+    boundary, near, near_squared = _boundary(aim, log_w, log_tau, s)
     return Moments(
-        n=float(len(X)),
-        features=mean.T @ mean,
-        label=_outer(tau, centred),
-        seen=_outer(p[:, None] * tau, centred),
-        pattern=_pattern(clf, chart, s, log_tau, tau),
-        boundary=_boundary(log_tau, tau, s),
-        bayes=float((1 - tau.max(axis=1)).sum()),
-        labelled=float(p.sum()),
+        n=float(w.sum()),
+        features=(w[:, None] * mean).T @ mean,
+        label=_outer(w[:, None] * tau, centred),
+        seen=_outer((w * p)[:, None] * tau, centred),
+        pattern=_pattern(clf, chart, w, s, log_tau, tau),
+        boundary=boundary,
+        near=near,
+        near_squared=near_squared,
+        bayes=-float(w @ np.expm1(log_tau.max(axis=1))),
+        labelled=float(w @ p),
     )
 
 
@@ -147,7 +273,7 @@ def _outer(weight: FloatArray, v: FloatArray) -> FloatArray:
 
 
 def _pattern(
-    clf: Any, chart: Chart, s: FloatArray, log_tau: FloatArray, tau: FloatArray
+    clf: Any, chart: Chart, w: FloatArray, s: FloatArray, log_tau: FloatArray, tau: FloatArray
 ) -> FloatArray:
     mechanism, theta = clf.mechanism_, clf.state_.theta
     k = n_class_axes(chart)
@@ -159,23 +285,190 @@ def _pattern(
     for outcome in (True, False):  # the average over the two outcomes is exact
         seen = np.full(u.size, outcome)
         log_p, slope, gradient = mechanism.log_probability(u, seen, theta)
-        d = np.exp(0.5 * log_p)[:, None] * np.hstack(
+        d = (np.sqrt(w) * np.exp(0.5 * log_p))[:, None] * np.hstack(
             (slope[:, None] * move, gradient @ chart.theta_axes)
         )
         out += d.T @ d
     return out
 
 
-def _boundary(log_tau: FloatArray, tau: FloatArray, s: FloatArray) -> FloatArray:
-    """Return ``Σ ½ τ_a δ(D) (s_a − s_b)(s_a − s_b)ᵀ``, D the log odds of the two best classes."""
-    order = np.argsort(-log_tau, axis=1)[:, :2]
-    rows = np.arange(len(tau))
-    a, b = order.T
-    x = (log_tau[rows, a] - log_tau[rows, b]) / REACH
-    near = np.flatnonzero(x < 1)
-    x, a, b = x[near], a[near], b[near]
-    # A fourth-order kernel in place of the delta function: its bias is of the order REACH⁴.
-    kernel = 15 / 32 * (3 - 10 * x**2 + 7 * x**4) / REACH
-    weight = 0.5 * (tau[near, a] + tau[near, b]) / 2 * kernel
-    apart = s[near, a] - s[near, b]
-    return np.asarray((weight[:, None] * apart).T @ apart)
+def _boundary(
+    aim: Aim, log_w: FloatArray, log_tau: FloatArray, s: FloatArray
+) -> tuple[FloatArray, float, float]:
+    """Return ``Σ ½ w τ_a δ(D) (s_a − s_b)(s_a − s_b)ᵀ``, D the log odds of the two best classes.
+
+    The size of its weights follows, absolute and squared.
+    """
+    order = np.argsort(-log_tau, axis=1)
+    ranked = np.take_along_axis(log_tau, order, axis=1)
+    middle = (ranked[:, :1] + ranked[:, 1:]) / 2
+    reach = aim.reach[order[:, :1], order[:, 1:]]
+    x = (ranked[:, :1] - ranked[:, 1:]) / reach
+    # A boundary of two classes ends where a third is as likely as both. Off the boundary that is
+    # where it is as likely as their middle: sums on both sides then end at the same place.
+    row, rank = np.nonzero((x < 1) & (middle >= ranked[:, 1:2]))
+    x, reach, middle = x[row, rank], reach[row, rank], middle[row, rank]
+    # A fourth-order kernel in place of the delta function: its bias is of the order reach⁴. Off
+    # the boundary √(τ_a τ_b) stands for τ_a: with the density it changes least from there.
+    kernel = 15 / 32 * (3 - 10 * x**2 + 7 * x**4) / reach
+    weight = 0.5 * kernel * np.exp(log_w[row] + middle - aim.level)
+    apart = s[row, order[row, 0]] - s[row, order[row, rank + 1]]
+    size = np.abs(weight)
+    return np.asarray((weight[:, None] * apart).T @ apart), float(size.sum()), float(size @ size)
+
+
+# -- where the classes meet ---------------------------------------------------------------------
+
+
+def take_aim(clf: Any, rng: np.random.Generator) -> Aim:
+    """Fit proposals to the boundaries of a fitted model.
+
+    Rows are drawn roughly between the classes, weighted by how much they matter, and proposals
+    fitted to them, a few rounds over. Only the package's own families are known to have a density
+    all over the space; for any other all rows come from the model.
+    """
+    pairs = list(combinations(range(len(clf.classes_)), 2))
+    first = _first_places(clf, rng) if isinstance(clf.family_, LocationScaleFamily) else []
+    across: list[Place] = []
+    for _ in range(ROUNDS if first else 1):
+        places = [*first, *across]
+        found = _Sketch(clf, places, rng)
+        pairs = found.pairs_that_matter(pairs)
+        across = [found.place(found.across(*pair), len(pairs)) for pair in pairs if places]
+    reach = np.full((len(clf.classes_),) * 2, REACH)
+    for a, b in pairs:
+        reach[a, b] = reach[b, a] = found.reach(a, b)
+    sizes = np.array([found.size(*pair) for pair in pairs])
+    level = float(logsumexp(sizes))
+    if not first:
+        return Aim(clf, [], [], reach, level)
+    # Rows in proportion to the root of a boundary's size: small ones need not be known as well.
+    part = np.exp(0.5 * (sizes - sizes.max()))
+    part /= part.sum()
+    along = [found.place(found.along(*pair), len(pairs)) for pair in pairs]
+    rest = (1 - MODEL - ALONG - ACROSS) / len(first)
+    shares = [*(ALONG * part), *(ACROSS * part), *([rest] * len(first))]
+    return Aim(clf, [*along, *across, *first], shares, reach, level)
+
+
+class _Sketch:
+    """Rows drawn to learn where a model's boundaries run, and how much each matters."""
+
+    def __init__(self, clf: Any, places: list[Place], rng: np.random.Generator) -> None:
+        aim = Aim(clf, places, [0.75 / len(places) for _ in places], np.empty((0, 0)), 0.0)
+        self.rng = rng
+        self.X = aim.draw(max(PILOT, 300 * len(places)), rng)
+        self.log_tau, _, log_f = log_posterior(clf.family_, clf.state_, self.X)
+        self.log_w = aim.log_weights(self.X, log_f)
+        self.units = places[0].units if places else (np.empty(0), np.empty(0))
+        self._reach: dict[tuple[int, int], float] = {}
+
+    def middle(self, a: int, b: int) -> FloatArray:
+        """Log weights for the geometric mean of two classes' joint densities, others absent."""
+        one, other = self.log_tau[:, a], self.log_tau[:, b]
+        return np.asarray(self.log_w + (one + other) / 2 + np.logaddexp(one, other))
+
+    def across(self, a: int, b: int) -> FloatArray:
+        """Log weights for rows of which it is in doubt whether they are a's or b's."""
+        return np.asarray(self.log_w + self.log_tau[:, a] + self.log_tau[:, b])
+
+    def along(self, a: int, b: int) -> FloatArray:
+        """Log weights for rows within the kernel's reach of the boundary."""
+        return np.asarray(self.middle(a, b) - 0.5 * (self._odds(a, b) / self.reach(a, b)) ** 2)
+
+    def reach(self, a: int, b: int) -> float:
+        """Return the kernel's half-width: narrow for what changes within a narrow range."""
+        if (a, b) not in self._reach:
+            w = _flattened(self.middle(a, b), 1)
+            spread = float(np.sqrt(w @ self._odds(a, b) ** 2))
+            self._reach[a, b] = min(REACH, PART * max(spread, 1e-6))
+        return self._reach[a, b]
+
+    def size(self, a: int, b: int) -> float:
+        """Return the log of the integral over the boundary."""
+        return float(logsumexp(self.along(a, b)) - np.log(len(self.X) * self.reach(a, b)))
+
+    def pairs_that_matter(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the pairs of classes whose boundary is not lost beside the others'."""
+        sizes = np.array([self.size(*pair) for pair in pairs])
+        return [pair for pair, size in zip(pairs, sizes, strict=True) if size > sizes.max() - 20]
+
+    def place(self, log_w: FloatArray, n_pairs: int) -> Place:
+        """Return a proposal shaped like the weighted rows."""
+        origin, unit = self.units
+        z = (self.X - origin) / unit
+        w = _flattened(log_w, 20 + 3 * z.shape[1])
+        mean = w @ z
+        spread = (w[:, None] * (z - mean)).T @ (z - mean)
+        m = int(np.clip(400 // n_pairs, 10, 40))
+        # Kernels about some of the rows, pulled together so that as a whole they keep the rows'
+        # mean and spread: they follow a boundary that is curved or in parts (West 1993).
+        narrow = m ** (-2 / (z.shape[1] + 4))
+        chosen = z[self.rng.choice(len(z), size=m, p=w)]
+        return Place(
+            mean + np.sqrt(1 - narrow) * (chosen - mean), _root(narrow * spread), self.units
+        )
+
+    def _odds(self, a: int, b: int) -> FloatArray:
+        return np.asarray(self.log_tau[:, a] - self.log_tau[:, b])
+
+
+def _flattened(log_w: FloatArray, enough: float) -> FloatArray:
+    """Return weights of sum one, evened out until they are worth enough equal ones."""
+    log_w = log_w - log_w.max()
+    while True:
+        w = np.exp(log_w)
+        w /= w.sum()
+        if w @ w * enough <= 1:
+            return np.asarray(w)
+        log_w = 0.7 * log_w
+
+
+def _root(spread: AnyArray) -> FloatArray:
+    spread = np.asarray(spread).copy()
+    spread.flat[:: len(spread) + 1] += 1e-9 * np.trace(spread) / len(spread) + 1e-300
+    return np.linalg.cholesky(spread)
+
+
+def _first_places(clf: Any, rng: np.random.Generator) -> list[Place]:
+    """Return a place between any two classes, and one all about each class."""
+    family, params = clf.family_, clf.state_.params
+    units = params.center, params.spread
+    g = len(clf.classes_)
+    means: list[FloatArray] = []
+    precisions: list[FloatArray] = []
+    out: list[Place] = []
+    for h in range(g):
+        z = (family.sample(params, h, 2000, rng) - units[0]) / units[1]
+        z = np.clip(z, *np.quantile(z, [0.02, 0.98], axis=0))  # heavy tails have no moments
+        spread = np.atleast_2d(np.cov(z.T))
+        means.append(z.mean(axis=0))
+        half = np.asarray(np.linalg.inv(_root(spread)), dtype=np.float64)
+        precisions.append(half.T @ half)
+        out.append(Place(means[h][None], 2.0 * _root(spread), units))
+    for a, b in combinations(range(g), 2):
+        out.append(_between(clf, (a, b), means, precisions, units))
+    return out
+
+
+def _between(
+    clf: Any,
+    pair: tuple[int, int],
+    means: list[FloatArray],
+    precisions: list[FloatArray],
+    units: tuple[FloatArray, FloatArray],
+) -> Place:
+    """Return a place where two classes are equally likely.
+
+    Powers ``f_a^(1−t) f_b^t`` of two normal densities are normal again; t is chosen so that the
+    middle lies on the boundary. That is the likeliest way to be there.
+    """
+    a, b = pair
+    t = np.linspace(0, 1, 33)[:, None, None]
+    precision = (1 - t) * precisions[a] + t * precisions[b]
+    pull = (1 - t[:, 0]) * (precisions[a] @ means[a]) + t[:, 0] * (precisions[b] @ means[b])
+    path = np.linalg.solve(precision, pull[:, :, None])[:, :, 0]
+    X = np.ascontiguousarray(units[0] + units[1] * path)
+    log_tau, _, _ = log_posterior(clf.family_, clf.state_, X)
+    k = int(np.abs(log_tau[:, a] - log_tau[:, b]).argmin())
+    return Place(path[k][None], _root(np.linalg.inv(precision[k])), units)
