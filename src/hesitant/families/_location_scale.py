@@ -187,11 +187,14 @@ class LocationScaleFamily(Family):
         self, params: LocationScaleParams, weights: FloatArray, total: float
     ) -> list[tuple[str, BoolArray]]:
         """Find features whose variance, or a combination's, is the prior's and not the data's."""
+        floor = 3.0 * len(weights) * self.reg_covar / total + 1e-13
+        # No direction is narrower than a class's share of the narrowest of its own.
+        if (weights / (params.whitener**2).sum(axis=(1, 2))).max() >= floor:
+            return []
         mean = weights @ params.location
         apart = params.location - mean
         spread = np.einsum("h,hjk->jk", weights, params.scale)
         spread += np.einsum("h,hj,hk->jk", weights, apart, apart)
-        floor = 3.0 * len(weights) * self.reg_covar / total + 1e-13
         constant = np.diagonal(spread) < floor
         if constant.any():
             text = (
