@@ -1,8 +1,8 @@
 """Covariance structures: what classes share, and which entries are free.
 
-A structure answers three questions and nothing else: which scale matrices maximise a weighted
-Gaussian likelihood given class scatters, how many parameters are free, and how a vector of free
-coordinates unfolds into one lower triangular matrix per class.
+A structure says which scale matrices maximise a weighted Gaussian likelihood given class scatters,
+how many parameters are free, how a vector of free coordinates unfolds into one lower triangular
+matrix per class, and in which units of the features it means what it says.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,18 @@ __all__ = ["STRUCTURES", "Diagonal", "Full", "Spherical", "Structure", "Tied"]
 
 
 class Structure(ABC):
-    """Base of the structures. They have no state: two of a kind are the same."""
+    """Base of the structures. They have no state: two of a kind are the same.
+
+    Attributes
+    ----------
+    unrestricted : bool
+        Whether each class has a whole matrix of its own.
+    shared : bool
+        Whether the classes have entries in common.
+    """
+
+    unrestricted = False
+    shared = False
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -48,9 +59,15 @@ class Structure(ABC):
         """Return the share of the prior's scatter that each class carries."""
         return 1.0
 
+    def units(self, spread: FloatArray) -> FloatArray:
+        """Return the units of the features, from their spreads."""
+        return spread
+
 
 class Full(Structure):
     """Every class has its own unrestricted matrix."""
+
+    unrestricted = True
 
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
         """Divide each class's scatter by its count."""
@@ -81,6 +98,9 @@ class Full(Structure):
 
 class Tied(Full):
     """All classes share one unrestricted matrix."""
+
+    unrestricted = False
+    shared = True
 
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
         """Divide the sum of the scatters by the total count."""
@@ -158,6 +178,10 @@ class Spherical(Diagonal):
     def information(self, counts: FloatArray, p: int) -> FloatArray:
         """Return 2 p n_h."""
         return 2.0 * p * counts
+
+    def units(self, spread: FloatArray) -> FloatArray:
+        """Give all features one unit, that they keep their sizes beside each other."""
+        return np.full_like(spread, spread.max())
 
 
 @cache

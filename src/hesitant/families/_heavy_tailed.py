@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.families._covariance import STRUCTURES
 from hesitant.families._dof import (
     HIGHEST,
     LOWEST,
@@ -144,7 +143,7 @@ class HeavyTailedFamily(LocationScaleFamily):
     @property
     def _separate(self) -> bool:
         """Whether no parameter is shared by classes."""
-        return not (isinstance(self.structure, STRUCTURES["tied"]) or self.tied_dof)
+        return not (self.structure.shared or self.tied_dof)
 
     # -- degrees of freedom -----------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class LocationScaleFamily(Family):
     @property
     def structure_is_free(self) -> bool:  # type: ignore[override]
         """Whether each class estimates a whole scale matrix of its own."""
-        return type(self.structure) is Full
+        return self.structure.unrestricted
 
     def specialise(self, covariance: str, reg_covar: float) -> Self:
         """Return a copy with this covariance structure and strength of prior."""
@@ -118,10 +118,7 @@ class LocationScaleFamily(Family):
         floor = np.maximum(np.maximum(1e-14 * np.abs(center), 1e-15 * far), 1e-100 * reach)
         for instead in (reach, np.abs(center), np.ones(len(center))):
             spread = np.where(spread <= floor + 1e-290, instead, spread)
-        if isinstance(self.structure, STRUCTURES["spherical"]):
-            # "Spherical" is said of the user's units, so all features must keep one spread.
-            spread = np.full_like(spread, spread.max())
-        return center, spread
+        return center, self.structure.units(spread)
 
     @abstractmethod
     def _params(

@@ -9,7 +9,6 @@ import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Coordinates, Statistics, StepError
-from hesitant.families._covariance import Full
 from hesitant.families._dof import log_gamma_ratio
 from hesitant.families._heavy_tailed import HeavyTailedFamily, HeavyTailedParams, distances
 from hesitant.families._kernels import weighted_moments
@@ -101,7 +100,7 @@ class SkewT(HeavyTailedFamily):
         count, mass = np.maximum(count, 1e-12), np.maximum(mass, 1e-12)
         prior = self._prior_scatter(len(count))
         sums = Sums(params.axis, count, mass, first, second, drive, driven)
-        if type(self.structure) is Full:
+        if self.structure.unrestricted:
             shift, whitener, axis = free_step(sums, prior)
         else:
             shift, whitener, axis = structured_step(self.structure, sums, prior)
