@@ -76,7 +76,7 @@ def test_predict_agrees_with_the_analysis_and_reads_standard_input(demo):
 def test_simulate_then_analyse_in_plain_text(tmp_path):
     done = hesitant("simulate", "--n", 250, "--out", "example.csv.gz", "--truth", cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
-    assert list(pd.read_csv(tmp_path / "example.csv.gz")) == ["x1", "x2", "label", "truth"]
+    assert list(pd.read_csv(tmp_path / "example.csv.gz")) == ["x0", "x1", "label", "truth"]
     done = hesitant(
         "analyse", "example.csv.gz", "--label", "label", "--drop", "truth", cwd=tmp_path
     )
@@ -123,7 +123,7 @@ def test_wrong_use_is_2_and_a_closed_pipe_no_traceback(demo):
         timeout=120,
         check=False,
     )
-    assert pipe.stdout.strip() == b'"x1","x2","label"'
+    assert pipe.stdout.strip() == b'"x0","x1","label"'
     assert b"Traceback" not in pipe.stderr
     assert b"BrokenPipe" not in pipe.stderr
 

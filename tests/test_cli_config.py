@@ -36,7 +36,7 @@ json = true
 folds = 3          # of another command
 
 [analyse]
-features = ["x1", "x2"]
+features = ["x0", "x1"]
 standardise = true
 alpha = 0.5
 
@@ -54,7 +54,7 @@ def test_a_file_sets_options_and_the_command_line_wins(run, tmp_path):
     assert options["family"] == "t"
     assert options["seed"] == 7
     assert options["on_missing"] == "drop"
-    assert options["features"] == ["x1", "x2"]
+    assert options["features"] == ["x0", "x1"]
     assert options["standardise"] is True
     assert options["covariance"] == "tied"
     code, out, _ = run("analyse", "a.csv", "--config", "a.toml", "--family", "gaussian")
@@ -105,6 +105,6 @@ def test_mistakes_in_the_file_are_wrong_use(run, tmp_path, content, words):
 
 
 def test_a_scalar_will_do_where_a_list_is_meant(run, tmp_path):
-    (tmp_path / "a.toml").write_text("label = 'y'\nfeatures = 'x1,x2'\nmissing = 'ungated'\n")
+    (tmp_path / "a.toml").write_text("label = 'y'\nfeatures = 'x0,x1'\nmissing = 'ungated'\n")
     code, _, error = run("analyse", "a.csv", "--config", "a.toml", "-q")
     assert (code, error) == (0, "")

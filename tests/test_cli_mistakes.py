@@ -143,21 +143,21 @@ def test_out_may_be_a_folder_or_a_prefix(run, tmp_path):
 def test_predict_names_what_the_new_table_lacks(run, tmp_path):
     DATA.to_csv(tmp_path / "a.csv", index=False)
     run("analyse", "a.csv", "--label", "label", "-q")
-    DATA[["x1"]].to_csv(tmp_path / "b.csv", index=False)
+    DATA[["x0"]].to_csv(tmp_path / "b.csv", index=False)
     code, _, error = run("predict", "a.model", "b.csv")
     assert code == 1
-    assert "lacks a column that the model needs: 'x2'" in error
+    assert "lacks a column that the model needs: 'x1'" in error
     assert "--features" not in error
-    DATA.assign(x1=DATA["x1"].where(DATA.index != 4)).to_csv(tmp_path / "d.csv", index=False)
+    DATA.assign(x0=DATA["x0"].where(DATA.index != 4)).to_csv(tmp_path / "d.csv", index=False)
     code, _, error = run("predict", "a.model", "d.csv")
     assert code == 1
     assert "row 5" in error
     assert "--on-missing" in error
     assert "--drop" not in error
-    code, _, error = run("predict", "a.model", "a.csv", "--id", "x1", "--out", "e.csv")
+    code, _, error = run("predict", "a.model", "a.csv", "--id", "x0", "--out", "e.csv")
     assert code == 1
     assert "another column with --id" in error
-    code, _, error = run("predict", "a.model", "a.csv", "--features", "x1", "--out", "e.csv")
+    code, _, error = run("predict", "a.model", "a.csv", "--features", "x0", "--out", "e.csv")
     assert code == 0
     assert "--features has no effect" in error
     (tmp_path / "c.model").write_bytes(b"\x80\x04 pickle")
@@ -202,7 +202,7 @@ def test_what_is_taken_for_something_else_is_told_and_reported(run, tmp_path):
     assert "add --missing=unknown." in error
     assert "'event' seems to number the rows" in error
     assert "leave it out with --drop event." in error
-    assert "Features: event, x1, x2." in out
+    assert "Features: event, x0, x1." in out
     page = (tmp_path / "a.report.html").read_text(encoding="utf-8")
     assert page.find("--missing=unknown") > 0
     assert page.find("--drop event") > 0
@@ -210,13 +210,13 @@ def test_what_is_taken_for_something_else_is_told_and_reported(run, tmp_path):
     advised = ["--missing=unknown", "--drop", "event", "--force"]
     code, out, error = run("analyse", "a.csv", "--label", "label", *advised)
     assert (code, error) == (0, "")
-    assert "Features: x1, x2." in out
+    assert "Features: x0, x1." in out
 
 
 @pytest.mark.parametrize("given", [["--missing=-1"], ["--missing", "-1"]], ids=" ".join)
 def test_minus_one_may_mean_no_label(given, run, tmp_path):
     rows = marked(tmp_path, "-1")
-    options = ["--label", "label", "--features", "x1,x2", "--json", "--force"]
+    options = ["--label", "label", "--features", "x0,x1", "--json", "--force"]
     _, out, _ = run("analyse", "a.csv", *options)
     assert f"The label '-1' ({rows} rows)" in json.loads(out)["notes"][0]
     code, out, error = run("analyse", "a.csv", *options, *given)
@@ -228,7 +228,7 @@ def test_minus_one_may_mean_no_label(given, run, tmp_path):
 
 def test_a_missing_value_that_does_not_occur(run, tmp_path):
     marked(tmp_path, "unknown")
-    options = ["--label", "label", "--features", "x1,x2", "--missing"]
+    options = ["--label", "label", "--features", "x0,x1", "--missing"]
     code, _, error = run("analyse", "a.csv", *options, "unknwn")
     assert code == 1
     assert "'unknwn' is listed as missing, but does not occur" in error
@@ -279,7 +279,7 @@ HOSTILE = ['<script>alert("1")</script>', '=HYPERLINK("http://x","y")', "😀" *
 def test_hostile_names_are_harmless_everywhere(run, tmp_path):
     """Markup, formulas, quotes, line breaks and endless names, as columns, labels and file."""
     classes = {0: "<img src=x onerror=alert(1)>\n'\"&amp;", 1: "=cmd|' /C calc'!A0" + "Z" * 10_000}
-    frame = DATA.rename(columns={"x1": HOSTILE[0], "x2": HOSTILE[1]})
+    frame = DATA.rename(columns={"x0": HOSTILE[0], "x1": HOSTILE[1]})
     frame[HOSTILE[2]] = np.random.default_rng(0).normal(size=len(frame))
     frame["label"] = [None if pd.isna(v) else classes[int(v)] for v in frame["label"]]
     frame["+id"] = [f"@SUM({i})" for i in range(len(frame))]
@@ -318,7 +318,7 @@ def test_ids_stay_text_and_missing_values_are_blanks(run, tmp_path):
     answer = json.loads(out)
     assert answer["classes"] == ["class 0", "class 1"]
     assert answer["labels"]["not_reviewed"] == 40
-    assert answer["features"] == ["x1", "x2"]
+    assert answer["features"] == ["x0", "x1"]
     assert "--missing ungated" in answer["repeat"]["command"]
     first = (tmp_path / "a.predictions.csv").read_text().splitlines()[1]
     assert first.startswith('1,"00000",')

@@ -62,7 +62,7 @@ def test_parameters_can_be_changed() -> None:
         random_state=3,
     )
     assert data.n_blank == 0
-    assert data.feature_names == ("x1", "x2", "x3")
+    assert data.feature_names == ("x0", "x1", "x2")
     np.testing.assert_allclose(np.bincount(data.truth) / 5000, [0.2, 0.5, 0.3], atol=0.03)
 
 
@@ -124,7 +124,7 @@ def test_errors_name_the_parameter_and_the_remedy() -> None:
 
 def test_frame_for_a_file() -> None:
     frame = simulate(n=20, random_state=0).to_frame("class")
-    assert [*frame.columns] == ["x1", "x2", "class"]
+    assert [*frame.columns] == ["x0", "x1", "class"]
     assert frame["class"].isna().any()
     with pytest.raises(ValueError, match="label='x1' is also the name of a feature"):
         simulate(n=20).to_frame("x1")

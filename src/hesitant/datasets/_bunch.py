@@ -52,7 +52,7 @@ class PartlyLabelled(Generic[F, L]):
     >>> data = simulate(n=100, random_state=1)
     >>> print(data)
     PartlyLabelled: simulation
-      100 rows, 2 features: x1, x2
+      100 rows, 2 features: x0, x1
       labelled  60: 0 (29), 1 (31)
       blank     40 (40.0 %)
       truth    known

@@ -110,7 +110,7 @@ def simulate(
         labels=_withhold(truth, given),
         truth=truth,
         reviewed=reviewed,
-        feature_names=tuple(f"x{j + 1}" for j in range(p)),
+        feature_names=tuple(f"x{j}" for j in range(p)),
         description=_SIMULATED.format(
             n=n, g=g, p=p, intercept=intercept, sign="-" if slope < 0 else "+", size=abs(slope)
         ),
