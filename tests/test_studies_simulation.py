@@ -317,18 +317,22 @@ except StudyError as error:
     assert json.loads(path.read_bytes().splitlines()[0])["settings"] == SMALL.settings()
 
 
+def test_all_cores_and_one_worker_agree(tmp_path, uninterrupted) -> None:
+    assert run(tmp_path / "journal", 4, jobs=-1) == uninterrupted
+
+
 # ---- bad input ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("jobs", [0, -1, 1.5, "two", True])
-def test_jobs_must_be_positive(tmp_path, jobs) -> None:
-    with pytest.raises(ValueError, match="jobs="):
+@pytest.mark.parametrize("jobs", [0, 1.5, "two", True])
+def test_jobs_must_be_a_number_of_workers(tmp_path, jobs) -> None:
+    with pytest.raises((ValueError, TypeError), match="jobs="):
         run(tmp_path / "journal", jobs=jobs)
 
 
 @pytest.mark.parametrize("replications", [0, -3, 2.5, None, True])
 def test_replications_must_be_positive(tmp_path, replications) -> None:
-    with pytest.raises(ValueError, match="replications="):
+    with pytest.raises((ValueError, TypeError), match="replications="):
         run(tmp_path / "journal", replications)
 
 

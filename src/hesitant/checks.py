@@ -18,6 +18,7 @@ from hesitant.rows import Block, ManyRows, Tally
 
 __all__ = [
     "check_blanks",
+    "check_jobs",
     "check_number",
     "check_reviewed",
     "check_supply",
@@ -35,6 +36,16 @@ def check_number(name: str, value: Any, kind: type, low: float, high: float = ma
     bounds = f">= {low}" if high == math.inf else f"from {low} to {high}"
     error = ValueError if right else TypeError
     raise error(f"{name}={value!r}: give {what} {bounds}.")
+
+
+def check_jobs(name: str, value: Any) -> None:
+    """Raise unless ``value`` says how many workers to use, as joblib understands it."""
+    if value is None:
+        return
+    right = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not right or value == 0:
+        error = ValueError if right else TypeError
+        raise error(f"{name}={value!r}: give a whole number >= 1, −1 for all cores, or None.")
 
 
 def check_reviewed(reviewed: Any, n: int) -> BoolArray:

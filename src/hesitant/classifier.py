@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hesitant._choices import choose
 from hesitant._cores import threads_allowed
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.checks import check_blanks, check_number, check_supply, fit_remarks
+from hesitant.checks import check_blanks, check_jobs, check_number, check_supply, fit_remarks
 from hesitant.criteria import Criteria
 from hesitant.evidence import Evidence
 from hesitant.exceptions import FitWarning
@@ -231,10 +231,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     def _threads(self, X: Any) -> int:
         """Return how many threads to use on these rows."""
         jobs = self.n_jobs
-        if jobs is not None and (not isinstance(jobs, Integral) or jobs == 0):
-            raise ValueError(
-                f"n_jobs={self.n_jobs!r}: give a number of threads, −1 for all, or None."
-            )
+        check_jobs("n_jobs", jobs)
         if not is_dask(X) and getattr(X, "shape", (BLOCK_SIZE + 1,))[:1] <= (BLOCK_SIZE,):
             return 1  # one block; counting the cores would take longer than it saves
         return threads_allowed(jobs)

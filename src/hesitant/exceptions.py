@@ -1,7 +1,38 @@
 """Warnings of the package."""
 
-__all__ = ["FitWarning"]
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["FitWarning", "hearing"]
 
 
 class FitWarning(UserWarning):
     """Something about the data or the fit that a careful user should know."""
+
+
+@contextmanager
+def hearing() -> Iterator[list[str]]:
+    """Collect fit warnings as words, each once; let all other warnings pass.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with hearing() as heard:
+    ...     warnings.warn("a class has vanished", FitWarning)
+    >>> heard
+    ['a class has vanished']
+    """
+    heard: list[str] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", FitWarning)
+            yield heard
+    finally:
+        for warning in caught:
+            if not issubclass(warning.category, FitWarning):
+                warnings.warn_explicit(
+                    warning.message, warning.category, warning.filename, warning.lineno
+                )
+            elif str(warning.message) not in heard:
+                heard.append(str(warning.message))

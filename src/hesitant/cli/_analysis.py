@@ -108,6 +108,7 @@ def analyse(
     """Read, fit, judge and write; return the report."""
     import pandas as pd
 
+    from hesitant.exceptions import hearing
     from hesitant.persistence import save
     from hesitant.report import make_report
     from hesitant.tables import write_csv
@@ -119,14 +120,13 @@ def analyse(
     notes = table_notes(columns)
     prepared, names, preparation = prepare(columns, model)
     X = pd.DataFrame(prepared, columns=pd.Index(names))
-    with terminal.stage("Fitting"), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with terminal.stage("Fitting"), hearing() as heard:
         clf = model.classifier().fit(X, columns.y, columns.weight, columns.reviewed)
-    notes += _said(caught)
+    notes += heard
     if preparation is not None:
         notes.append(_preparation_note(model, preparation))
     with terminal.stage("Weighing the evidence"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what matters is among the report's remarks
+        warnings.simplefilter("ignore")  # what matters is among the report's notes
         report = make_report(
             clf,
             X,
@@ -138,6 +138,7 @@ def analyse(
             name=_shown_name(table.source),
             n_boot=model.bootstrap or 0,
             notes=notes,
+            wording=in_options,
             options=_options(table, model),
             seed=model.seed,
             data=_provenance(table, frame, columns),
@@ -150,7 +151,7 @@ def analyse(
         write_csv(predictions, outputs.predictions, force=force)
         save(_saved(clf, preparation), outputs.model, force=force, notes=_model_notes(report))
         _write(outputs.report, page, force)
-    for note in notes:
+    for note in report.to_dict()["notes"]:
         terminal.note(note)
     return report
 
@@ -185,13 +186,6 @@ def _saved(clf: Any, preparation: Any) -> Any:
     from sklearn.pipeline import Pipeline
 
     return Pipeline([("prepare", preparation), ("classify", clf)])
-
-
-def _said(caught: list[warnings.WarningMessage]) -> list[str]:
-    from hesitant import FitWarning
-
-    said = [str(w.message) for w in caught if issubclass(w.category, FitWarning)]
-    return [in_options(text) for text in dict.fromkeys(said)]
 
 
 def _preparation_note(model: ModelOptions, preparation: Any) -> str:

@@ -60,9 +60,20 @@ def analyse(
     terminal = Terminal(json=as_json, quiet=quiet)
     _check_alpha(alpha, mechanism)
     read = TableOptions(
-        table, label, features, drop, id, reviewed, weight, missing, on_missing, format, encoding,
-        delimiter, decimal,
-    )  # fmt: skip
+        table,
+        label=label,
+        features=features,
+        drop=drop,
+        id=id,
+        reviewed=reviewed,
+        weight=weight,
+        missing=missing,
+        on_missing=on_missing,
+        format=format,
+        encoding=encoding,
+        delimiter=delimiter,
+        decimal=decimal,
+    )
     model = ModelOptions(
         family, covariance, mechanism, alpha, standardise, pca, seed, jobs, starts, bootstrap
     )

@@ -21,6 +21,7 @@ def compare(
     drop: o.Drop = None,
     id: o.Id = None,
     reviewed: o.Reviewed = None,
+    weight: o.Weight = None,
     missing: o.Missing = None,
     on_missing: o.OnMissing = "error",
     format: o.Format = None,
@@ -84,9 +85,20 @@ def compare(
 
     terminal = Terminal(json=as_json, quiet=quiet)
     read = TableOptions(
-        table, label, features, drop, id, reviewed, None, missing, on_missing, format, encoding,
-        delimiter, decimal,
-    )  # fmt: skip
+        table,
+        label=label,
+        features=features,
+        drop=drop,
+        id=id,
+        reviewed=reviewed,
+        weight=weight,
+        missing=missing,
+        on_missing=on_missing,
+        format=format,
+        encoding=encoding,
+        delimiter=delimiter,
+        decimal=decimal,
+    )
     candidates = Candidates(family, covariance, mechanism, folds, standardise, pca, seed, jobs)
     grid = candidates.grid()
     with reporting(terminal):

@@ -94,6 +94,7 @@ def compare(
             columns.y,
             grid,
             cv=candidates.folds,
+            sample_weight=columns.weight,
             reviewed=columns.reviewed,
             missing_label=None,
             random_state=candidates.seed,

@@ -2,14 +2,13 @@
 
 import dataclasses
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.exceptions import FitWarning
+from hesitant.exceptions import hearing
 from hesitant.inference._comparison import Candidate
 from hesitant.inference._pattern import chance_log_likelihood
 from hesitant.uncertainty import Shannon
@@ -72,11 +71,9 @@ def _fit(
     clf: Any, X: Any, y: Any, weight: FloatArray, shown: AnyArray, **changes: Any
 ) -> tuple[Any, str]:
     """Return the fit and what it warned of."""
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", FitWarning)
+    with hearing() as heard:
         fit = clone(clf).set_params(n_jobs=1, verbose=0, **changes).fit(X, y, weight, shown)
-    said = [str(w.message) for w in heard if issubclass(w.category, FitWarning)]
-    return fit, " ".join(dict.fromkeys(said))
+    return fit, " ".join(heard)
 
 
 def _criteria(fit: Any, data: Shared) -> dict[str, Any]:

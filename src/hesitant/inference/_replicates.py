@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from hesitant.checks import check_number
-from hesitant.exceptions import FitWarning
+from hesitant.exceptions import FitWarning, hearing
 from hesitant.inference._result import need
 
 __all__ = ["Replicates", "refit", "replicate", "seeds"]
@@ -131,13 +131,8 @@ def refit(
     if hasattr(clf, "classes_"):  # a class may lose all its labels and must stay
         new.set_params(classes=clf.classes_.tolist())
     new.set_params(verbose=0)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", FitWarning)
+    with hearing() as said:
         new.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
-    said = [w for w in caught if issubclass(w.category, FitWarning)]
     if heard is not None:
-        heard += [str(w.message) for w in said if str(w.message) not in heard]
-    for other in caught:
-        if other not in said:
-            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+        heard += [words for words in said if words not in heard]
     return new

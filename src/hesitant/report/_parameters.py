@@ -1,5 +1,6 @@
 """The parameter table, with intervals where they can be had."""
 
+from collections.abc import Callable
 from typing import Any
 
 from hesitant.inference._result import plain
@@ -24,11 +25,11 @@ _WORDS = {"coef[u]": "entropy", "dropout": "chance loss"}
 _ORDER = tuple(dict.fromkeys(_GROUPS.values()))
 
 
-def summarise_parameters(case: Case) -> dict[str, Any]:
+def summarise_parameters(case: Case, wording: Callable[[str], str]) -> dict[str, Any]:
     """Return every parameter with estimate, standard error and interval, in groups."""
     found = case.information
     if isinstance(found, str):
-        return {"level": None, "remarks": [found], "groups": []}
+        return {"level": None, "remarks": [wording(found)], "groups": []}
     groups: dict[str, list[dict[str, Any]]] = {}
     columns = (found.estimate, found.std_error, found.lower, found.upper)
     for name, *values in zip(found.parameters, *columns, strict=True):
@@ -42,6 +43,6 @@ def summarise_parameters(case: Case) -> dict[str, Any]:
     ranked = sorted(groups, key=lambda t: _ORDER.index(t) if t in _ORDER else len(_ORDER))
     return {
         "level": found.level,
-        "remarks": list(found.remarks),
+        "remarks": [wording(remark) for remark in found.remarks],
         "groups": [{"title": title, "rows": groups[title]} for title in ranked],
     }

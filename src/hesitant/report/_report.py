@@ -3,7 +3,7 @@
 import html
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,7 @@ def make_report(
     n_boot: int = 0,
     seed: Any = None,
     notes: Sequence[str] = (),
+    wording: Callable[[str], str] = str,
     options: Mapping[str, Any] | None = None,
     data: Mapping[str, Any] | None = None,
     command: str | None = None,
@@ -108,6 +109,8 @@ def make_report(
         For the bootstrap.
     notes : sequence of str
         What else a reader should know, such as warnings of the fit.
+    wording : callable, default=str
+        Puts notes and remarks, which name options of the estimator, in a reader's own words.
     options, data : mappings, optional
         How the fit was asked for and where its data came from, for who wants to repeat it.
     command : str, optional
@@ -139,6 +142,13 @@ def make_report(
         seed=seed,
     )
     summary = summarise(
-        case, name=name, notes=notes, options=options, seed=seed, data=data, command=command
+        case,
+        name=name,
+        notes=notes,
+        wording=wording,
+        options=options,
+        seed=seed,
+        data=data,
+        command=command,
     )
     return Report(case, summary)

@@ -1,13 +1,12 @@
 """From a fitted model and its data to one plain dictionary."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hesitant._typing import AnyArray
-from hesitant.checks import check_reviewed
 from hesitant.diagnostics import diagnose
 from hesitant.inference._attached import attach
 from hesitant.inference._result import plain
@@ -55,7 +54,7 @@ def build_case(
         X=X,
         y=y,
         labels=data.labels,
-        reviewed=check_reviewed(reviewed, n),
+        reviewed=data.reviewed,
         weight=None if sample_weight is None else data.weight,
         ids=ids,
         rows=np.arange(1, n + 1) if rows is None else np.asarray(rows),
@@ -68,6 +67,7 @@ def summarise(
     *,
     name: str,
     notes: Sequence[str],
+    wording: Callable[[str], str],
     options: Mapping[str, Any] | None,
     seed: Any,
     data: Mapping[str, Any] | None,
@@ -88,13 +88,13 @@ def summarise(
     summary = {
         "name": name,
         "verdict": summarise_verdict(case.diagnosis, labels, change, case.clf),
-        "notes": list(notes),
+        "notes": list(dict.fromkeys(map(wording, (*notes, *case.diagnosis.remarks)))),
         "classes": case.classes,
         "features": case.features,
         "labels": labels,
         "evidence": _evidence(case),
         "change": change,
-        "parameters": summarise_parameters(case),
+        "parameters": summarise_parameters(case, wording),
         "triage": summarise_triage(case),
         "method": summarise_method(case),
         "repeat": summarise_repeat(
@@ -107,8 +107,8 @@ def summarise(
 
 def _evidence(case: Case) -> dict[str, Any]:
     found = case.diagnosis.to_dict()
-    found.pop("curve", None)  # a picture, not a number to read
-    return found
+    # The curve is a picture, not numbers to read; the notes and the method say the rest.
+    return {k: v for k, v in found.items() if k not in ("curve", "remarks", "caveats")}
 
 
 def _checksum(X: Any, y: Any) -> str:

@@ -30,9 +30,7 @@ def em(
         state = likelihood.maximise(state, evaluation)
 
 
-def one_step_late(
-    likelihood: Likelihood, state: State, progress: Progress, tol: float | None = None
-) -> Climb:
+def one_step_late(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
     """EM whose weights include the pattern's pull at the last parameters.
 
     The mechanism is refitted at every step. A step that would lower the objective is shortened:
@@ -44,7 +42,7 @@ def one_step_late(
     refuse_not_finite(evaluation)
     while True:
         progress.record(evaluation.objective)
-        if progress.settled(tol) or progress.exhausted:
+        if progress.settled() or progress.exhausted:
             return state, evaluation
         step = _climb(likelihood, state, evaluation, progress)
         if step is None:

@@ -1,9 +1,8 @@
 """One record of how a fit went."""
 
 import math
-import sys
 from itertools import pairwise
-from typing import TextIO, TypeAlias
+from typing import TypeAlias
 
 from hesitant.families import StepError
 from hesitant.likelihood import Evaluation, State
@@ -21,7 +20,7 @@ def refuse_not_finite(evaluation: Evaluation) -> None:
 
 
 class Progress:
-    """History of the objective, decreases noticed, and the reason for stopping.
+    """History of the objective, and the reason for stopping.
 
     Parameters
     ----------
@@ -33,17 +32,13 @@ class Progress:
         0 is silent, 1 prints a line a stage, 2 a line an iteration.
     """
 
-    def __init__(
-        self, tol: float, max_iter: int, verbose: int = 0, stream: TextIO | None = None
-    ) -> None:
+    def __init__(self, tol: float, max_iter: int, verbose: int = 0) -> None:
         self.tol, self.max_iter, self.verbose = tol, max_iter, verbose
         self.history: list[float] = []
-        self.decreases = 0
         self.converged = False
         self.reason = "not started"
         self._stage = ""
         self._first = 0
-        self._stream = stream
 
     def begin(self, stage: str) -> None:
         """Start a stage; a stage has an objective of its own to rise."""
@@ -52,12 +47,9 @@ class Progress:
 
     def record(self, objective: float) -> None:
         """Add the objective of an iteration."""
-        previous = self.history[-1] if len(self.history) > self._first else -math.inf
         self.history.append(objective)
-        if objective < previous - self.noise(objective):
-            self.decreases += 1
         if self.verbose > 1:
-            self._say(f"  {self._stage} {len(self.history):4d}  {objective:.10g}")
+            print(f"  {self._stage} {len(self.history):4d}  {objective:.10g}")
 
     @property
     def exhausted(self) -> bool:
@@ -107,7 +99,4 @@ class Progress:
         self.reason, self.converged = reason, converged
         if self.verbose:
             value = f"{self.history[-1]:.10g}" if self.history else "-"
-            self._say(f"{reason}; {len(self.history)} iterations, objective {value}")
-
-    def _say(self, line: str) -> None:
-        print(line, file=self._stream or sys.stdout)
+            print(f"{reason}; {len(self.history)} iterations, objective {value}")

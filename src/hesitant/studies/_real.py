@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from hesitant._typing import FloatArray
 from hesitant.classifier import MixtureClassifier
 from hesitant.diagnostics import kolmogorov_smirnov, mann_whitney
-from hesitant.exceptions import FitWarning
+from hesitant.exceptions import hearing
 from hesitant.families import FAMILIES
 from hesitant.studies._estimators import Row
 from hesitant.studies._parallel import unordered
@@ -42,10 +41,8 @@ def fit_reading(reading: Reading, data: Any, **changes: Any) -> Any:
 
 def _fit(options: dict[str, Any], data: Any) -> Any:
     classifier: Any = MixtureClassifier(**options)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", FitWarning)
+    with hearing() as classifier.remarks_:
         classifier.fit(data.features, data.labels)
-    classifier.remarks_ = [str(w.message) for w in caught if issubclass(w.category, FitWarning)]
     return classifier
 
 

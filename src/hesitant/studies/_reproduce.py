@@ -6,13 +6,15 @@ import difflib
 import json
 import os
 from collections.abc import Iterable
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from hesitant.checks import check_jobs, check_number
 from hesitant.studies._output import make_folder, write_json
 from hesitant.studies._parts import PARTS, make_part
 from hesitant.studies._result import Part, Reproduction
-from hesitant.studies._simulation import Design, check_jobs, check_replications
+from hesitant.studies._simulation import Design
 from hesitant.studies._workshop import Workshop
 
 __all__ = ["reproduce"]
@@ -84,11 +86,14 @@ def reproduce(
     True
     """
     wanted = _check_parts(parts)
+    check_number("replications", replications, Integral, 1)
+    check_number("seed", seed, Integral, 0)
+    check_jobs("jobs", jobs)
     workshop = Workshop(
         make_folder(out),
-        check_replications(replications),
-        design or Design(seed=_check_seed(seed)),
-        check_jobs(jobs),
+        replications,
+        design or Design(seed=seed),
+        jobs,
         data,
         bool(resume),
         bool(progress),
@@ -139,9 +144,3 @@ def _check_parts(parts: str | Iterable[str] | None) -> list[str]:
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"parts: {name!r} is unknown; choose among {', '.join(PARTS)}.{hint}")
     return [name for name in PARTS if name in asked]
-
-
-def _check_seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"seed={seed!r}: give a whole number >= 0.")
-    return seed

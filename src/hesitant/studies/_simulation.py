@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 import hesitant
+from hesitant.checks import check_jobs, check_number
 from hesitant.datasets import simulate
 from hesitant.studies._estimators import COVARIANCES, MEANS, Row, entries, evaluate
 from hesitant.studies._journal import Journal
 from hesitant.studies._parallel import unordered
 from hesitant.studies._progress import bar
 
-__all__ = ["Design", "check_jobs", "check_replications", "run_simulation"]
+__all__ = ["Design", "run_simulation"]
 
 ALPHAS = tuple(k / 20 for k in range(21))
 
@@ -87,7 +88,8 @@ def run_simulation(
         One row for each replication and estimator, sorted. It depends on the design only: not on
         jobs, backend, or interruptions.
     """
-    replications, jobs = check_replications(replications), check_jobs(jobs)
+    check_number("replications", replications, Integral, 1)
+    check_jobs("jobs", jobs)
     design = design or Design()
     journal = Journal(Path(path), design.settings())
     with journal.open(resume):
@@ -118,23 +120,3 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
         {**evaluate(entry, train, test, seed), "n_labelled": train.n_labelled}
         for entry in entries(design.alphas, design.restarts)
     ]
-
-
-def check_jobs(jobs: Any) -> int | None:
-    """Return `jobs`, or say what it should be."""
-    if jobs is None or (_whole(jobs) and jobs >= 1):
-        return None if jobs is None else int(jobs)
-    raise ValueError(
-        f"jobs={jobs!r}: give a number of processes >= 1, or leave it out to use all cores."
-    )
-
-
-def check_replications(replications: Any) -> int:
-    """Return `replications`, or say what it should be."""
-    if _whole(replications) and replications >= 1:
-        return int(replications)
-    raise ValueError(f"replications={replications!r}: give a whole number >= 1.")
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
