@@ -146,7 +146,7 @@ def _judge(
         "shape": shape_test(fits),
     }
     if n_boot:
-        tests["bootstrap"], _ = bootstrap_likelihood_ratio(fits, n_boot, **bootstrap)
+        tests["bootstrap"] = bootstrap_likelihood_ratio(fits, n_boot, **bootstrap)
     pairs = labelled.size * blank.size
     harder = 1 - tests["mw"].statistic / pairs if pairs else np.nan
     family_name = type(fits.ignorance.family_).__name__
@@ -180,6 +180,7 @@ def _judge(
         full=fits.full,
         labelled_entropy=labelled,
         blank_entropy=blank,
+        information=fits.information_so_far,
     )
 
 

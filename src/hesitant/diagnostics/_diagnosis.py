@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hesitant._typing import FloatArray
 from hesitant.diagnostics._smoother import LabellingCurve
 from hesitant.diagnostics._test import Test
+from hesitant.inference._information import ObservedInformation
 from hesitant.inference._result import Result, Table, need, number
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Diagnosis(Result):
         The two fits; ``full`` is None if there is no pattern to fit.
     labelled_entropy, blank_entropy : arrays
         Transformed entropies of the reviewed rows.
+    information : ObservedInformation or None
+        Standard errors of the full fit; None if no test has asked for them.
     """
 
     title: ClassVar[str] = "Are the blanks about difficulty?"
@@ -72,6 +75,7 @@ class Diagnosis(Result):
     full: Any = dataclasses.field(repr=False)
     labelled_entropy: FloatArray = dataclasses.field(repr=False)
     blank_entropy: FloatArray = dataclasses.field(repr=False)
+    information: ObservedInformation | None = dataclasses.field(repr=False)
 
     def test(self, name: str) -> Test:
         """Return the test whose name starts so, such as ``"Mann-Whitney"`` or ``"Wald"``."""

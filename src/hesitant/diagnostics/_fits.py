@@ -15,7 +15,7 @@ from hesitant.likelihood import Likelihood, log_posterior
 from hesitant.rows import Block, ManyRows
 from hesitant.uncertainty import Shannon, transformed_entropy
 
-__all__ = ["SMALLEST_GROUP", "Fits", "Measured"]
+__all__ = ["MOST_PARAMETERS", "SMALLEST_GROUP", "Fits", "Measured"]
 
 SMALLEST_GROUP = 5
 MOST_PARAMETERS = 1000  # minutes of work beyond, and two tests of several
@@ -71,6 +71,11 @@ class Fits:
     def information(self) -> ObservedInformation:
         """Standard errors of the full fit."""
         return information_of(self.full, self.likelihood)
+
+    @property
+    def information_so_far(self) -> ObservedInformation | None:
+        """Those standard errors, if a test has asked for them."""
+        return vars(self).get("information")
 
     @property
     def likelihood(self) -> Likelihood:

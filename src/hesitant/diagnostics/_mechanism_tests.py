@@ -17,7 +17,7 @@ from hesitant._typing import BoolArray, FloatArray
 from hesitant.diagnostics._fits import Fits
 from hesitant.diagnostics._test import Test, skipped
 from hesitant.inference._pattern import chance_log_likelihood
-from hesitant.inference._replicates import Replicates, refit, replicate
+from hesitant.inference._replicates import refit, replicate
 
 __all__ = ["bootstrap_likelihood_ratio", "likelihood_ratio", "score_test", "wald_test"]
 
@@ -81,7 +81,7 @@ def score_test(fits: Fits) -> Test:
 
 def bootstrap_likelihood_ratio(
     fits: Fits, n: int, *, random_state: Any, n_jobs: int | None, progress: bool
-) -> tuple[Test, Replicates | None]:
+) -> Test:
     """Compare the likelihood ratio with those of data made without any mechanism.
 
     Rows are drawn from the ignorance fit and given the labels at the places where the data have
@@ -89,7 +89,7 @@ def bootstrap_likelihood_ratio(
     """
     few = fits.too_few(_BOOT)
     if few is not None:
-        return few, None
+        return few
     observed = _ratio(fits.ignorance, fits.full, fits.seen, fits.weight)
     parts = replicate(
         _NullReplicate(fits),
@@ -100,10 +100,10 @@ def bootstrap_likelihood_ratio(
         description="bootstrap under chance",
     )
     if not parts.values:
-        return skipped(_BOOT, parts.in_words()), parts
+        return skipped(_BOOT, parts.in_words())
     beyond = int(np.sum(np.array(parts.values) >= observed))
     done = len(parts.values)
-    test = Test(
+    return Test(
         _BOOT,
         observed,
         (1 + beyond) / (1 + done),
@@ -111,7 +111,6 @@ def bootstrap_likelihood_ratio(
         note=parts.in_words(),
         least_p=1 / (1 + done),
     )
-    return test, parts
 
 
 class _NullReplicate:

@@ -16,18 +16,18 @@ from hesitant.inference._attached import (
     open_chart,
     refuse_dask,
 )
-from hesitant.inference._information import information_of, warn_if_rising
+from hesitant.inference._information import ObservedInformation, information_of, warn_if_rising
 from hesitant.inference._result import need
 from hesitant.inference._scores import class_scores, n_class_axes
 from hesitant.intake import check_features
-from hesitant.likelihood import log_posterior
+from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.solvers._chart import Chart
 from hesitant.uncertainty import Shannon
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["triage"]
+__all__ = ["gains", "known_from", "triage"]
 
 BLOCK = 4096
 # Directions that the data hardly determine count as known to this share of complete labels, so
@@ -104,16 +104,12 @@ def triage(
         rows, likelihood = data.X, data.likelihood
         blank = np.flatnonzero(~data.labels.labelled)
     if likelihood is None:
-        chart, V = _as_if_labelled(clf, rows)
+        known = _as_if_labelled(clf, rows)
     else:
         found = information_of(clf, likelihood)
-        V = _uncertainty(found.chart_information)
         warn_if_rising(found)
-        with open_chart(likelihood, clf.state_) as (chart, _):
-            pass
-    k = n_class_axes(chart)
-    root = np.asarray(np.linalg.cholesky(V[:k, :k]))
-    gain, entropy, tau = _gains(clf, chart, rows, blank, root)
+        known = known_from(likelihood, clf.state_, found)
+    gain, entropy, tau = gains(clf, rows, blank, *known)
     order = np.lexsort((blank, -entropy, -gain))[:top]
     places = blank[order]
     columns: dict[str, Any] = {"row": places}
@@ -135,16 +131,32 @@ def _as_if_labelled(clf: Any, X: AnyArray) -> tuple[Chart, FloatArray]:
         return chart, np.eye(chart.size) * len(X) / (clf.n_rows_ or len(X))
 
 
-def _uncertainty(information: FloatArray) -> FloatArray:
-    value, vector = np.linalg.eigh(information)
-    return (vector / np.maximum(value, LEAST_KNOWN)) @ vector.T
+def known_from(
+    likelihood: Likelihood, state: State, found: ObservedInformation
+) -> tuple[Chart, FloatArray]:
+    """Return a chart, and the covariance of the estimates there."""
+    value, vector = np.linalg.eigh(found.chart_information)
+    with open_chart(likelihood, state) as (chart, _):
+        return chart, (vector / np.maximum(value, LEAST_KNOWN)) @ vector.T
 
 
-def _gains(
-    clf: Any, chart: Any, X: AnyArray, places: IntArray, root: FloatArray
+def gains(
+    clf: Any, X: AnyArray, places: IntArray, chart: Chart, V: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return gain and entropy of rows, and their class posteriors."""
-    g = len(clf.classes_)
+    """Return gain and entropy of rows, and their class posteriors.
+
+    Parameters
+    ----------
+    clf : fitted MixtureClassifier
+    X : array of shape (n, p)
+    places : array of int
+        Which rows.
+    chart : Chart
+    V : array
+        Covariance of the estimates in the chart.
+    """
+    g, k = len(clf.classes_), n_class_axes(chart)
+    root = np.asarray(np.linalg.cholesky(V[:k, :k]))
     gain, entropy, tau = np.zeros(places.size), np.zeros(places.size), np.zeros((places.size, g))
     for start in range(0, places.size, BLOCK):
         part = slice(start, start + BLOCK)

@@ -9,14 +9,13 @@ import numpy as np
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.diagnostics import Diagnosis
-from hesitant.inference import ObservedInformation, information
-from hesitant.inference._attached import class_names, feature_names
+from hesitant.diagnostics._fits import MOST_PARAMETERS
+from hesitant.inference import ObservedInformation
+from hesitant.inference._attached import Attached, class_names, feature_names
+from hesitant.inference._information import information_of
 from hesitant.labels import Labels
 
-__all__ = ["MOST_PARAMETERS", "Case", "top_two"]
-
-# Their information takes two passes over the data for each, and then the cube of their number.
-MOST_PARAMETERS = 400
+__all__ = ["Case", "top_two"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,10 +29,8 @@ class Case:
         Features as the model was fitted to them.
     y : array
         Labels, with blanks.
-    labels : Labels
-        The same as codes.
-    reviewed : boolean array
-    weight : array or None
+    data : Attached
+        The same, checked and joined to the model.
     ids : sequence or None
         What to call the rows.
     rows : array
@@ -45,12 +42,15 @@ class Case:
     clf: Any
     X: Any
     y: Any
-    labels: Labels
-    reviewed: BoolArray
-    weight: FloatArray | None
+    data: Attached
     ids: Sequence[Any] | None
     rows: AnyArray
     diagnosis: Diagnosis
+
+    @property
+    def labels(self) -> Labels:
+        """The labels as codes."""
+        return self.data.labels
 
     @property
     def n(self) -> int:
@@ -100,6 +100,8 @@ class Case:
     @cached_property
     def information(self) -> ObservedInformation | str:
         """Standard errors of the model's parameters, or why there are none."""
+        if self.diagnosis.full is self.clf and self.diagnosis.information is not None:
+            return self.diagnosis.information
         k = self.clf.n_parameters_
         if k > MOST_PARAMETERS:
             return (
@@ -107,9 +109,7 @@ class Case:
                 "standard errors. Ask for them in Python with clf.summary()."
             )
         try:
-            return information(
-                self.clf, self.X, self.y, sample_weight=self.weight, reviewed=self.reviewed
-            )
+            return information_of(self.clf, self.data.likelihood)
         except (ValueError, np.linalg.LinAlgError) as error:
             return f"There are no standard errors: {error}"
 

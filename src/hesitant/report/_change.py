@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hesitant.inference import information
+from hesitant.inference._information import information_of
 from hesitant.report._case import Case
 
 __all__ = ["summarise_change"]
@@ -95,7 +95,7 @@ def _precision_gain(case: Case) -> float | None:
     if isinstance(using, str) or case.informed is not case.clf:
         return None
     try:
-        without = information(case.diagnosis.ignorance, case.X, case.y, sample_weight=case.weight)
+        without = information_of(case.diagnosis.ignorance, case.data.likelihood.ignoring())
     except (ValueError, np.linalg.LinAlgError):
         return None
     errors = dict(zip(using.parameters, using.std_error, strict=True))

@@ -31,7 +31,7 @@ def summarise_labels(case: Case) -> dict[str, Any]:
         "labelled": int(labelled.sum()),
         "blank": int(blank.sum()),
         "blank_share": float(blank.mean()),
-        "not_reviewed": int((~case.reviewed).sum()),
+        "not_reviewed": int((~case.data.reviewed).sum()),
         "blank_sure": int((assured >= SURE).sum()),
         "blank_unsure": int((assured < UNSURE).sum()),
         "classes": [
@@ -49,7 +49,7 @@ def summarise_labels(case: Case) -> dict[str, Any]:
 
 
 def _band(case: Case, confidence: Any, low: float, high: float) -> dict[str, Any]:
-    inside = case.reviewed & (confidence >= low)
+    inside = case.data.reviewed & (confidence >= low)
     if high < 1:
         inside &= confidence < high
     rows, blank = int(inside.sum()), int((inside & case.blank).sum())

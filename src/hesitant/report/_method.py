@@ -92,7 +92,7 @@ def _caveats(case: Case) -> list[str]:
         "Probabilities hold for rows drawn like these. A new instrument, panel or population "
         "calls for a new fit.",
     ]
-    if case.weight is not None:
+    if (case.data.weight != 1).any():
         own.append(
             "Row weights enter the fits and the tests of the likelihood as numbers of rows; the "
             "rank tests and the counts take every row once."

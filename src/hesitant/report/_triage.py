@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from hesitant._typing import FloatArray, IntArray
-from hesitant.diagnostics import triage
-from hesitant.report._case import MOST_PARAMETERS, Case, top_two
+from hesitant.diagnostics._triage import gains, known_from
+from hesitant.report._case import Case, top_two
 
 __all__ = ["summarise_triage"]
 
@@ -52,16 +52,12 @@ def summarise_triage(case: Case) -> dict[str, Any]:
 
 def _ranked(case: Case) -> tuple[IntArray, FloatArray, str]:
     """Return the positions of blank rows, what each is worth, and by which measure."""
-    if case.blank.any() and case.clf.n_parameters_ <= MOST_PARAMETERS:
-        try:
-            found = triage(
-                case.clf, case.X, case.y, sample_weight=case.weight, reviewed=case.reviewed
-            )
-        except (ValueError, np.linalg.LinAlgError):
-            pass  # a singular information, or a family without a chart
-        else:
-            return found["row"].to_numpy(), found["gain"].to_numpy(), _BY_GAIN
     blank = np.flatnonzero(case.blank)
+    if blank.size and not isinstance(case.information, str):
+        known = known_from(case.data.likelihood, case.clf.state_, case.information)
+        gain, entropy, _ = gains(case.clf, case.data.X, blank, *known)
+        order = np.lexsort((blank, -entropy, -gain))
+        return blank[order], gain[order], _BY_GAIN
     value = case.clf.entropy(case.X)[blank] if blank.size else np.zeros(0)
     order = np.argsort(-value, kind="stable")
     return blank[order], value[order], _BY_ENTROPY
