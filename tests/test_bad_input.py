@@ -137,7 +137,7 @@ HARD = {
         lambda X, y: (X.reshape(20, 50), np.repeat([0, 1, -1], [8, 8, 4])),
         "held up by reg_covar",
     ),
-    "two rows": (lambda X, y: (X[:2], [0, 1]), "rests on the weight of 1 row"),
+    "two rows": (lambda X, y: (X[:2], [0, 1]), "rest on the weight of 1 row"),
     "well separated": (
         lambda X, y: (X + 1e3 * np.c_[y > 1, y > 1], np.where(np.arange(500) % 2, y, -1)),
         "uncertainty hardly varies",

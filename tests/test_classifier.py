@@ -49,7 +49,8 @@ def test_fitted_attributes(fitted):
     assert fitted.covariances_.shape == (3, 3, 3)
     assert np.linalg.eigvalsh(fitted.covariances_).min() > 0
     assert fitted.n_parameters_ == 2 + 9 + 18 + 2
-    assert fitted.n_iter_ == len(fitted.history_)
+    assert fitted.n_iter_ > len(fitted.history_) > 1  # warm-up steps climb another objective
+    assert np.diff(fitted.history_).min() > -1e-9
     assert fitted.converged_
     assert "less than 1e-06" in fitted.termination_
     assert fitted.n_features_in_ == 3

@@ -254,7 +254,9 @@ def test_many_features_are_listed_in_short(run, tmp_path):
 
 def test_what_the_tests_leave_out_is_told_in_the_words_of_options(run, tmp_path):
     DATA.to_csv(tmp_path / "a.csv", index=False)
-    code, out, error = run("analyse", "a.csv", "--label", "label", "--mechanism", "mixed", "--json")
+    code, out, error = run(
+        "analyse", "a.csv", "--label", "label", "--mechanism", "mixed", "--json"
+    )
     assert code == 0, error
     note = next(n for n in json.loads(out)["notes"] if "logistic part" in n)
     page = (tmp_path / "a.report.html").read_text(encoding="utf-8")

@@ -113,8 +113,10 @@ class Broken(Mechanism):
     n_parameters = 1
 
     def log_probability(self, u, labelled, theta):
-        nothing = np.full(u.size, np.nan)
-        return nothing, nothing, nothing[:, None]
+        log_p, slope = np.full(u.size, -np.log(2)), np.zeros(u.size)
+        if u.size > 100:  # nothing that a look at a few points would find
+            log_p *= np.nan
+        return log_p, slope, slope[:, None]
 
 
 @pytest.mark.parametrize("solver", ["auto", "one_step_late", "profile"])

@@ -32,12 +32,23 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
         @functools.wraps(function)
         def kernel(*arguments: Any) -> Any:
-            return (compiled or compile_now())(*arguments)
+            try:
+                return (compiled or compile_now())(*arguments)
+            except SystemError as error:
+                raise _interrupted(error) from None
 
         kernel.compile_now = compile_now  # type: ignore[attr-defined]
         return kernel
 
     return decorate
+
+
+def _interrupted(error: SystemError) -> BaseException:
+    """Return what numba makes a SystemError of, if Ctrl-C came while it boxed a result."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__
+    return error if cause is None else cause
 
 
 def _with_kernels(function: Any) -> types.FunctionType:

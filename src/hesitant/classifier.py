@@ -1,5 +1,6 @@
 """The estimator people import."""
 
+import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,18 +13,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hesitant._choices import choose
+from hesitant._choices import choose, look_up
 from hesitant._cores import threads_allowed
+from hesitant._probe import probe_mechanism
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.checks import check_blanks, check_jobs, check_number, check_supply, fit_remarks
+from hesitant.checks import check_blanks, check_jobs, check_number, check_supply
 from hesitant.criteria import Criteria
 from hesitant.evidence import Evidence
-from hesitant.exceptions import FitWarning
+from hesitant.exceptions import FitWarning, NotConvergedWarning
 from hesitant.families import FAMILIES, Family
 from hesitant.fitting import Fit, fit_mixture
 from hesitant.intake import check_features, is_dask, take
-from hesitant.likelihood import Likelihood, State, log_posterior
+from hesitant.likelihood import Likelihood, log_posterior
 from hesitant.mechanisms import MECHANISMS, Ignorable, Mechanism
+from hesitant.remarks import fit_remarks, label_remarks
 from hesitant.rows import BLOCK_SIZE, ManyRows
 from hesitant.solvers import SOLVERS
 from hesitant.starts import match_to_labels
@@ -93,7 +96,8 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     termination_ : str
         Why the fit stopped.
     history_ : array
-        The objective (prior included) at each iteration.
+        The objective (prior included) at each iteration. The few steps of EM that a fit with a
+        mechanism begins with climb another objective; they count in ``n_iter_`` alone.
     n_features_in_ : int
     feature_names_in_ : array
 
@@ -166,6 +170,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         self
         """
         family, mechanism = self._resolve()
+        self._forget()
         data = take(
             self,
             X,
@@ -177,12 +182,16 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         )
         rows, classes = data.rows, data.classes
         check_supply(self.alpha, classes, rows.tally)
-        mechanism, remarks = check_blanks(mechanism.prepare(len(classes)), rows.tally)
+        mechanism = mechanism.prepare(len(classes))
+        probe_mechanism(mechanism, len(classes))
+        mechanism, remarks = check_blanks(mechanism, rows.tally)
+        if self.classes is None and self.alpha > 0:
+            remarks += label_remarks(classes, self.missing_label, rows.tally)
         with rows:
             fit = fit_mixture(
                 Likelihood(rows, family, mechanism),
-                choose_solver(self.solver),
-                len(classes),
+                look_up("solver", self.solver, SOLVERS),
+                classes,
                 init=self.init,
                 n_init=self.n_init,
                 tol=self.tol,
@@ -190,17 +199,29 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
                 verbose=self.verbose,
                 rng=partial(_generator, self.random_state),
             )
-            state = fit.state
             if self.alpha == 0:  # clusters have no names of their own
-                state = match_to_labels(state, family, rows)
+                named = match_to_labels(fit.state, family, rows)
+                fit = dataclasses.replace(fit, state=named)
             features = getattr(self, "feature_names_in_", None)
-            remarks += fit_remarks(fit, family, state, mechanism, classes, rows, features)
+            remarks += fit_remarks(fit, family, mechanism, classes, rows, features)
         self._rows = rows
-        fitted = mechanism.fitted(state.theta, rows.tally.rate)
-        self._publish(family, fitted, classes, fit, state, rows.tally.weight)
+        fitted = mechanism.fitted(fit.state.theta, rows.tally.rate)
+        self._publish(family, fitted, classes, fit, rows.tally.weight)
+        if not self.converged_:
+            warnings.warn(
+                f"The fit did not converge: {self.termination_}. Raise max_iter, or tol if the "
+                "remaining gain does not matter.",
+                NotConvergedWarning,
+                stacklevel=2,
+            )
         for remark in remarks:
             warnings.warn(remark, FitWarning, stacklevel=2)
         return self
+
+    def _forget(self) -> None:
+        """Drop an earlier fit: one that fails on the way must not leave half of each."""
+        for name in [k for k in vars(self) if k == "_rows" or k.endswith("_")]:
+            delattr(self, name)
 
     def _resolve(self) -> tuple[Family, Mechanism]:
         """Turn the constructor's parameters into objects, or say which is wrong."""
@@ -211,7 +232,8 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         check_number("reg_covar", self.reg_covar, Real, 0)
         if not isinstance(self.verbose, Integral):  # True is one
             raise TypeError(f"verbose={self.verbose!r}: give 0, 1 or 2.")
-        choose_solver(self.solver)
+        _check_seed(self.random_state)
+        look_up("solver", self.solver, SOLVERS)
         family = choose("family", self.family, FAMILIES, Family)
         if isinstance(self.mechanism, str) and self.mechanism.lower() == "none":
             raise ValueError(f"mechanism={self.mechanism!r}: for none, give None, not its name.")
@@ -242,17 +264,15 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         mechanism: Mechanism,
         classes: AnyArray,
         fit: Fit,
-        state: State,
         n_rows: float,
     ) -> None:
+        state = fit.state
         self.classes_ = classes
         self.mechanism_ = mechanism
         self.family_ = family
         self.state_ = state
         self.weights_ = state.weights
         shown = family.attributes(state.params)
-        for stale in set(getattr(self, "parameters_", ())) - {"weights", "mechanism"}:
-            delattr(self, f"{stale}_")  # an earlier fit may have been of another family
         for name, value in shown.items():
             setattr(self, f"{name}_", value)
         self.parameters_ = {"weights": state.weights, **shown, "mechanism": state.theta}
@@ -264,7 +284,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         self.n_iter_ = len(fit.progress.history)
         self.converged_ = fit.progress.converged
         self.termination_ = fit.progress.reason
-        self.history_ = np.array(fit.progress.history)
+        self.history_ = np.array(fit.progress.stage)
 
     # -- using a fit --------------------------------------------------------------------
 
@@ -413,26 +433,28 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         return new
 
 
-def choose_solver(name: Any) -> Any:
-    """Return the solver of this name, or say which there are."""
-    if name not in SOLVERS:
-        raise ValueError(
-            f"solver={name!r} is unknown; choose one of {', '.join(map(repr, SOLVERS))}."
+def _check_seed(random_state: Any) -> None:
+    """Raise unless this is a seed, whether or not a fit will need one."""
+    kinds = (Integral, np.random.RandomState, np.random.Generator)
+    if not (random_state in (None, np.random) or isinstance(random_state, kinds)):
+        raise TypeError(
+            f"random_state={random_state!r}: give a whole number, a NumPy generator, or None."
         )
-    return SOLVERS[name]
 
 
 def _generator(random_state: Any) -> np.random.Generator:
-    """Return a generator from any of scikit-learn's ways to give a seed."""
+    """Return a generator from any of scikit-learn's ways to give a seed, or from itself."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _with_blanks(truth: AnyArray, blank: AnyArray, missing_label: Any) -> AnyArray:
-    try:
-        if missing_label is not None and np.can_cast(np.asarray(missing_label).dtype, truth.dtype):
-            return np.where(blank, missing_label, truth)
-    except TypeError:
-        pass
+    marker = np.asarray(missing_label)
+    same = marker.dtype.kind == truth.dtype.kind
+    numbers = {marker.dtype.kind, truth.dtype.kind} <= set("iuf")
+    if same or (numbers and marker == marker.astype(truth.dtype)):
+        return np.where(blank, marker.astype(truth.dtype) if numbers else marker, truth)
     y = truth.astype(object)
     y[blank] = None
     return y

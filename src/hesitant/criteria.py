@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hesitant._typing import AnyArray
+from hesitant.checks import check_weight
 from hesitant.families import Family
 from hesitant.labels import encode
 from hesitant.likelihood import Likelihood, State
@@ -19,6 +21,7 @@ __all__ = ["Criteria"]
 class Criteria:
     """The numbers that sum up a fit."""
 
+    classes_: AnyArray
     family_: Family
     mechanism_: Mechanism
     state_: State
@@ -78,9 +81,17 @@ class Criteria:
         seen = labels.labelled
         if not seen.any():
             raise ValueError("y has no label: a score needs rows whose class is known.")
+        known = self.classes_.tolist()
+        if not set(labels.classes.tolist()) & set(known):
+            raise ValueError(
+                f"y has the labels {labels.classes.tolist()[:5]}, and the model the classes "
+                f"{known[:5]}: none is the same. (The text '1' is not the number 1.)"
+            )
         predicted = np.asarray(self.predict(X))
         if len(predicted) != len(seen):
             raise ValueError(f"X has {len(predicted)} rows and y has {len(seen)}.")
-        weight = None if sample_weight is None else np.asarray(sample_weight)[seen]
+        weight = check_weight(sample_weight, predicted)[seen]
+        if not weight.any():
+            raise ValueError("sample_weight is zero for every labelled row: give some a weight.")
         right = predicted[seen] == labels.classes[labels.codes[seen]]
         return float(np.average(right, weights=weight))

@@ -2,11 +2,14 @@
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
+from hesitant._probe import probe_family
+from hesitant._typing import AnyArray
 from hesitant.families import StepError
 from hesitant.likelihood import Evaluation, Likelihood, State
 from hesitant.solvers import Progress, Solver
@@ -27,7 +30,7 @@ class Fit:
 def fit_mixture(
     likelihood: Likelihood,
     solver: Solver,
-    n_classes: int,
+    classes: AnyArray,
     *,
     init: Any,
     n_init: int,
@@ -40,12 +43,13 @@ def fit_mixture(
     theta = likelihood.mechanism.initial()
     solver.check(likelihood)
     if init is not None:
-        given = from_given(init, likelihood.rows, likelihood.family, n_classes, theta)
-    starts = from_labels(likelihood.rows, likelihood.family, n_classes, theta, n_init, rng)
+        given = from_given(init, likelihood.rows, likelihood.family, classes, theta)
+    starts = from_labels(likelihood.rows, likelihood.family, len(classes), theta, n_init, rng)
     states = [
         (given, False) if init is not None and attempt == 0 else (next(starts), True)
         for attempt in range(n_init)
     ]
+    probe_family(likelihood.family, states[0][0].params, likelihood.rows, len(classes))
     jobs = [(likelihood, solver, *s, Progress(tol, max_iter, verbose)) for s in states]
     # Joblib decides where restarts run: here one after the other, or wherever
     # `joblib.parallel_config` says, a cluster included.
@@ -55,11 +59,24 @@ def fit_mixture(
     fits = [fit for fit in climbs if isinstance(fit, Fit)]
     if not fits:
         raise ValueError(
-            f"No start led to a fit: {climbs[0]}. The data may be degenerate (a class of "
-            "identical rows, or more features than rows): raise reg_covar, drop features, or use "
-            "covariance='tied' or 'diag'."
+            f"No start led to a fit: {climbs[0]}. "
+            + (
+                "init may be far from the data: look at its values, or leave it out."
+                if init is not None
+                else "The data may be degenerate (a class of identical rows, or more features "
+                "than rows): raise reg_covar, drop features, or use covariance='tied' or 'diag'."
+            )
         )
-    return max(fits, key=lambda fit: fit.final.objective)
+    return max(fits, key=partial(_rank, likelihood))
+
+
+def _rank(likelihood: Likelihood, fit: Fit) -> tuple[bool, float]:
+    """Return what makes a fit the best of several."""
+    # A class that shrank onto a few rows wins for want of others only, however large that makes
+    # the likelihood.
+    state, total = fit.state, likelihood.rows.total
+    healthy = not likelihood.family.held_up(state.params, state.weights, total)
+    return healthy, fit.final.objective
 
 
 def _climb(

@@ -113,7 +113,8 @@ def _as_array(y: Any) -> AnyArray:
         masked, y = np.ma.getmaskarray(y), np.array(y.data, dtype=object)
         y[masked] = None
     if isinstance(y, np.ndarray):
-        return _one_column(y)
+        # NumPy's own strings of any length cannot say which of them are missing
+        return _one_column(y.astype(object) if y.dtype.kind == "T" else y)
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         values = _from_list(series.to_list()) if series.dtype != nw.Float64 else series.to_numpy()
@@ -183,8 +184,8 @@ def _comparable(kind: str, value: Any) -> bool:
     """Whether a marker can occur in such an array; False == 0 must not make False a blank."""
     if isinstance(value, bool | np.bool_):
         return kind == "b"
-    if isinstance(value, str):
-        return kind in "UT"
+    if isinstance(value, str | bytes):
+        return kind == ("U" if isinstance(value, str) else "S")
     return kind in "iuf" and isinstance(value, int | float | np.number)
 
 

@@ -1,5 +1,6 @@
 """Where a fit starts: from the labelled rows, as far as they go."""
 
+import difflib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from hesitant._typing import FloatArray, IntArray
+from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.families import Family
 from hesitant.likelihood import State, log_posterior
 from hesitant.rows import Block, ManyRows
@@ -15,6 +16,8 @@ from hesitant.rows import Block, ManyRows
 __all__ = ["from_given", "from_labels", "match_to_labels"]
 
 SAMPLE = 20_000
+# What the package's own fits show: parameters of one family may start another.
+_NAMES = {"weights", "mechanism", "means", "covariances", "locations", "scales", "shapes", "dof"}
 
 
 def from_labels(
@@ -79,28 +82,34 @@ def _seed(
 
 
 def from_given(
-    init: Any, rows: ManyRows, family: Family, n_classes: int, theta: FloatArray
+    init: Any, rows: ManyRows, family: Family, classes: AnyArray, theta: FloatArray
 ) -> State:
     """Return the state that the user's ``init`` describes.
 
     Parameters
     ----------
     init : mapping or fitted MixtureClassifier
-        Parameters by name ("weights", "means", "covariances", …), or a model that has them.
+        Parameters by name ("weights", "means", "covariances", …), or a model that has them. A
+        model's classes are matched by name, and its mechanism counts if it is of the same kind.
     """
+    n_classes = len(classes)
+    order = np.arange(n_classes)
     if isinstance(init, Mapping):
         given = dict(init)
+        _check_mechanism(given, theta)
     elif hasattr(init, "parameters_"):
         given = dict(init.parameters_)
+        order = _order(init.classes_, classes)
     else:
         raise TypeError(
             f"init is a {type(init).__name__}: give a dict with 'weights', 'means' and "
             "'covariances', or a fitted MixtureClassifier."
         )
-    weights = np.asarray(given.get("weights", np.full(n_classes, 1 / n_classes)), dtype=float)
-    if weights.shape != (n_classes,) or not (weights > 0).all():
+    weights = _numbers(given.get("weights", np.full(n_classes, 1 / n_classes)))
+    if weights.shape != (n_classes,) or not (np.isfinite(weights) & (weights > 0)).all():
         raise ValueError(
-            f"init has weights {weights.tolist()}: give {n_classes} positive numbers, one a class."
+            f"init has weights {given['weights']!r}: give {n_classes} positive numbers, one a "
+            "class."
         )
     if not family.has_from_attributes:
         raise ValueError(
@@ -115,9 +124,48 @@ def from_given(
             f"init describes {described} classes, and the data have {n_classes}: give parameters "
             "of each."
         )
-    mechanism = np.asarray(given.get("mechanism", theta), dtype=float)
+    _check_names(given, family.attributes(params))
+    mechanism = _numbers(given.get("mechanism", theta))
     theta = mechanism if mechanism.shape == theta.shape else theta
-    return State(weights / weights.sum(), params, theta)
+    return State(weights[order] / weights.sum(), family.permute(params, order), theta)
+
+
+def _order(known: AnyArray, classes: AnyArray) -> IntArray:
+    """Return where a model has each of these classes."""
+    place = {name: h for h, name in enumerate(known.tolist())}
+    if set(place) != set(classes.tolist()):
+        raise ValueError(
+            f"init has the classes {known.tolist()}, and the data {classes.tolist()}: give a "
+            "model of the same classes, or its parameters_, whose order is then yours."
+        )
+    return np.array([place[name] for name in classes.tolist()])
+
+
+def _numbers(value: Any) -> FloatArray:
+    """Return an array, NaN if it is none of numbers."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return np.full(1, np.nan)
+
+
+def _check_mechanism(given: Mapping[str, Any], theta: FloatArray) -> None:
+    """Raise if the mechanism's parameters are not numbers, or not as many as there are."""
+    value = _numbers(given.get("mechanism", theta))
+    if value.size and (value.shape != theta.shape or not np.isfinite(value).all()) and theta.size:
+        raise ValueError(
+            f"init has mechanism {given['mechanism']!r}: give {theta.size} finite numbers, or "
+            "leave it out."
+        )
+
+
+def _check_names(given: Mapping[str, Any], shown: Mapping[str, Any]) -> None:
+    """Raise if a parameter has a name that no family knows."""
+    for name in given:
+        if name not in _NAMES | set(shown):
+            near = difflib.get_close_matches(str(name), [*shown, "weights", "mechanism"], n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"init has {name!r}, which is no parameter of a fit.{hint}")
 
 
 def match_to_labels(state: State, family: Family, rows: ManyRows) -> State:

@@ -1,6 +1,6 @@
 """Class families: Gaussian, Student-t and skew-t."""
 
-from hesitant.families._base import Coordinates, Family, StepError
+from hesitant.families._base import Coordinates, Defect, Family, StepError
 from hesitant.families._gaussian import Gaussian
 from hesitant.families._skew_t import SkewNormal, SkewT
 from hesitant.families._student_t import StudentT
@@ -15,6 +15,7 @@ FAMILIES: dict[str, type[Family]] = {
 __all__ = [
     "FAMILIES",
     "Coordinates",
+    "Defect",
     "Family",
     "Gaussian",
     "SkewNormal",

@@ -1,15 +1,15 @@
 """What every class family is: densities, weighted statistics, and what maximises them."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, Self, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 
-__all__ = ["Coordinates", "Family", "Params", "Statistics", "StepError"]
+__all__ = ["Coordinates", "Defect", "Family", "Params", "Statistics", "StepError"]
 
 Params: TypeAlias = Any
 """The parameters of all classes: whatever the family likes, opaque to everyone else."""
@@ -20,6 +20,46 @@ Statistics: TypeAlias = tuple[FloatArray, ...]
 
 class StepError(ArithmeticError):
     """Statistics from which no valid parameters follow (signed weights can do that)."""
+
+
+class Defect(NamedTuple):
+    """Something that a prior had to hold up.
+
+    Attributes
+    ----------
+    what : str
+        In words, with a remedy: the rest of a sentence about the features, or a whole one.
+    features : boolean array of shape (p,) or None
+        Which features it is about.
+    classes : boolean array of shape (g,) or None
+        Within which classes; None if in all of them together.
+    """
+
+    what: str
+    features: BoolArray | None = None
+    classes: BoolArray | None = None
+
+
+def of_classes(
+    names: Sequence[str], which: BoolArray, one: str = "has", many: str = "have"
+) -> str:
+    """Return a sentence's subject and verb: the classes it is about, the first few by name.
+
+    Examples
+    --------
+    >>> of_classes(["a", "b", "c"], np.array([True, False, True]))
+    'Classes a, c have'
+    """
+    chosen = [name for name, about in zip(names, which, strict=True) if about]
+    shown = listed(chosen)
+    return f"Class {shown} {one}" if len(chosen) == 1 else f"Classes {shown} {many}"
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return names in a row; of many, the first few and how many more there are."""
+    return ", ".join(names[:most]) + (
+        f" and {len(names) - most} more" if len(names) > most else ""
+    )
 
 
 class Coordinates:
@@ -118,10 +158,8 @@ class Family(BaseEstimator):
         """Return warnings about fitted parameters, in words; ``names`` are the classes'."""
         return []
 
-    def held_up(
-        self, params: Params, weights: FloatArray, total: float
-    ) -> list[tuple[str, BoolArray]]:
-        """Return what is wrong with which features (p,), where a prior alone keeps them finite."""
+    def held_up(self, params: Params, weights: FloatArray, total: float) -> list["Defect"]:
+        """Return where a prior, and not the data, keeps parameters finite."""
         return []
 
     def specialise(self, covariance: str, reg_covar: float) -> Self:

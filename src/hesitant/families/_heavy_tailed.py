@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray
+from hesitant.families._base import of_classes
 from hesitant.families._dof import (
     HIGHEST,
     LOWEST,
@@ -35,6 +36,10 @@ __all__ = ["HeavyTailedCoordinates", "HeavyTailedFamily", "HeavyTailedParams", "
 _START = 10.0
 _SMALLEST_FIXED = 0.1
 _FAR = 1e200
+_NO_MOMENTS = (
+    " (too few degrees of freedom): the entries of means_ and covariances_ that do not exist are "
+    "NaN. Use locations_ and scales_."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +92,8 @@ class HeavyTailedFamily(LocationScaleFamily):
 
     def specialise(self, covariance: str, reg_covar: float) -> Self:
         """Return a copy with this covariance structure, its options checked."""
+        if not isinstance(self.tied_dof, bool | np.bool_):
+            raise TypeError(f"tied_dof={self.tied_dof!r}: give True or False.")
         if self.dof is not None:
             for value in np.asarray(self.dof, dtype=object).ravel():
                 number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
@@ -237,27 +244,23 @@ class HeavyTailedFamily(LocationScaleFamily):
 
     def remarks(self, params: Any, names: list[str]) -> list[str]:
         """Say where degrees of freedom ran to a bound and where moments do not exist."""
+        free, dof = self.dof is None, params.dof
         out = []
-        free = self.dof is None
-        for name, dof in zip(names, params.dof, strict=True):
-            if free and dof > 0.98 * HIGHEST:
-                out.append(
-                    f"Class {name} has degrees of freedom at their upper bound ({HIGHEST:g}): "
-                    f"its tails are effectively {self._limit}."
-                )
-            if free and dof < 1.02 * LOWEST:
-                out.append(
-                    f"Class {name} has degrees of freedom at their lower bound ({LOWEST:g}): its "
-                    "tails are heavier than the family allows. Look for outliers or stray rows."
-                )
-            if dof <= 2:
-                lost = "mean nor covariance" if dof <= 1 else "covariance"
-                verb = "has neither" if dof <= 1 else "has no"
-                out.append(
-                    f"Class {name} {verb} {lost} (degrees of freedom {dof:.3g}): the entries "
-                    "of means_ and covariances_ that do not exist are NaN. Use locations_ and "
-                    "scales_."
-                )
+        if free and (dof > 0.98 * HIGHEST).any():
+            out.append(
+                f"{of_classes(names, dof > 0.98 * HIGHEST)} degrees of freedom at their upper "
+                f"bound ({HIGHEST:g}): tails are effectively {self._limit}."
+            )
+        if free and (dof < 1.02 * LOWEST).any():
+            out.append(
+                f"{of_classes(names, dof < 1.02 * LOWEST)} degrees of freedom at their lower "
+                f"bound ({LOWEST:g}): tails are heavier than the family allows. Look for outliers "
+                "or stray rows."
+            )
+        if (dof <= 1).any():
+            out.append(f"{of_classes(names, dof <= 1)} neither mean nor covariance{_NO_MOMENTS}")
+        if ((dof > 1) & (dof <= 2)).any():
+            out.append(f"{of_classes(names, (dof > 1) & (dof <= 2))} no covariance{_NO_MOMENTS}")
         return out
 
 

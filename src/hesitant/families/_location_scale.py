@@ -14,7 +14,7 @@ import numpy as np
 
 from hesitant._choices import choose
 from hesitant._typing import AnyArray, BoolArray, FloatArray
-from hesitant.families._base import Coordinates, Family, StepError
+from hesitant.families._base import Coordinates, Defect, Family, StepError
 from hesitant.families._covariance import STRUCTURES, Full, Structure
 from hesitant.families._kernels import (
     fold_chart,
@@ -155,6 +155,8 @@ class LocationScaleFamily(Family):
                 "two degrees of freedom or fewer has no covariance; give 'scales' instead.)"
             )
         scale = scale / np.multiply.outer(spread, spread)
+        if np.abs(scale - scale.transpose(0, 2, 1)).max() > 1e-6 * np.abs(scale).max():
+            raise ValueError("init has a covariance that is not symmetric: give symmetric ones.")
         try:
             whitener = _whiten(self.structure.pool(scale, np.ones(g)))
         except StepError:
@@ -182,32 +184,46 @@ class LocationScaleFamily(Family):
 
     def held_up(
         self, params: LocationScaleParams, weights: FloatArray, total: float
-    ) -> list[tuple[str, BoolArray]]:
+    ) -> list[Defect]:
         """Find features whose variance, or a combination's, is the prior's and not the data's."""
-        floor = 3.0 * len(weights) * self.reg_covar / total + 1e-13
-        # No direction is narrower than a class's share of the narrowest of its own.
-        if (weights / (params.whitener**2).sum(axis=(1, 2))).max() >= floor:
+        g, p = params.location.shape
+        prior = np.full((g, 1, 1), self._prior_scatter(g)) * np.eye(p)
+        counts = np.maximum(weights * total, 1e-300)
+        # Three times what the prior alone would make of each class.
+        floor = 3.0 * self.structure.pool(prior, counts)[:, 0, 0] + 1e-13
+        # No direction is narrower than the whole of its class, in this sense.
+        narrow = 1.0 / (params.whitener**2).sum(axis=(1, 2)) < floor
+        if not narrow.any():
             return []
+        if 3.0 * g * self.reg_covar > 0.1 * total:
+            return [
+                Defect(
+                    f"reg_covar={self.reg_covar:g} is large for rows of total weight {total:.3g}: "
+                    "it sets the variances, and not the data. Lower it."
+                )
+            ]
         mean = weights @ params.location
         apart = params.location - mean
         spread = np.einsum("h,hjk->jk", weights, params.scale)
         spread += np.einsum("h,hj,hk->jk", weights, apart, apart)
-        constant = np.diagonal(spread) < floor
-        if constant.any():
-            text = (
-                "constant: every class then has a variance near zero there, kept finite by "
-                "reg_covar. Drop what does not vary."
+        whole = _narrow_features(spread, 3.0 * g * self.reg_covar / total + 1e-13)
+        keeper = "reg_covar" if self.reg_covar else "rounding errors"
+        if whole is not None:
+            which, constant = whole
+            return [Defect((_CONSTANT if constant else _DEPENDENT).format(keeper), which)]
+        found: dict[tuple[bytes, bool], list[int]] = {}
+        for h in np.flatnonzero(narrow):
+            within = _narrow_features(params.scale[h], float(floor[h]))
+            if within is not None:
+                found.setdefault((within[0].tobytes(), within[1]), []).append(int(h))
+        return [
+            Defect(
+                (_CONSTANT_WITHIN if constant else _DEPENDENT_WITHIN).format(keeper),
+                np.frombuffer(which, dtype=bool),
+                np.isin(np.arange(g), classes),
             )
-            return [(text, constant)]
-        value, vector = np.linalg.eigh(spread)
-        if value[0] >= floor:
-            return []
-        size = np.abs(vector[:, 0])
-        text = (
-            "linearly dependent (one is a copy or a combination of the others): covariances are "
-            "kept invertible by reg_covar alone. Drop one of them."
-        )
-        return [(text, size > 0.05 * size.max())]
+            for (which, constant), classes in found.items()
+        ]
 
     def permute(self, params: Any, order: AnyArray) -> Any:
         """Return parameters with the classes in another order, the units unchanged."""
@@ -281,6 +297,37 @@ class LocationScale(Coordinates):
             self.family._prior_scatter(self.g),
         )
         return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
+
+
+_CONSTANT = (
+    "constant: every class then has a variance near zero there, kept finite by {}. Drop what does "
+    "not vary."
+)
+_DEPENDENT = (
+    "linearly dependent (one is a copy or a combination of the others): covariances are kept "
+    "invertible by {} alone. Drop one of them."
+)
+_CONSTANT_WITHIN = (
+    "constant: a variance near zero there is kept finite by {} alone, and the likelihood is as "
+    "large as that allows. Drop what does not vary, use covariance='tied', or raise reg_covar."
+)
+_DEPENDENT_WITHIN = (
+    "linearly dependent: the covariance there is kept invertible by {} alone, and the likelihood "
+    "is as large as that allows. Use covariance='tied' or 'diag', fewer features, or raise "
+    "reg_covar."
+)
+
+
+def _narrow_features(spread: FloatArray, floor: float) -> tuple[BoolArray, bool] | None:
+    """Return the features without spread (or those that determine each other), if any."""
+    constant = np.diagonal(spread) < floor
+    if constant.any():
+        return constant, True
+    value, vector = np.linalg.eigh(spread)
+    if value[0] >= floor:
+        return None
+    size = np.abs(vector[:, 0])
+    return size > 0.05 * size.max(), False
 
 
 def _quantiles(column: FloatArray) -> tuple[float, float, float, float]:

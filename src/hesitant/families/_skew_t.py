@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.families._base import Coordinates, Statistics, StepError
+from hesitant.families._base import Coordinates, Statistics, StepError, of_classes
 from hesitant.families._dof import log_gamma_ratio
 from hesitant.families._heavy_tailed import HeavyTailedFamily, HeavyTailedParams, distances
 from hesitant.families._kernels import weighted_moments
@@ -217,13 +217,14 @@ class SkewT(HeavyTailedFamily):
     def remarks(self, params: Any, names: list[str]) -> list[str]:
         """Say where degrees of freedom or slants ran away, and where moments do not exist."""
         out = super().remarks(params, names)
-        for name, size in zip(names, np.linalg.norm(params.slant, axis=1), strict=True):
-            if size > _STEEP:
-                out.append(
-                    f"Class {name} is skewed as far as can be (|slant| {size:.3g}): half of a "
-                    "symmetric distribution, cut off at its location. Its shape is held finite by "
-                    "the weak prior of reg_covar, and its size means little."
-                )
+        size = np.linalg.norm(params.slant, axis=1)
+        if (size > _STEEP).any():
+            out.append(
+                f"{of_classes(names, size > _STEEP, 'is', 'are')} skewed as far as can be "
+                f"(|slant| {size.max():.3g}): half of a symmetric distribution, cut off at its "
+                "location. Its shape is held finite by the weak prior of reg_covar, and its size "
+                "means little."
+            )
         return out
 
 

@@ -127,7 +127,7 @@ def refit(
     """
     new = clone(clf).set_params(**changes)
     if start is not None and start.family_.has_from_attributes:
-        new.set_params(init=dict(start.parameters_), n_init=1)
+        new.set_params(init=start, n_init=1)
     if hasattr(clf, "classes_"):  # a class may lose all its labels and must stay
         new.set_params(classes=clf.classes_.tolist())
     new.set_params(verbose=0)

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from numbers import Real
 
 import numpy as np
 from scipy.interpolate import BSpline
@@ -141,7 +142,7 @@ class Log(Basis):
 
     def check(self, maximum: float) -> None:
         """Refuse a floor that is not a small positive number."""
-        if not 1e-300 <= self.floor < 1e-2:
+        if not (isinstance(self.floor, Real) and 1e-300 <= self.floor < 1e-2):
             raise ValueError(f"floor={self.floor!r}: give a number from 1e-300 to 1e-2.")
 
 
@@ -215,6 +216,9 @@ class Functions(Basis):
 
     def check(self, maximum: float) -> None:
         """Compare each derivative with a finite difference of its function."""
+        for name in ("functions", "derivatives"):
+            if not isinstance(getattr(self, name), Sequence):
+                raise TypeError(f"{name} must be a list of functions, such as [np.tanh].")
         if len(self.functions) != len(self.derivatives) or not self.functions:
             raise ValueError(
                 f"Functions got {len(self.functions)} functions and {len(self.derivatives)} "
@@ -222,12 +226,13 @@ class Functions(Basis):
             )
         top = maximum if np.isfinite(maximum) else 1.0
         u, step = top * np.array([0.2, 0.4, 0.6, 0.8]), 1e-5 * top
-        values, slopes = self.evaluate(u, maximum)
-        if values.shape != (u.size, self.size) or not np.isfinite(values).all():
-            raise ValueError(
-                "Functions must return one finite number for each uncertainty in the range; "
-                f"got shape {values.shape[:1]} or a non-finite value."
-            )
+        for f in (*self.functions, *self.derivatives):
+            if np.shape(f(u)) != u.shape or not np.isfinite(f(u)).all():
+                raise ValueError(
+                    "Functions and derivatives must return one finite number for each uncertainty "
+                    f"in the range; one returned {f(u)!r} for {u}."
+                )
+        _, slopes = self.evaluate(u, maximum)
         ends = np.array([0.0, top])
         with np.errstate(all="ignore"):
             bad = ~np.isfinite(np.hstack(self.evaluate(ends, maximum)))

@@ -1,5 +1,6 @@
 """No mechanism, as a mechanism: the blanks say nothing about the classes."""
 
+import math
 from typing import Self
 
 import numpy as np
@@ -19,7 +20,7 @@ class Ignorable(Mechanism):
     Attributes
     ----------
     intercept_ : float
-        Logit of that share.
+        Logit of that share, which is kept off 0 and 1 by 1e-15.
     coef_ : array of shape (0,)
     """
 
@@ -61,8 +62,8 @@ class Ignorable(Mechanism):
         out = super().fitted(theta, rate)
         out.rate_ = float(rate)
         out.coef_ = np.zeros(0)
-        with np.errstate(divide="ignore"):
-            out.intercept_ = float(np.log(rate) - np.log1p(-rate))
+        share = min(max(out.rate_, 1e-15), 1 - 1e-15)
+        out.intercept_ = math.log(share) - math.log1p(-share)
         return out
 
     rate_: float = 0.5

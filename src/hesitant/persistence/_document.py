@@ -72,6 +72,7 @@ def write_classifier(clf: MixtureClassifier, *, named: bool) -> dict[str, Any]:
             "converged": bool(clf.converged_),
             "termination": str(clf.termination_),
             "history": encode_array(np.asarray(clf.history_, dtype=float)),
+            "n_iter": int(clf.n_iter_),
         },
     }
 
@@ -156,7 +157,8 @@ def read_classifier(document: Any) -> MixtureClassifier:
     n_rows = record.get("n_rows", 0.0)  # the first files did not say
     if not (isinstance(n_rows, int | float) and 0 <= n_rows < np.inf):
         raise Damaged("its number of rows is not one")
-    clf._publish(family, mechanism, classes, fit, fit.state, n_rows)
+    clf._publish(family, mechanism, classes, fit, n_rows)
+    clf.n_iter_ = _count(record.get("n_iter", clf.n_iter_))  # warm-up steps have no history
     return clf
 
 
@@ -187,6 +189,12 @@ def _read_params(document: dict[str, Any], family: Family, g: int, p: int) -> An
         ):
             raise Damaged("a scale matrix is not positive definite")
     return type(template)(**arrays)
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Damaged("its number of iterations is not one")
+    return value
 
 
 def _read_mechanism(document: dict[str, Any], g: int) -> tuple[Mechanism, FloatArray]:

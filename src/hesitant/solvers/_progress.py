@@ -45,6 +45,11 @@ class Progress:
         self._stage, self._first = stage, len(self.history)
         self.converged = False
 
+    @property
+    def stage(self) -> list[float]:
+        """The objective at each iteration of the last stage."""
+        return self.history[self._first :]
+
     def record(self, objective: float) -> None:
         """Add the objective of an iteration."""
         self.history.append(objective)
@@ -65,7 +70,7 @@ class Progress:
 
     def last_gain(self) -> float:
         """Return how much the last iteration gained; infinite if it was a stage's first."""
-        values = self.history[self._first :][-2:]
+        values = self.stage[-2:]
         return values[1] - values[0] if len(values) == 2 else math.inf
 
     def gain_to_come(self, gains_at_least: int = 4) -> float:
@@ -73,7 +78,7 @@ class Progress:
 
         The slowest of the last few rates counts: early gains of EM shrink fast and mislead.
         """
-        values = self.history[self._first :][-5:]
+        values = self.stage[-5:]
         gains = [b - a for a, b in pairwise(values)]
         if len(gains) < gains_at_least:
             return math.inf
