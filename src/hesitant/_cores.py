@@ -1,8 +1,38 @@
 """How many threads to use, by the conventions of the field's OpenMP code."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
 from joblib import cpu_count
 
-__all__ = ["threads_allowed"]
+__all__ = ["one_blas_thread", "threads_allowed"]
+
+_LOCK = threading.Lock()
+_LIMITED = ExitStack()
+_USERS = 0
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep matrix products to the thread they are called from, while threads of ours share rows.
+
+    Two kinds of threads on the same cores wait for each other longer than they work.
+    """
+    global _USERS
+    with _LOCK:  # the limit is the process's: set by whoever comes first, lifted by the last
+        if _USERS == 0:
+            from threadpoolctl import threadpool_limits
+
+            _LIMITED.enter_context(threadpool_limits(1, user_api="blas"))
+        _USERS += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _USERS -= 1
+            if _USERS == 0:
+                _LIMITED.close()
 
 
 def threads_allowed(n_jobs: int | None) -> int:

@@ -24,7 +24,7 @@ from hesitant.mechanisms import Ignorable, Mechanism
 from hesitant.mechanisms._base import Sums
 from hesitant.rows import Block, ManyRows
 
-__all__ = ["Evaluation", "Likelihood", "State", "log_posterior"]
+__all__ = ["Evaluation", "Likelihood", "State", "log_posterior", "normalise"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +106,7 @@ def log_posterior(
     """Return log posteriors (n, g), posteriors (n, g) and log densities of the rows (n,)."""
     joint = family.log_density(state.params, X)
     joint += np.log(np.maximum(state.weights, 1e-300))  # an empty class is improbable, not NaN
-    return _normalise(joint)
+    return normalise(joint)
 
 
 def _evaluate_block(
@@ -134,7 +134,8 @@ def _terms_block(block: Block, u: FloatArray, mechanism: Mechanism, theta: Float
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _normalise(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def normalise(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what :func:`log_posterior` does from log joint densities, which it overwrites."""
     # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
     # its posterior rounds to one.
     n, g = joint.shape

@@ -7,12 +7,14 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import chi2
 
+from hesitant._cores import one_blas_thread
 from hesitant._typing import FloatArray
 from hesitant.diagnostics._fits import SMALLEST_GROUP, Fits
 from hesitant.diagnostics._test import Test, skipped
 from hesitant.families import Family
 from hesitant.inference._attached import open_chart
-from hesitant.inference._scores import class_scores, entropy_scores
+from hesitant.inference._axes import Axes, find_axes
+from hesitant.inference._scores import class_scores, mix
 from hesitant.likelihood import State, log_posterior
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline
 from hesitant.rows import Block
@@ -94,25 +96,31 @@ def _covariance(fits: Fits, chart: Chart) -> FloatArray:
     """
     if fits.rows.tally.n > MANY_ROWS:
         return fits.information.chart_covariance
+    family = fits.full.family_
     work = partial(
-        _known_sums, family=fits.full.family_, mechanism=fits.full.mechanism_, chart=chart
+        _known_sums,
+        family=family,
+        mechanism=fits.full.mechanism_,
+        axes=find_axes(family, chart),
     )
-    (known,) = fits.rows.sum(work)
+    with one_blas_thread():
+        (known,) = fits.rows.sum(work)
     return np.linalg.pinv(known, rcond=1e-12, hermitian=True)
 
 
 def _known_sums(
-    block: Block, family: Family, mechanism: EntropyMechanism, chart: Chart
+    block: Block, family: Family, mechanism: EntropyMechanism, axes: Axes
 ) -> tuple[FloatArray]:
+    chart = axes.chart
     state = chart.reference
     log_tau, tau, _ = log_posterior(family, state, block.X)
     u, du = mechanism.uncertainty.evaluate(log_tau, tau)
     eta, slope, design = mechanism.predictor(u, state.theta)
     p = expit(eta)
-    s = class_scores(family, chart, block.X)
+    s = class_scores(family, axes, block.X)
     given = np.where(block.labelled[:, None], np.eye(tau.shape[1])[block.codes], tau)
-    from_labels = np.einsum("ig,igk->ik", given, s)
-    pattern = np.hstack((slope[:, None] * entropy_scores(s, du), design @ chart.theta_axes))
+    from_labels = mix(axes, s, given)
+    pattern = np.hstack((mix(axes, s, slope[:, None] * du), design @ chart.theta_axes))
     known = pattern.T @ ((block.review * p * (1 - p))[:, None] * pattern)
     k = from_labels.shape[1]
     # Features and labels inform the classes too.

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.checks import check_number
+from hesitant.families import Family
 from hesitant.inference._attached import (
     attach,
     check_classifier,
@@ -16,9 +17,10 @@ from hesitant.inference._attached import (
     open_chart,
     refuse_dask,
 )
+from hesitant.inference._axes import Axes, find_axes
 from hesitant.inference._information import ObservedInformation, information_of, warn_if_rising
 from hesitant.inference._result import need
-from hesitant.inference._scores import class_scores, n_class_axes
+from hesitant.inference._scores import class_scores
 from hesitant.intake import check_features
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.solvers._chart import Chart
@@ -109,17 +111,15 @@ def triage(
         found = information_of(clf, likelihood)
         warn_if_rising(found)
         known = known_from(likelihood, clf.state_, found)
-    gain, entropy, tau = gains(clf, rows, blank, *known)
-    order = np.lexsort((blank, -entropy, -gain))[:top]
-    places = blank[order]
+    places, gain, entropy, tau = gains(clf, rows, blank, *known, top)
     columns: dict[str, Any] = {"row": places}
     if hasattr(X, "index") and hasattr(X, "columns"):
         columns["index"] = np.asarray(X.index)[places]
-    columns["gain"], columns["entropy"] = gain[order], entropy[order]
+    columns["gain"], columns["entropy"] = gain, entropy
     columns["labelling_probability"] = clf.labelling_probability(X)[places]
-    columns["most_probable"] = clf.classes_[tau[order].argmax(axis=1)]
+    columns["most_probable"] = clf.classes_[tau.argmax(axis=1)]
     for h, name in enumerate(class_names(clf)):
-        columns[f"posterior[{name}]"] = tau[order, h]
+        columns[f"posterior[{name}]"] = tau[:, h]
     return pandas.DataFrame(columns)
 
 
@@ -141,9 +141,14 @@ def known_from(
 
 
 def gains(
-    clf: Any, X: AnyArray, places: IntArray, chart: Chart, V: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return gain and entropy of rows, and their class posteriors.
+    clf: Any,
+    X: AnyArray,
+    places: IntArray,
+    chart: Chart,
+    V: FloatArray,
+    top: int | None = None,
+) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Return rows, best first, with their gains, entropies and class posteriors.
 
     Parameters
     ----------
@@ -154,19 +159,46 @@ def gains(
     chart : Chart
     V : array
         Covariance of the estimates in the chart.
+    top : int, optional
+        How many rows to return; all by default.
     """
-    g, k = len(clf.classes_), n_class_axes(chart)
-    root = np.asarray(np.linalg.cholesky(V[:k, :k]))
-    gain, entropy, tau = np.zeros(places.size), np.zeros(places.size), np.zeros((places.size, g))
+    axes = find_axes(clf.family_, chart)
+    root = np.asarray(np.linalg.cholesky(V[: axes.size, : axes.size]))
+    log_tau, tau = _posteriors(clf, X, places)
+    entropy, _ = Shannon().evaluate(log_tau, tau)
+    # No gain exceeds its entropy: once enough rows have more than is left, the rest may rest.
+    order = np.argsort(-entropy, kind="stable")
+    places, entropy, tau = places[order], entropy[order], tau[order]
+    gain = np.zeros(0)
+    for start in range(0, places.size, BLOCK):
+        if top is not None and start >= top and np.sort(gain)[-top] >= entropy[start]:
+            break
+        part = slice(start, start + BLOCK)
+        rows = np.ascontiguousarray(X[places[part]], dtype=np.float64)
+        found = _gains_of(rows, clf.family_, axes, root, tau[part])
+        gain = np.append(gain, np.minimum(found, entropy[part]))
+    best = np.lexsort((places[: gain.size], -entropy[: gain.size], -gain))[:top]
+    return places[best], gain[best], entropy[best], tau[best]
+
+
+def _posteriors(clf: Any, X: AnyArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
+    log_tau = np.empty((places.size, len(clf.classes_)))
+    tau = np.empty_like(log_tau)
     for start in range(0, places.size, BLOCK):
         part = slice(start, start + BLOCK)
         rows = np.ascontiguousarray(X[places[part]], dtype=np.float64)
-        log_tau, tau[part], _ = log_posterior(clf.family_, clf.state_, rows)
-        entropy[part], _ = Shannon().evaluate(log_tau, tau[part])
-        scores = class_scores(clf.family_, chart, rows)
-        centred = scores - np.einsum("ig,igk->ik", tau[part], scores)[:, None, :]
-        moved = np.sqrt(tau[part])[:, :, None] * (centred @ root)
-        # The determinant of a g x g matrix stands in for the large one (Sylvester).
-        _, logdet = np.linalg.slogdet(np.eye(g) + moved @ moved.transpose(0, 2, 1))
-        gain[part] = np.minimum(0.5 * logdet, entropy[part])
-    return gain, entropy, tau
+        log_tau[part], tau[part], _ = log_posterior(clf.family_, clf.state_, rows)
+    return log_tau, tau
+
+
+def _gains_of(
+    X: FloatArray, family: Family, axes: Axes, root: FloatArray, tau: FloatArray
+) -> FloatArray:
+    scores = class_scores(family, axes, X)
+    reached = [s @ root[own] for own, s in zip(axes.of_class, scores, strict=True)]
+    moved = np.stack(reached, axis=1)
+    moved -= np.einsum("ig,igk->ik", tau, moved)[:, None, :]
+    moved *= np.sqrt(tau)[:, :, None]
+    # The determinant of a g x g matrix stands in for the large one (Sylvester).
+    _, logdet = np.linalg.slogdet(np.eye(tau.shape[1]) + moved @ moved.transpose(0, 2, 1))
+    return np.asarray(0.5 * logdet)

@@ -126,6 +126,13 @@ class Family(BaseEstimator):
         """Return a chart about ``params``, for the quasi-Newton solvers."""
         raise NotImplementedError
 
+    def restate(self, params: Params, statistics: Statistics, other: Params) -> Statistics | None:
+        """Return statistics at ``other`` parameters from those at ``params``, same weights.
+
+        None, the default, if they do not follow: the rows must then be seen again.
+        """
+        return None
+
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Params:
         """Return parameters from named values such as :meth:`attributes` gives, for ``init``."""
         raise NotImplementedError

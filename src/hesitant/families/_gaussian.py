@@ -42,6 +42,16 @@ class Gaussian(LocationScaleFamily):
         """Return weighted count, sum and scatter about the current locations."""
         return weighted_moments(X, params.center, params.spread, params.location, weights)
 
+    def restate(
+        self, params: LocationScaleParams, statistics: Statistics, other: LocationScaleParams
+    ) -> Statistics:
+        """Return the same sums about other locations."""
+        count, first, second = statistics
+        shift = params.location - other.location
+        moved = first + count[:, None] * shift
+        cross = shift[:, :, None] * first[:, None, :] + moved[:, :, None] * shift[:, None, :]
+        return count, moved, second + cross
+
     def maximise(self, params: LocationScaleParams, statistics: Statistics) -> LocationScaleParams:
         """Return the weighted means and covariances."""
         count, first, second = statistics

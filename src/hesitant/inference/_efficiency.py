@@ -17,7 +17,6 @@ from hesitant.inference._efficiency_result import PAIRS, WAYS, Efficiency
 from hesitant.inference._fisher import Moments, draw_moments
 from hesitant.inference._natural import natural_units
 from hesitant.inference._replicates import seeds
-from hesitant.inference._scores import n_class_axes
 from hesitant.solvers._chart import Chart
 
 __all__ = ["efficiency"]
@@ -215,7 +214,7 @@ def _standard_errors(
     units = natural_units(
         clf.family_, clf.mechanism_, clf.state_, class_names(clf), feature_names(clf)
     )
-    jacobian = natural_jacobian(units, chart)[:, : n_class_axes(chart)] @ U
+    jacobian = natural_jacobian(units, chart)[:, : chart.splits[-1]] @ U
     units, kept = units.reduce(jacobian, clf.state_)
     jacobian = jacobian[kept]
     scale = total.n / n_rows

@@ -18,7 +18,8 @@ import numpy as np
 
 from hesitant._typing import FloatArray
 from hesitant.inference._aim import Aim, take_aim
-from hesitant.inference._scores import class_scores, entropy_scores, n_class_axes
+from hesitant.inference._axes import Axes, find_axes
+from hesitant.inference._scores import class_scores, spread_out
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.rows import Rows
 from hesitant.solvers._chart import Chart
@@ -135,16 +136,16 @@ def draw_moments(
     likelihood = Likelihood(rows, clf.family_, clf.mechanism_)
     state: State = clf.state_
     chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
-    aim = take_aim(clf, rng)
-    return chart, aim, [_moments(aim, chart, aim.draw(size, rng)) for _ in range(n_batches)]
+    axes, aim = find_axes(clf.family_, chart), take_aim(clf, rng)
+    return chart, aim, [_moments(aim, axes, aim.draw(size, rng)) for _ in range(n_batches)]
 
 
-def _moments(aim: Aim, chart: Chart, X: FloatArray) -> Moments:
+def _moments(aim: Aim, axes: Axes, X: FloatArray) -> Moments:
     clf = aim.clf
     log_tau, tau, log_f = log_posterior(clf.family_, clf.state_, X)
     log_w = aim.log_weights(X, log_f)
     w = np.exp(log_w)
-    s = class_scores(clf.family_, chart, X)
+    s = spread_out(axes, class_scores(clf.family_, axes, X))
     mean = np.einsum("ig,igk->ik", tau, s)
     centred = s - mean[:, None, :]
     p = clf.mechanism_.probability(log_tau, tau)
@@ -154,7 +155,7 @@ def _moments(aim: Aim, chart: Chart, X: FloatArray) -> Moments:
         features=(w[:, None] * mean).T @ mean,
         label=_outer(w[:, None] * tau, centred),
         seen=_outer((w * p)[:, None] * tau, centred),
-        pattern=_pattern(clf, chart, w, s, log_tau, tau),
+        pattern=_pattern(clf, axes.chart, w, s, log_tau, tau),
         boundary=boundary,
         near=near,
         near_squared=near_squared,
@@ -172,12 +173,12 @@ def _pattern(
     clf: Any, chart: Chart, w: FloatArray, s: FloatArray, log_tau: FloatArray, tau: FloatArray
 ) -> FloatArray:
     mechanism, theta = clf.mechanism_, clf.state_.theta
-    k = n_class_axes(chart)
+    k = s.shape[2]
     out = np.zeros((k + theta.size, k + theta.size))
     if not mechanism.informative:
         return out
     u, du = mechanism.uncertainty.evaluate(log_tau, tau)
-    move = entropy_scores(s, du)
+    move = np.einsum("ig,igk->ik", du, s)
     for outcome in (True, False):  # the average over the two outcomes is exact
         seen = np.full(u.size, outcome)
         log_p, slope, gradient = mechanism.log_probability(u, seen, theta)

@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Iterator
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ObservedInformation", "information", "information_of", "summary", "warn_if_rising"]
 
-UPHILL = 1e-3  # a share of complete labels' information: more than rounding, the wrong way
+# In units of complete labels' information: more than rounding, the wrong way; and more than any
+# smooth likelihood has.
+UPHILL, SHARP = 1e-3, 1e4
 
 _RISES = (
     "The likelihood of these data still rises at these parameters: was the model fitted to other "
@@ -131,10 +134,10 @@ def information(
 ) -> ObservedInformation:
     """Return standard errors and intervals for every parameter of a fitted classifier.
 
-    The observed information is a central difference of the analytic score in an unconstrained,
-    well-scaled chart; the delta method carries its inverse into natural units. Intervals are
-    symmetric on the log scale for variances, in 1/ν for degrees of freedom, on the logit scale
-    for probabilities, and on the plain scale otherwise.
+    The observed information is that of an unconstrained, well-scaled chart, from the scores of
+    all rows in one pass over them; the delta method carries its inverse into natural units.
+    Intervals are symmetric on the log scale for variances, in 1/ν for degrees of freedom, on the
+    logit scale for probabilities, and on the plain scale otherwise.
 
     Parameters
     ----------
@@ -166,7 +169,7 @@ def information(
     >>> info.parameters[-1], bool(info.upper[-1] < 0)
     ('coef[u]', True)
     """
-    check_number("level", level, float, 1e-6, 1 - 1e-6)
+    check_number("level", level, Real, 1e-6, 1 - 1e-6)
     likelihood = likelihood_of(clf, X, y, sample_weight, reviewed)
     return information_of(clf, likelihood, level, bool(robust))
 
@@ -192,7 +195,9 @@ def information_of(
     jacobian = jacobian / slope[:, None]
     uphill = np.einsum("kd,kl,ld->d", flat, from_data, flat) < -UPHILL
     directions = [_in_words(v, units.names, jacobian) for v in flat[:, ~uphill].T]
-    rising = [_in_words(v, units.names, jacobian) for v in flat[:, uphill].T]
+    kinks = [_in_words(v, units.names, jacobian) for v in flat[:, uphill].T]
+    value, vector = np.linalg.eigh(from_data)
+    kinks += [_in_words(v, units.names, jacobian) for v in vector[:, value > SHARP].T]
     covariance = jacobian @ V @ jacobian.T
     std_error = slope * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
@@ -214,7 +219,7 @@ def information_of(
         robust=robust,
         flat_directions=directions,
         remarks=_remarks(
-            gradient, V, directions, rising, [units.names[k] for k in np.flatnonzero(edge)], clf
+            gradient, V, directions, kinks, [units.names[k] for k in np.flatnonzero(edge)], clf
         ),
         covariance=covariance,
         chart_information=total,
@@ -303,15 +308,16 @@ def _remarks(
     gradient: FloatArray,
     V: FloatArray,
     directions: list[str],
-    rising: list[str],
+    kinks: list[str],
     edge: list[str],
     clf: Any,
 ) -> list[str]:
     out = []
-    if rising:
+    if kinks:
         out.append(
-            f"The likelihood is not at a smooth maximum: it curves upwards along {rising[0]}"
-            + (f" and {len(rising) - 1} more directions" if rising[1:] else "")
+            f"The likelihood is not at a smooth maximum: it has a kink, or curves upwards, along "
+            f"{kinks[0]}"
+            + (f" and {len(kinks) - 1} more directions" if kinks[1:] else "")
             + ". A mechanism whose basis has a kink (logit, log) can end there; standard errors "
             "do not exist. Try another basis, more starts (n_init), or bootstrap()."
         )

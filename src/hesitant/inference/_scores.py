@@ -2,54 +2,62 @@
 
 The complete-data score ``s_ih = ∂ log(π_h f_h(x_i)) / ∂ψ`` is a central difference of the family's
 log densities along the chart's axes. That needs nothing of a family but its densities and its
-chart, and all rows move together, so it costs two density evaluations an axis.
+chart, and rows and classes move together.
 """
 
 import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.likelihood import State, log_posterior
-from hesitant.solvers._chart import Chart
+from hesitant.families import Family
+from hesitant.inference._axes import STEP, Axes
+from hesitant.likelihood import State
 
-__all__ = ["class_scores", "entropy_scores", "n_class_axes"]
-
-# In units of one complete-data standard error: far from rounding, and from curvature too.
-STEP = 1e-3
+__all__ = ["class_scores", "log_joint", "mix", "spread_out"]
 
 
-def n_class_axes(chart: Chart) -> int:
-    """Return how many of the chart's axes move the classes; the rest move the mechanism."""
-    return int(chart.splits[-1])
+def log_joint(family: Family, state: State, X: AnyArray) -> FloatArray:
+    """Return ``log π_h + log f_h(x_i)`` as (n, g)."""
+    return family.log_density(state.params, X) + np.log(np.maximum(state.weights, 1e-300))
 
 
-def class_scores(family: object, chart: Chart, X: AnyArray) -> FloatArray:
-    """Return complete-data scores (n, g, k) of rows X at the chart's reference.
+def class_scores(family: Family, axes: Axes, X: AnyArray) -> list[FloatArray]:
+    """Return complete-data scores of rows X at the chart's reference.
 
     Parameters
     ----------
     family : Family
-    chart : Chart
+    axes : Axes
     X : array of shape (n, p)
         Contiguous float64.
+
+    Returns
+    -------
+    list of arrays of shape (n, axes of the class)
+        One for each class; all other axes have zeros.
     """
-    k = n_class_axes(chart)
-    out = np.empty((len(X), chart.reference.weights.size, k))
-    vector = np.zeros(chart.size)
-    for axis in range(k):
-        vector[axis] = STEP
-        ahead = _log_joint(family, chart.decode(vector), X)
-        vector[axis] = -STEP
-        behind = _log_joint(family, chart.decode(vector), X)
-        vector[axis] = 0.0
-        out[:, :, axis] = (ahead - behind) / (2 * STEP)
+    out = [np.empty((len(X), own.size)) for own in axes.of_class]
+    place = [{int(axis): j for j, axis in enumerate(own)} for own in axes.of_class]
+    for group in axes.together:
+        ahead = log_joint(family, axes.chart.decode(axes.step(group, 1)), X)
+        behind = log_joint(family, axes.chart.decode(axes.step(group, -1)), X)
+        slope = (ahead - behind) / (2 * STEP)
+        for axis in group.tolist():
+            for h in np.flatnonzero(axes.moves[axis]):
+                out[h][:, place[h][axis]] = slope[:, h]
     return out
 
 
-def entropy_scores(scores: FloatArray, du: FloatArray) -> FloatArray:
-    """Return ``∂u_i/∂ψ`` (n, k) from class scores and the measure's derivatives (n, g)."""
-    return np.einsum("ig,igk->ik", du, scores)
+def mix(axes: Axes, scores: list[FloatArray], weights: FloatArray) -> FloatArray:
+    """Return ``Σ_h weights_ih s_ih`` as (n, k)."""
+    out = np.zeros((len(weights), axes.size))
+    for h, (own, s) in enumerate(zip(axes.of_class, scores, strict=True)):
+        out[:, own] += weights[:, h, None] * s
+    return out
 
 
-def _log_joint(family: object, state: State, X: AnyArray) -> FloatArray:
-    log_tau, _, log_f = log_posterior(family, state, X)  # type: ignore[arg-type]
-    return log_tau + log_f[:, None]
+def spread_out(axes: Axes, scores: list[FloatArray]) -> FloatArray:
+    """Return all scores in one array (n, g, k), zeros included."""
+    out = np.zeros((len(scores[0]), len(scores), axes.size))
+    for h, (own, s) in enumerate(zip(axes.of_class, scores, strict=True)):
+        out[:, h, own] = s
+    return out

@@ -55,9 +55,8 @@ def _ranked(case: Case) -> tuple[IntArray, FloatArray, str]:
     blank = np.flatnonzero(case.blank)
     if blank.size and not isinstance(case.information, str):
         known = known_from(case.data.likelihood, case.clf.state_, case.information)
-        gain, entropy, _ = gains(case.clf, case.data.X, blank, *known)
-        order = np.lexsort((blank, -entropy, -gain))
-        return blank[order], gain[order], _BY_GAIN
+        places, gain, _, _ = gains(case.clf, case.data.X, blank, *known, KEPT)
+        return places, gain, _BY_GAIN
     value = case.clf.entropy(case.X)[blank] if blank.size else np.zeros(0)
     order = np.argsort(-value, kind="stable")
     return blank[order], value[order], _BY_ENTROPY
