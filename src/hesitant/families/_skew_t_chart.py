@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["SkewTCoordinates"]
 
 _DRAWS = 1000
-# Above this many coordinates a matrix of their information costs more than it saves.
-_LARGEST = 250
+_LARGEST = 250  # coordinates
 # Skewness and location are all but confounded near symmetry: no direction may be free.
 _FLOOR = 1e-2
 
@@ -45,14 +44,15 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         # Information on a slant falls as it grows; for symmetric classes it is 2/π a row.
         flatness = np.sqrt(1.0 + (reference.slant**2).sum(axis=1))
         self.slant_unit = np.sqrt(0.5 * np.pi * flatness / counts)[:, None]
-        # Of very many coordinates each keeps its own unit.
-        self.axes = self._axes(counts) if self.size <= _LARGEST else None
+        self.blocks = self._blocks(counts)
 
     # -- the chart --------------------------------------------------------------------------
 
     def decode(self, vector: FloatArray) -> SkewTParams:
         """Return the parameters at a point of the chart."""
-        free = vector if self.axes is None else self.axes @ vector
+        free = vector.copy()
+        for places, axes in self.blocks:
+            free[places] = axes @ vector[places]
         location, whitener = self.unfold(free[: self.base])
         dof = self.unfold_dof(free[self.base : self.slants])
         moved = self.slant_unit * free[self.slants :].reshape(self.g, self.p)
@@ -74,26 +74,41 @@ class SkewTCoordinates(HeavyTailedCoordinates):
                 (np.einsum("hjk,hk->hj", W, driven) * self.slant_unit).ravel(),
             )
         )
-        return free if self.axes is None else free @ self.axes
+        out = free.copy()
+        for places, axes in self.blocks:
+            out[places] = free[places] @ axes
+        return out
 
     # -- its metric -------------------------------------------------------------------------
 
-    def _axes(self, counts: FloatArray) -> FloatArray | None:
-        """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
-        information = np.zeros((self.size, self.size))
-        for h, folding in enumerate(_folding(self.family.structure, self.g, self.p)):
-            places, scores = self._scores(h, folding)
-            # Not a matrix product: so small a one would wait for threads longer than it runs.
-            own = np.einsum("ki,kj->ij", scores, scores) / _DRAWS
-            information[np.ix_(places, places)] += counts[h] * own
-        size = np.sqrt(np.maximum(np.diagonal(information), 1e-12))
-        correlation = information / np.multiply.outer(size, size)
-        correlation.flat[:: self.size + 1] += _FLOOR
-        if not np.isfinite(correlation).all():  # parameters so absurd that draws overflow
-            return None
-        return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
+    def _blocks(self, counts: FloatArray) -> list[tuple[IntArray, FloatArray]]:
+        """Return coordinates that belong together, with steps of one standard error along them.
 
-    def _scores(self, h: int, folding: FloatArray) -> tuple[IntArray, FloatArray]:
+        Those of a class do; those of all classes, if they share any. Of very many each keeps its
+        own unit: a matrix of their information would cost more than it saves.
+        """
+        largest = self.size if self._shared else self.size // self.g
+        if largest > _LARGEST:
+            return []
+        own = []
+        for h, folding in enumerate(_foldings(self.family.structure, self.g, self.p)):
+            places, scores = self._scores(h, *folding)
+            # Not a matrix product: so small a one would wait for threads longer than it runs.
+            own.append((places, counts[h] * np.einsum("ki,kj->ij", scores, scores) / _DRAWS))
+        if self._shared:
+            joint = np.zeros((self.size, self.size))
+            for places, information in own:
+                joint[np.ix_(places, places)] += information
+            own = [(np.arange(self.size), joint)]
+        found = [(places, _standard_steps(information)) for places, information in own]
+        return [(places, axes) for places, axes in found if axes is not None]
+
+    @property
+    def _shared(self) -> bool:
+        """Whether classes have a coordinate in common."""
+        return not self.family._separate
+
+    def _scores(self, h: int, free: IntArray, folding: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return which unmixed coordinates class h has, and scores of draws from it in them."""
         p = self.p
         slant, nu = self.reference.slant[h], self.reference.nu[h : h + 1]
@@ -106,11 +121,10 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         group = np.flatnonzero(self.groups[:, h])
         known = 1.0 + digamma(0.5 * (nu[0] + p)) - digamma(0.5 * nu[0])
         own = h * p + np.arange(p)
-        free = np.flatnonzero(folding.any(axis=0))
         scale = self.g * p + free
         scores = (
             -pull * self.unit[own],
-            spin @ folding[:, free] * self.unit[scale],
+            spin @ folding * self.unit[scale],
             0.5 * (known + logs - precision) * self.dof_chart.slope[group],
             drive * z * self.slant_unit[h],
         )
@@ -118,9 +132,28 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         return places, np.concatenate(scores, axis=1)
 
 
+def _standard_steps(information: FloatArray) -> FloatArray | None:
+    """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
+    size = np.sqrt(np.maximum(np.diagonal(information), 1e-12))
+    correlation = information / np.multiply.outer(size, size)
+    correlation.flat[:: len(size) + 1] += _FLOOR
+    if not np.isfinite(correlation).all():  # parameters so absurd that draws overflow
+        return None
+    return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
+
+
 @lru_cache(maxsize=32)
-def _folding(structure: Structure, g: int, p: int) -> FloatArray:
-    """Return the matrices (g, p², coordinates) that turn scores in M = I into coordinates'."""
-    basis = np.eye(g * p * p).reshape(-1, g, p, p)
+def _foldings(structure: Structure, g: int, p: int) -> list[tuple[IntArray, FloatArray]]:
+    """Return, for each class, which coordinates of scale move it and scores in M = I to theirs."""
     identity = np.repeat(np.eye(p)[None], g, axis=0)
-    return np.array([structure.fold(b, identity) for b in basis]).reshape(g, p * p, -1)
+    out = []
+    for h in range(g):
+        score = np.zeros((g, p, p))
+        rows = []
+        for unit in np.eye(p * p).reshape(-1, p, p):
+            score[h] = unit
+            rows.append(structure.fold(score, identity))
+        folding = np.array(rows)
+        free = np.flatnonzero(folding.any(axis=0))
+        out.append((free, folding[:, free]))
+    return out
