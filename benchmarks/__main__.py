@@ -1,7 +1,23 @@
 """Run every benchmark, one after the other."""
 
-from benchmarks import em_iteration, memory, paper_fit, scaling, skew_families, start_up
+from benchmarks import (
+    em_iteration,
+    memory,
+    paper_fit,
+    scaling,
+    skew_families,
+    standard_errors,
+    start_up,
+)
 
-for module in (paper_fit, scaling, skew_families, start_up, memory, em_iteration):
+for module in (
+    paper_fit,
+    scaling,
+    standard_errors,
+    skew_families,
+    start_up,
+    memory,
+    em_iteration,
+):
     print(f"\n== {module.__name__.rpartition('.')[2]}", flush=True)
     module.main()

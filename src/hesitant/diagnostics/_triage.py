@@ -195,7 +195,7 @@ def _gains_of(
     X: FloatArray, family: Family, axes: Axes, root: FloatArray, tau: FloatArray
 ) -> FloatArray:
     scores = class_scores(family, axes, X)
-    reached = [s @ root[own] for own, s in zip(axes.of_class, scores, strict=True)]
+    reached = [s.T @ root[own] for own, s in zip(axes.of_class, scores, strict=True)]
     moved = np.stack(reached, axis=1)
     moved -= np.einsum("ig,igk->ik", tau, moved)[:, None, :]
     moved *= np.sqrt(tau)[:, :, None]

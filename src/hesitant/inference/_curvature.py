@@ -119,11 +119,11 @@ def _posterior_part(axes: Axes, scores: list[FloatArray], slopes: FloatArray) ->
     out = np.zeros((axes.chart.size, axes.chart.size))
     for h, own in enumerate(axes.of_class):
         for j in range(h + 1):
-            part = scores[h].T @ (slopes[:, h, j, None] * scores[j])
+            part = scores[h] @ (slopes[:, h, j] * scores[j]).T
             out[np.ix_(own, axes.of_class[j])] += part
             if j < h:
                 out[np.ix_(axes.of_class[j], own)] += part.T
-        out[own, k:] += scores[h].T @ slopes[:, h, g:] @ axes.chart.theta_axes
+        out[own, k:] += scores[h] @ slopes[:, h, g:] @ axes.chart.theta_axes
     out[k:, :k] = out[:k, k:].T
     theta = axes.chart.theta_axes
     out[k:, k:] = theta.T @ slopes[:, g:, g:].sum(axis=0) @ theta

@@ -32,10 +32,10 @@ def class_scores(family: Family, axes: Axes, X: AnyArray) -> list[FloatArray]:
 
     Returns
     -------
-    list of arrays of shape (n, axes of the class)
-        One for each class; all other axes have zeros.
+    list of arrays of shape (axes of the class, n)
+        One for each class; along all other axes the score is zero.
     """
-    out = [np.empty((len(X), own.size)) for own in axes.of_class]
+    out = [np.empty((own.size, len(X))) for own in axes.of_class]
     place = [{int(axis): j for j, axis in enumerate(own)} for own in axes.of_class]
     for group in axes.together:
         ahead = log_joint(family, axes.chart.decode(axes.step(group, 1)), X)
@@ -43,7 +43,7 @@ def class_scores(family: Family, axes: Axes, X: AnyArray) -> list[FloatArray]:
         slope = (ahead - behind) / (2 * STEP)
         for axis in group.tolist():
             for h in np.flatnonzero(axes.moves[axis]):
-                out[h][:, place[h][axis]] = slope[:, h]
+                out[h][place[h][axis]] = slope[:, h]
     return out
 
 
@@ -51,13 +51,13 @@ def mix(axes: Axes, scores: list[FloatArray], weights: FloatArray) -> FloatArray
     """Return ``Σ_h weights_ih s_ih`` as (n, k)."""
     out = np.zeros((len(weights), axes.size))
     for h, (own, s) in enumerate(zip(axes.of_class, scores, strict=True)):
-        out[:, own] += weights[:, h, None] * s
+        out[:, own] += (weights[:, h] * s).T
     return out
 
 
 def spread_out(axes: Axes, scores: list[FloatArray]) -> FloatArray:
     """Return all scores in one array (n, g, k), zeros included."""
-    out = np.zeros((len(scores[0]), len(scores), axes.size))
+    out = np.zeros((scores[0].shape[1], len(scores), axes.size))
     for h, (own, s) in enumerate(zip(axes.of_class, scores, strict=True)):
-        out[:, h, own] = s
+        out[:, h, own] = s.T
     return out
