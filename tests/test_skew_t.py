@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import os
-from contextlib import nullcontext
 from pathlib import Path
 
 import mpmath as mp
@@ -25,8 +24,8 @@ from hesitant.families._skew_table import tables
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism, Ignorable
 from test_gradients import assert_gradient
+from test_heavy_tails import COVARIANCES, climb
 from test_log_t_cdf import reference
-from test_student_t import COVARIANCES, SPOILT, climb, read, spoil
 
 OPTIONS = {
     "free": SkewT(),
@@ -173,15 +172,6 @@ def test_rows_at_infinity_are_merely_improbable():
 # -- gradients and steps ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("covariance", COVARIANCES)
-@pytest.mark.parametrize("mechanism", [Ignorable(), EntropyMechanism()], ids=str)
-@pytest.mark.parametrize("option", OPTIONS)
-def test_gradient(three_classes, build, covariance, mechanism, option):
-    X, y = three_classes
-    codes = encode(y).codes
-    assert_gradient(*build(X, codes, mechanism, covariance=covariance, family=OPTIONS[option]))
-
-
 def test_gradient_without_the_metric(three_classes, build, monkeypatch):
     monkeypatch.setattr("hesitant.families._skew_t_chart._LARGEST", 0)
     X, y = three_classes
@@ -222,18 +212,6 @@ def test_both_steps_agree(monkeypatch):
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
-def test_signed_steps_point_uphill(build, covariance):
-    X, y = two_classes(seed=3)
-    likelihood, state = build(X, y, EntropyMechanism(), covariance=covariance, family=SkewT())
-    state = dataclasses.replace(state, theta=np.array([1.0, -3.0]))
-    evaluation = likelihood.evaluate(state)
-    proposal = likelihood.maximise(state, evaluation)
-    near = likelihood.family.blend(state.params, proposal.params, 1e-3)
-    after = likelihood.evaluate(dataclasses.replace(state, params=near))
-    assert after.objective > evaluation.objective
-
-
-@pytest.mark.parametrize("covariance", COVARIANCES)
 def test_statistics_that_allow_no_step(covariance):
     X, _ = two_classes(seed=4)
     family = SkewT().specialise(covariance, 1e-6)
@@ -251,27 +229,6 @@ def test_one_block_or_many():
 
 
 # -- maxima -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("file", "columns", "family", "value", "dof"),
-    [
-        ("faithful.csv", ("eruptions", "waiting"), SkewT(), -1110.220827, None),
-        ("sim_skewt_n700_p2_g2.csv", ("x1", "x2"), SkewT(), -2806.429562, [5.860, 12.545]),
-        ("sim_skewt_n700_p2_g2.csv", ("x1", "x2"), SkewT(tied_dof=True), -2807.556013, None),
-    ],
-)
-def test_maxima_found_elsewhere(file, columns, family, value, dof):
-    X = read(file, *columns)
-    clf = MixtureClassifier(
-        family, mechanism=None, classes=[0, 1], random_state=0, n_init=2, tol=1e-8
-    )
-    with pytest.warns(FitWarning) if file == "faithful.csv" else nullcontext():
-        clf.fit(X, np.full(len(X), -1))
-    assert clf.log_likelihood_ > value - 2e-6
-    assert clf.log_likelihood_ == pytest.approx(value, abs=1e-5)
-    if dof:
-        np.testing.assert_allclose(np.sort(clf.dof_), dof, rtol=1e-3)
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
@@ -413,18 +370,6 @@ def test_attributes():
     X, *_ = clf.sample(50, random_state=0)
     assert X.shape == (50, 2)
     assert MixtureClassifier("skew_normal", mechanism=None).fit(*two_classes()).dof_[0] == np.inf
-
-
-@pytest.mark.parametrize("kind", SPOILT)
-@pytest.mark.parametrize("family", ["skew_t", "skew_normal"])
-@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::hesitant.exceptions.FitWarning")
-def test_bad_input_gives_finite_answers(kind, family):
-    X, y = spoil(kind)
-    clf = MixtureClassifier(family).fit(X, y)
-    assert math.isfinite(clf.log_likelihood_)
-    for name in ("locations_", "scales_", "shapes_"):
-        assert np.isfinite(getattr(clf, name)).all()
-    assert np.isfinite(clf.predict_log_proba(X)).all()
 
 
 @pytest.mark.skipif(

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from contextlib import nullcontext
 
 import mpmath as mp
 import numpy as np
@@ -11,37 +10,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from conftest import DATA
 from hesitant import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.families import Gaussian, StepError, StudentT
 from hesitant.families._dof import (
     HIGHEST,
     LOWEST,
-    best_dof,
-    digamma,
-    log_gamma_ratio,
-    trigamma,
 )
 from hesitant.families._heavy_tailed import HeavyTailedParams
 from hesitant.families._location_scale import LocationScaleParams
-from hesitant.families._t_kernels import STRIP, log1p_wide
 from hesitant.labels import encode
-from hesitant.mechanisms import EntropyMechanism, Ignorable, MixedMechanism
+from hesitant.mechanisms import Ignorable
 from hesitant.solvers._chart import Chart
-from test_gradients import assert_gradient
-
-COVARIANCES = ["full", "tied", "diag", "spherical"]
-OPTIONS = {
-    "free": StudentT(),
-    "tied": StudentT(tied_dof=True),
-    "fixed": StudentT(dof=[3.0, math.inf, 0.7]),
-}
-
-
-def read(name, *columns):
-    table = np.genfromtxt(DATA / name, delimiter=",", names=True)
-    return np.column_stack([table[c] for c in columns])
+from test_heavy_tails import COVARIANCES, climb, two_classes
 
 
 def make(location, scale, dof):
@@ -51,55 +32,6 @@ def make(location, scale, dof):
     whitener = np.linalg.inv(np.linalg.cholesky(np.asarray(scale, dtype=float)))
     dof = np.atleast_1d(np.asarray(dof, dtype=float))
     return HeavyTailedParams(np.zeros(p), np.ones(p), location, whitener, dof)
-
-
-def two_classes(n=300, seed=0, p=2, dof=4.0):
-    """Overlapping t classes, hard cases blank."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, 2, n)
-    X = rng.standard_t(dof, (n, p)) + 2.5 * truth[:, None]
-    far = np.abs(X.sum(axis=1) / p - 1.25)
-    seen = rng.random(n) < special.expit(4 * far - 2)
-    return X, np.where(seen, truth, -1)
-
-
-# -- numbers ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("s", [0.5, 1.0, 2.5, 15.0])
-def test_log_gamma_ratio(s):
-    for x in [0.25, 0.5, 3.0, 29.999, 30.0, 1e3, 1e6, 1e15, 1e30]:
-        with mp.workdps(60):
-            exact = mp.loggamma(mp.mpf(x) + s) - mp.loggamma(x) - s * mp.log(x)
-        assert log_gamma_ratio(x, s) == pytest.approx(float(exact), rel=1e-13, abs=3e-14)
-
-
-def test_polygammas():
-    x = np.geomspace(0.2, 1e4, 60)
-    np.testing.assert_allclose([digamma(v) for v in x], special.digamma(x), rtol=1e-13, atol=1e-14)
-    np.testing.assert_allclose([trigamma(v) for v in x], special.polygamma(1, x), rtol=1e-12)
-
-
-@given(st.floats(LOWEST, HIGHEST))
-def test_best_dof_solves_its_equation(nu):
-    excess = math.log(nu / 2) - special.digamma(nu / 2)
-    assert best_dof(excess) == pytest.approx(nu, rel=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("excess", "nu"), [(math.inf, LOWEST), (50.0, LOWEST), (0.0, HIGHEST), (-3.0, HIGHEST)]
-)
-def test_best_dof_keeps_to_its_bounds(excess, nu):
-    assert best_dof(excess) == nu
-
-
-def test_log1p_wide():
-    y = np.concatenate(([0.0, 5e-324, 1e-300, 0.41421356, 1.0], np.geomspace(1e-18, 1e300, 200)))
-    strip, out, work = np.zeros(STRIP), np.empty(STRIP), np.empty(STRIP)
-    strip[: y.size] = y
-    log1p_wide(strip, y.size, out, work)
-    exact = [float(mp.log1p(mp.mpf(v))) for v in y]
-    np.testing.assert_allclose(out[: y.size], exact, rtol=5e-16, atol=1e-320)
 
 
 # -- densities ----------------------------------------------------------------------------------
@@ -157,15 +89,6 @@ def test_a_row_at_infinity_is_merely_improbable():
 # -- gradients and steps ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("covariance", COVARIANCES)
-@pytest.mark.parametrize("mechanism", [Ignorable(), EntropyMechanism(), MixedMechanism()], ids=str)
-@pytest.mark.parametrize("option", OPTIONS)
-def test_gradient(three_classes, build, covariance, mechanism, option):
-    X, y = three_classes
-    codes = encode(y).codes
-    assert_gradient(*build(X, codes, mechanism, covariance=covariance, family=OPTIONS[option]))
-
-
 def test_gradient_on_both_sides_of_the_fold(three_classes, build):
     X, y = three_classes
     likelihood, state = build(X, encode(y).codes, Ignorable(), family=StudentT())
@@ -188,15 +111,6 @@ def test_gradient_on_both_sides_of_the_fold(three_classes, build):
             assert gradient[j] == pytest.approx(numeric, rel=1e-4, abs=1e-4)
 
 
-def climb(likelihood, state, steps=15):
-    values = []
-    for _ in range(steps):
-        evaluation = likelihood.evaluate(state)
-        values.append(evaluation.objective)
-        state = likelihood.maximise(state, evaluation)
-    return np.array(values)
-
-
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -213,18 +127,6 @@ def test_em_never_falls(build, seed, covariance, tied, p, tail):
     family = StudentT(tied_dof=tied)
     values = climb(*build(X, y, Ignorable(), covariance=covariance, family=family))
     assert np.diff(values).min() > -1e-10 * np.abs(values).max()
-
-
-@pytest.mark.parametrize("covariance", COVARIANCES)
-def test_signed_steps_point_uphill(build, covariance):
-    X, y = two_classes(seed=3)
-    likelihood, state = build(X, y, EntropyMechanism(), covariance=covariance, family=StudentT())
-    state = dataclasses.replace(state, theta=np.array([1.0, -3.0]))
-    evaluation = likelihood.evaluate(state)
-    proposal = likelihood.maximise(state, evaluation)
-    near = likelihood.family.blend(state.params, proposal.params, 1e-3)
-    after = likelihood.evaluate(dataclasses.replace(state, params=near))
-    assert after.objective > evaluation.objective
 
 
 def test_statistics_that_allow_no_step():
@@ -262,27 +164,6 @@ def test_statistics_add_over_blocks_and_do_not_depend_on_what_came_before():
 
 
 # -- maxima -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("file", "columns", "family", "value", "dof"),
-    [
-        ("faithful.csv", ("eruptions", "waiting"), StudentT(), -1129.960172, None),
-        ("sim_skewt_n700_p2_g2.csv", ("x1", "x2"), StudentT(), -2828.921974, [5.83, 7.28]),
-        ("sim_skewt_n700_p2_g2.csv", ("x1", "x2"), StudentT(tied_dof=True), -2829.041928, None),
-    ],
-)
-def test_maxima_found_elsewhere(file, columns, family, value, dof):
-    X = read(file, *columns)
-    clf = MixtureClassifier(
-        family, mechanism=None, classes=[0, 1], random_state=0, n_init=2, tol=1e-8
-    )
-    with pytest.warns(FitWarning) if file == "faithful.csv" else nullcontext():
-        clf.fit(X, np.full(len(X), -1))
-    assert clf.log_likelihood_ > value - 2e-6
-    assert clf.log_likelihood_ == pytest.approx(value, abs=1e-5)
-    if dof:
-        np.testing.assert_allclose(np.sort(clf.dof_), dof, rtol=1e-3)
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
@@ -406,42 +287,6 @@ def test_options_that_make_no_sense(family, message):
     X, y = two_classes()
     with pytest.raises(ValueError, match=message):
         MixtureClassifier(family, mechanism=None).fit(X, y)
-
-
-def spoil(kind):
-    X, y = two_classes(n=120, seed=13, p=3, dof=30.0)
-    if kind == "constant column":
-        X[:, 1] = 4.0
-    elif kind == "outliers":
-        X[3] = 1e12
-        X[4, 0] = -1e12
-    elif kind == "handful":
-        y[:] = -1
-        y[:3] = [0, 1, 2]
-    elif kind == "huge":
-        X *= 1e150
-    elif kind == "tiny":
-        X *= 1e-150
-    elif kind == "few rows":
-        X, y = X[:5], np.array([0, 0, 1, 1, -1])
-    elif kind == "duplicates":
-        X, y = np.repeat(X[:3], 20, axis=0), np.tile([0, 1, -1], 20)
-    return X, y
-
-
-SPOILT = ["constant column", "outliers", "handful", "huge", "tiny", "few rows", "duplicates"]
-
-
-@pytest.mark.parametrize("kind", SPOILT)
-@pytest.mark.parametrize("mechanism", [None, "entropy"])
-@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::hesitant.exceptions.FitWarning")
-def test_bad_input_gives_finite_answers(kind, mechanism):
-    X, y = spoil(kind)
-    clf = MixtureClassifier("t", mechanism=mechanism).fit(X, y)
-    assert math.isfinite(clf.log_likelihood_)
-    assert np.isfinite(clf.locations_).all()
-    assert np.isfinite(clf.scales_).all()
-    assert np.isfinite(clf.predict_log_proba(X)).all()
 
 
 def test_outliers_do_not_move_the_classes():
