@@ -136,7 +136,8 @@ def natural_units(
             common.append(f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind)
             on_diagonal = len(place) < 3 or place[1] == place[2]
             scales.append(_SCALES.get(attribute, IDENTITY) if on_diagonal else IDENTITY)
-    theta_names, theta_scales, theta_values = _mechanism(mechanism)
+    theta_names = list(mechanism.natural(state.theta))
+    theta_scales = [LOGIT if n in mechanism.probabilities else IDENTITY for n in theta_names]
     names += theta_names
     scales += theta_scales
     common += [""] * len(theta_names)
@@ -144,7 +145,8 @@ def natural_units(
     def values(state: State) -> FloatArray:
         shown = family.attributes(state.params)
         parts = [np.asarray(shown[a], dtype=float)[index] for a, index in picks.items()]
-        return np.concatenate([state.weights, *parts, theta_values(state.theta)])
+        theta = np.array(list(mechanism.natural(state.theta).values()))
+        return np.concatenate([state.weights, *parts, theta])
 
     return NaturalUnits(names, scales, common, values)
 
@@ -174,24 +176,3 @@ def _axis_labels(
 def _singular(attribute: str) -> str:
     plural = attribute.endswith("s") and not attribute.endswith("ss")
     return attribute[:-1] if plural else attribute
-
-
-def _mechanism(
-    mechanism: Any,
-) -> tuple[list[str], list[Scale], Callable[[FloatArray], FloatArray]]:
-    """Name the mechanism's parameters; one kept as a logit is shown as the probability it is."""
-    given = mechanism.parameter_names
-    slopes = range(1, 1 + len(getattr(mechanism, "coef_", ())))
-    as_logit = np.array(
-        [k not in slopes and name.startswith("logit ") for k, name in enumerate(given)], dtype=bool
-    )
-    names = [
-        f"coef[{name}]" if k in slopes else name.removeprefix("logit ")
-        for k, name in enumerate(given)
-    ]
-    scales = [LOGIT if inner else IDENTITY for inner in as_logit]
-
-    def values(theta: FloatArray) -> FloatArray:
-        return np.where(as_logit, expit(theta), theta) if theta.size else theta
-
-    return names, scales, values

@@ -47,6 +47,8 @@ class Mechanism(BaseEstimator):
         labelled rows from blanks; far below the noise of any data otherwise.
     """
 
+    probabilities: ClassVar[tuple[str, ...]] = ()
+    """Which of the natural parameters are probabilities."""
     required: ClassVar[tuple[str, ...]] = ("uncertainty", "n_parameters")
     uncertainty: Uncertainty
     n_parameters: int
@@ -84,8 +86,12 @@ class Mechanism(BaseEstimator):
 
     @property
     def parameter_names(self) -> list[str]:
-        """A name for each parameter, as tables print it."""
+        """A name for each parameter."""
         return [f"theta[{k}]" for k in range(self.n_parameters)]
+
+    def natural(self, theta: FloatArray) -> dict[str, float]:
+        """Return the parameters in the units people think in, by the names that tables print."""
+        return dict(zip(self.parameter_names, map(float, theta), strict=True))
 
     def prepare(self, n_classes: int) -> Self:
         """Return a copy checked and made ready for this many classes."""

@@ -35,7 +35,16 @@ class Basis(BaseEstimator):
 
 
 class Linear(Basis):
-    """The uncertainty itself: ``b(u) = u``."""
+    """The uncertainty itself: ``b(u) = u``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hesitant.mechanisms import Linear
+    >>> b, db = Linear().evaluate(np.array([0.1, 0.5]), 0.693)
+    >>> b.ravel()
+    array([0.1, 0.5])
+    """
 
     size = 1
     names = ["u"]  # noqa: RUF012 (fixed, never changed)
@@ -51,6 +60,12 @@ class Polynomial(Basis):
     Parameters
     ----------
     degree : int, default=2
+
+    Examples
+    --------
+    >>> from hesitant.mechanisms import EntropyMechanism, Polynomial
+    >>> EntropyMechanism(basis=Polynomial(3)).parameter_names
+    ['intercept', 'u', 'u^2', 'u^3']
     """
 
     def __init__(self, degree: int = 2) -> None:
@@ -85,6 +100,14 @@ class Spline(Basis):
     ----------
     df : int, default=4
         Number of functions (at least 3, a plain cubic); the constant is left to the intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hesitant.mechanisms import Spline
+    >>> b, _ = Spline(5).evaluate(np.linspace(0, 1, 3), 1.0)
+    >>> b.shape
+    (3, 5)
     """
 
     def __init__(self, df: int = 4) -> None:
@@ -126,6 +149,13 @@ class Log(Basis):
     floor : float, default=1e-300
         An uncertainty below this counts as this, so that certainty itself stays finite. The
         curve is flat there: such rows do not pull on the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hesitant.mechanisms import Log
+    >>> Log(floor=1e-3).evaluate(np.array([0.0, 1.0]), 1.0)[0].ravel().round(3)
+    array([-6.908,  0.   ])
     """
 
     size = 1
@@ -153,6 +183,13 @@ class Logit(Log):
     ----------
     floor : float, default=1e-300
         A share below this counts as this; a share above ``1 − 1e-9`` counts as that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hesitant.mechanisms import Logit
+    >>> Logit().evaluate(np.array([0.1, 0.35]), 0.7)[0].ravel().round(3)
+    array([-1.792,  0.   ])
     """
 
     names = ["logit u"]  # noqa: RUF012

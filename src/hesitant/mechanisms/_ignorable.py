@@ -22,6 +22,15 @@ class Ignorable(Mechanism):
     intercept_ : float
         Logit of that share, which is kept off 0 and 1 by 1e-15.
     coef_ : array of shape (0,)
+
+    Examples
+    --------
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.datasets import simulate
+    >>> data = simulate(n=200, random_state=0)
+    >>> clf = MixtureClassifier(mechanism=None).fit(data.features, data.labels)
+    >>> bool(clf.labelling_probability(data.features).std() < 1e-12)
+    True
     """
 
     uncertainty = Shannon()

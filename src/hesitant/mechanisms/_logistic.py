@@ -74,6 +74,14 @@ class EntropyMechanism(Mechanism):
         """Intercept and the basis functions."""
         return ["intercept", *choose("basis", self.basis, BASES, Basis).names]
 
+    def natural(self, theta: FloatArray) -> dict[str, float]:
+        """Return the intercept, and the coefficient of each basis function."""
+        intercept, *names = self.parameter_names[: theta.size]
+        return {
+            intercept: float(theta[0]),
+            **{f"coef[{name}]": float(b) for name, b in zip(names, theta[1:], strict=True)},
+        }
+
     def prepare(self, n_classes: int) -> Self:
         """Return a copy with measure and basis resolved for this many classes."""
         if self.uncertainty is not None and self.order != 1.0:
@@ -150,8 +158,15 @@ class MixedMechanism(EntropyMechanism):
         As in :class:`EntropyMechanism`, for the part that listens to difficulty.
     dropout_ : float
         δ.
+
+    Examples
+    --------
+    >>> from hesitant.mechanisms import MixedMechanism
+    >>> MixedMechanism().parameter_names
+    ['intercept', 'u', 'logit dropout']
     """
 
+    probabilities = ("dropout",)
     dropout_: float
 
     @property
@@ -163,6 +178,10 @@ class MixedMechanism(EntropyMechanism):
     def parameter_names(self) -> list[str]:
         """Those of the logistic part, and the logit of δ."""
         return [*super().parameter_names, "logit dropout"]
+
+    def natural(self, theta: FloatArray) -> dict[str, float]:
+        """Return those of the logistic part, and δ itself."""
+        return {**super().natural(theta[:-1]), "dropout": float(expit(theta[-1]))}
 
     def initial(self) -> FloatArray:
         """Start from a small δ: at δ = 0 its derivative vanishes."""
