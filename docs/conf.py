@@ -69,6 +69,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib", "make_pictures.scrape_displays"),
+    "reset_modules": ("matplotlib", "make_pictures.draw_like_the_package"),
     "download_all_examples": False,
     "show_signature": False,
     "remove_config_comments": True,

@@ -1,5 +1,6 @@
 """Every picture is drawn, and shows the data it says it shows."""
 
+import itertools
 import sys
 
 import matplotlib as mpl
@@ -72,6 +73,20 @@ def test_entropy_display(fitted):
     fit = next(line for line in probability.get_lines() if line.get_label() == "fitted mechanism")
     np.testing.assert_array_equal(fit.get_ydata(), display.curve.fitted)
     png(display)
+
+
+def test_entropy_legends_hide_no_curve(fitted):
+    X, y, clf = fitted
+    display = EntropyDisplay.from_estimator(clf, X, y)
+    display.figure_.canvas.draw()
+    for ax in display.axes_:
+        legend = ax.get_legend().get_window_extent()
+        assert legend.y1 < ax.xaxis.label.get_window_extent().y0
+        assert legend.y0 > 0
+    assert display.axes_[1].get_ylim()[1] < 1.1
+    for left, right in itertools.pairwise(display.axes_):
+        gap = right.yaxis.label.get_window_extent().x0 - left.get_window_extent().x1
+        assert gap > 0.15 * display.figure_.dpi
 
 
 def test_entropy_from_predictions_agrees(fitted):

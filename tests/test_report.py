@@ -21,6 +21,7 @@ from hesitant import MixtureClassifier
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.report import make_report
 from hesitant.report._chart import Chart, nice_ticks
+from hesitant.report._page import _moved_words
 from hesitant.tables import TableError
 
 SECTIONS = ["labels", "evidence", "data", "change", "parameters", "triage", "method", "repeat"]
@@ -75,6 +76,28 @@ def test_numbers_are_those_of_the_data(cells):
     values = [row["value"] for row in summary["triage"]["rows"]]
     assert values == sorted(values, reverse=True)
     assert summary["repeat"]["data"]["sha256"]
+
+
+@pytest.mark.parametrize(
+    ("moved", "blank", "words"),
+    [
+        (0, 0, "No row changes class"),
+        (1, 1, "1 row, blank, changes class"),
+        (11, 11, "11 rows change class, all of them blank"),
+        (1200, 3, "1,200 rows change class, 3 of them blank"),
+    ],
+)
+def test_rows_that_change_are_counted_in_words(moved, blank, words):
+    assert _moved_words(moved, blank) == words
+
+
+def test_rows_that_change_stand_under_headings(cells):
+    report, page, _ = cells
+    assert report.to_dict()["change"]["rows"]
+    table = page[page.index("Rows that change class, those that change most first") :]
+    head = table[: table.index("</thead>")]
+    assert "label</th>" in head
+    assert "></th>" not in head
 
 
 def test_the_intervals_are_in_the_table(cells):

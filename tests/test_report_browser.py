@@ -136,6 +136,33 @@ def test_the_keyboard_reaches_the_report(open_page):
     assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
+@pytest.mark.parametrize("width", [1100, 1280, 1920])
+def test_the_triage_list_is_not_cut_off(open_page, width):
+    page = open_page(width)
+    # names as short as most are
+    page.evaluate(
+        "for (const cell of document.querySelectorAll('.tall td.tight, .tall td[title]'))"
+        " cell.lastChild.textContent = 'CD5+ B cells'"
+    )
+    inside, whole = page.evaluate(
+        "(tall => [tall.clientWidth, tall.scrollWidth])(document.querySelector('.scroll.tall'))"
+    )
+    assert whole <= inside
+
+
+def test_a_printed_table_has_its_head_on_every_page(open_page):
+    page = open_page(800)
+    page.emulate_media(media="print")
+    look = page.evaluate(
+        "(head => [getComputedStyle(head).position,"
+        " getComputedStyle(head.querySelector('button')).display])"
+        "(document.querySelector('.tall thead th'))"
+    )
+    assert look == ["static", "contents"]
+    swatch = page.locator(".swatch").first
+    assert swatch.evaluate("e => getComputedStyle(e).printColorAdjust") == "exact"
+
+
 def test_print_is_dark_on_white(open_page):
     page = open_page(800, color_scheme="dark")
     page.emulate_media(media="print")

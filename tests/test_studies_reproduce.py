@@ -14,8 +14,11 @@ import pytest
 from hesitant.datasets._cardiotocography import RAW
 from hesitant.datasets._gastro_files import DOCTORS
 from hesitant.studies import PARTS, PRINTED, Design, StudyError, _readings, reproduce
+from hesitant.studies._figure_real import draw_full
+from hesitant.studies._full import compare_full
 from hesitant.studies._readings import Source, readings
-from hesitant.studies._real import compare_readings
+from hesitant.studies._real import compare_readings, fit_reading
+from hesitant.studies._words import about_full
 
 pytestmark = pytest.mark.filterwarnings("ignore::hesitant.datasets.DataContentWarning")
 
@@ -189,6 +192,52 @@ def test_resumed_files_equal_uninterrupted_ones(tmp_path) -> None:
     assert again.ok
     for name in ("simulation.csv", "simulation_summary.csv"):
         assert (again.out / name).read_bytes() == (whole.out / name).read_bytes()
+
+
+def test_interrupted_simulation_is_refused_before_the_work(tmp_path) -> None:
+    part = run("simulation", tmp_path)
+    journal = part.out / "simulation.journal"
+    left = b"".join(journal.read_bytes().splitlines(keepends=True)[:2])
+    journal.write_bytes(left)
+    with pytest.raises(StudyError, match=r"interrupted run\. Continue it with resume=True"):
+        run(["table1", "simulation"], tmp_path)
+    assert journal.read_bytes() == left
+    assert run("simulation", tmp_path, force=True).ok
+    assert (tmp_path / "simulation.1.old").read_bytes() == left
+    assert run("simulation", tmp_path).ok  # a finished one is replaced
+
+
+def test_words_agree_with_their_numbers() -> None:
+    row = {
+        "slope": -5.0,
+        "slope_se": 0.5,
+        "likelihood_ratio": 1846.1,
+        "unlabelled_moved": 1,
+        "space_moved": 0.01,
+        "median_se_ratio": 0.9,
+        "log_likelihood": -10.0,
+    }
+    words = " ".join(about_full([row, {**row, "unlabelled_moved": 2}]))
+    assert "likelihood ratio is 1,846.1 on" in words
+    assert "1 unlabelled row changes class, and 1.0 % of" in words
+    assert "with it 2 unlabelled rows change class." in words
+
+
+def test_panels_of_the_full_figure(data) -> None:
+    reading = readings("cytometry")[0]
+    table = reading.load(Source(data))
+    ignorance = fit_reading(reading, table)
+    figure = draw_full(compare_full(reading, table, ignorance))
+    figure.canvas.draw()
+    left, right = figure.axes
+    tops = [ax.get_position().y1 for ax in (left, right)]
+    assert tops[0] == pytest.approx(tops[1], abs=1e-3)
+    assert left.get_legend() is None
+    (legend,) = figure.legends
+    assert "class under the full likelihood in (b)" in legend.get_title().get_text()
+    assert {"full likelihood", "ignorance likelihood"} < {
+        text.get_text() for text in legend.get_texts()
+    }
 
 
 def test_resume_with_other_settings_fails_that_part(tmp_path) -> None:

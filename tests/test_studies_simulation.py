@@ -74,6 +74,29 @@ def test_findings_of_the_paper(rows, summary) -> None:
     assert half["adjusted_rand_mean"] > best - 0.02
 
 
+def test_a_difference_inside_its_error_is_no_refutation() -> None:
+    def row(k, estimator, alpha, value):
+        measures = {"adjusted_rand": value / 1000, "log_loss": value, "converged": True}
+        return {"replication": k, "estimator": estimator, "alpha": alpha, **measures}
+
+    noise = (-300.0, 100.0, 250.0, -50.0)
+    means = {("full", None): 1800, ("a", 0.0): 9000, ("a", 0.5): 4001, ("a", 1.0): 4000}
+    rows = [
+        row(k, name, alpha, mean + (k % 2 - 0.5) * (alpha or 0) + noise[(k + j) % 4])
+        for j, ((name, alpha), mean) in enumerate(means.items())
+        for k in range(4)
+    ]
+    found = {f["claim"]: f for f in findings(rows) if f["measure"] == "log_loss"}
+    assert found["full beats every alpha"]["state"] == "yes"
+    near = found["alpha = 0.5 is best among them"]
+    assert (near["seen"], near["state"]) == (False, "within error")
+    words = " ".join(f["words"] for f in found.values())
+    assert "e+" not in words
+    assert "+4,999 (s.e. " in words
+    found = {f["claim"]: f for f in findings(rows) if f["measure"] == "adjusted_rand"}
+    assert found["full beats every alpha"]["state"] == "no"
+
+
 def test_full_wins_most_replications(summary) -> None:
     half = find(summary, "fractional", 0.5)
     assert half["log_loss_full_wins"] > 0.7 * half["replications"]
@@ -267,12 +290,17 @@ def test_resuming_with_other_settings_is_refused(tmp_path) -> None:
     assert path.read_bytes() == before
 
 
-def test_unfinished_run_that_is_not_resumed_is_kept(tmp_path) -> None:
+def test_unfinished_run_is_not_lost(tmp_path) -> None:
     path = tmp_path / "simulation.journal"
     run(path, 2)
     unfinished = b"".join(path.read_bytes().splitlines(keepends=True)[:2])
     path.write_bytes(unfinished)
-    run(path, 1)
+    with pytest.raises(StudyError, match=r"1 finished replication .*--resume.*--force"):
+        run(path, 1)
+    assert path.read_bytes() == unfinished
+    with pytest.raises(ValueError, match="choose one"):
+        run(path, 1, resume=True, force=True)
+    run(path, 1, force=True)
     assert (tmp_path / "simulation.1.old").read_bytes() == unfinished
     run(path, 1)  # that one was finished: nothing to keep
     assert len(list(tmp_path.iterdir())) == 2

@@ -39,6 +39,37 @@ def refused(source: str | bytes | pd.DataFrame, *words: str, **options: object) 
     return caught.value
 
 
+@pytest.mark.parametrize(
+    ("text", "decimal", "words"),
+    [
+        ("a;b;y\n1.001,5;0,25;x\n999,5;1;z\n", ",", "marks between thousands"),
+        ("a;b;y\n1.001,5;0.25;x\n0,5;1;z\n", ".", "remove them and give ',' to --decimal"),
+        ("a\tb\ty\n1,001.5\t0.25\tx\n9,000,000\t1\tz\n", ".", "marks between thousands"),
+        ("a;b;y\n1 001,5;0,25;x\n9 002,5;1;z\n", ",", "marks between thousands"),
+        ("a;b;y\n1.001;0,25;x\n2.002;1;z\n", ",", "If it stands between thousands, remove it"),
+        ("a;b;y\n1,001;0.25;x\n2,002;1;z\n", ".", "If it stands between thousands, remove it"),
+        ("a;b;y\n1.5;0,25;x\n2.5;1;z\n", ",", "If the point is the decimal mark, give '.'"),
+    ],
+)
+def test_marks_of_other_countries_drop_no_column(text: str, decimal: str, words: str) -> None:
+    frame = read_table(io.BytesIO(text.encode()), decimal=decimal)
+    error = refused(frame, words)
+    assert (error.column, error.row) == ("a", 1)
+    # nor is 1.001 read as about one where a point marks thousands
+    refused(frame, words, features=["a"])
+
+
+def test_words_with_commas_are_no_numbers() -> None:
+    columns = select("a;b;y\n192.168,1;1;x\nroom 1,001;2;z\n3;3;x\n")
+    assert columns.ignored == ("a",)
+
+
+@pytest.mark.parametrize("value", ["1e151", "-2e300"])
+def test_enormous_values_are_refused(value: str) -> None:
+    error = refused(f"a,y\n1,x\n{value},z\n3,\n", "is too large", "Correct or empty the cell")
+    assert (error.row, error.column) == (2, "a")
+
+
 def test_every_role() -> None:
     columns = select(
         CELLS,

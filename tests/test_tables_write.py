@@ -157,6 +157,26 @@ def test_disk_full_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert names(tmp_path) == []
 
 
+def test_way_is_made_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    atomic.make_way(tmp_path / "a" / "b" / "out", force=False)
+    assert names(tmp_path / "a" / "b") == []
+    (tmp_path / "file").touch()
+    with pytest.raises(TableError, match="file cannot be a folder, because a file stands there"):
+        atomic.make_way(tmp_path / "file" / "out", force=True)
+    with pytest.raises(TableError, match="exists already"):
+        atomic.make_way(tmp_path / "file", force=False)
+    atomic.make_way(tmp_path / "file", force=True)
+    with pytest.raises(TableError, match="No file can have this name"):
+        atomic.make_way(tmp_path / "nul\0", force=True)
+
+    def forbid(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", forbid)
+    with pytest.raises(TableError, match=r"You have no permission to write in .*new"):
+        atomic.make_way(tmp_path / "new" / "out", force=False)
+
+
 def test_where_no_file_can_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TableError, match=r"The folder .*missing does not exist"):
         write_atomically(tmp_path / "missing" / "out", b"")

@@ -3,7 +3,7 @@
 import warnings
 from pathlib import Path
 
-from hesitant.inference._drawing import Drawing
+from hesitant.inference._drawing import _COLORS, _STYLE, Drawing
 
 
 def draw_pages(app):
@@ -51,6 +51,13 @@ def scrape_displays(block, block_vars, gallery_conf):
         value.save(path, dpi=160)
         paths.append(path)
     return figure_rst(paths, gallery_conf["src_dir"])
+
+
+def draw_like_the_package(gallery_conf, filename):
+    """Give what an example draws by itself the looks of the displays."""
+    import matplotlib as mpl
+
+    mpl.rcParams.update(_STYLE, **{"axes.prop_cycle": mpl.cycler(color=_COLORS)})
 
 
 def setup(app):

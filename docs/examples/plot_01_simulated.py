@@ -38,6 +38,9 @@ print(f"logit Pr(label) = {fitted.intercept_:.2f} {fitted.coef_[0]:+.2f} · entr
 # dashed.
 
 regions = RegionsDisplay.from_estimator(full, X, y, compare_with=ignorance)
+lines = regions.ax_.get_legend().get_texts()[-2:]
+for line, name in zip(lines, ("full likelihood", "ignorance likelihood"), strict=True):
+    line.set_text(name)
 
 # %%
 # Are the blanks about difficulty? The three panels compare labelled and blank rows, using the fit

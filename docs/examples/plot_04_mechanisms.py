@@ -42,7 +42,9 @@ result = compare(X, y, candidates, cv=0)
 result
 
 # %%
-# The fitted curves against the true one: the chance of a label at posteriors (t, 1 − t).
+# The fitted curves against the true one: the chance of a label at posteriors (t, 1 − t). The mixed
+# mechanism finds no labels that are missing for another reason, so that its curve (dashed) lies on
+# the linear one.
 
 t = np.linspace(0.5, 0.9999, 300)
 tau = np.column_stack((t, 1 - t))
@@ -50,9 +52,10 @@ entropy = -(tau * np.log(tau)).sum(axis=1)
 
 fig, ax = plt.subplots(figsize=(6.6, 3.8), layout="constrained")
 ax.plot(entropy, chance(entropy), color="black", linewidth=2.5, label="true")
-for name in ("linear", "quadratic", "spline", "log", "mixed"):
+for name in ("linear", "quadratic", "spline", "order 2", "log", "mixed"):
     fitted = candidates[name].fit(X, y).mechanism_
-    ax.plot(entropy, fitted.probability(np.log(tau), tau), label=name, linewidth=1.3)
+    style = {"color": "black", "linestyle": (0, (3, 4))} if name == "mixed" else {}
+    ax.plot(entropy, fitted.probability(np.log(tau), tau), label=name, **style)
 ax.set(xlabel="entropy", ylabel="chance of a label", ylim=(0, 1))
 legend = ax.legend(ncols=2)
 

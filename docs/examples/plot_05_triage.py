@@ -77,10 +77,12 @@ def run(choose, seed):
 warnings.simplefilter("ignore", FitWarning)
 fig, ax = plt.subplots(figsize=(6.4, 3.7), layout="constrained")
 labels = batch * np.arange(rounds + 1)
-for name, choose in (("triage", by_triage), ("entropy", by_entropy), ("chance", by_chance)):
+rules = {"triage": by_triage, "entropy": by_entropy, "chance": by_chance}
+for k, (name, choose) in enumerate(rules.items()):
     errors = 100 * np.array([run(choose, seed) for seed in range(20)])
     mean, bar = errors.mean(axis=0), errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
-    ax.errorbar(labels, mean, bar, label=name, capsize=2)
+    aside = 0.15 * (k - 1)  # so that no bar hides another
+    ax.errorbar(labels + aside, mean, bar, fmt="o-", ms=3, label=name, capsize=2)
     print(f"{name:8s} error after {labels[-1]} labels: {mean[-1]:.2f} ± {bar[-1]:.2f} %")
 ax.set(xlabel="labels added", ylabel="error, %", xticks=labels)
 legend = ax.legend(title="chosen by")

@@ -20,13 +20,13 @@ from hesitant._typing import AnyArray, FloatArray
 from hesitant.checks import check_blanks, check_jobs, check_number, check_supply
 from hesitant.criteria import Criteria
 from hesitant.evidence import Evidence
-from hesitant.exceptions import FitWarning, NotConvergedWarning
+from hesitant.exceptions import FitWarning
 from hesitant.families import FAMILIES, Family
 from hesitant.fitting import Fit, fit_mixture
 from hesitant.intake import check_features, is_dask, take
 from hesitant.likelihood import Likelihood, log_posterior
 from hesitant.mechanisms import MECHANISMS, Ignorable, Mechanism
-from hesitant.remarks import fit_remarks, label_remarks
+from hesitant.remarks import NotConvergedWarning, fit_remarks, label_remarks
 from hesitant.rows import BLOCK_SIZE, ManyRows
 from hesitant.solvers import SOLVERS
 from hesitant.starts import match_to_labels

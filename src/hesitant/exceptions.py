@@ -4,17 +4,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sklearn.exceptions import ConvergenceWarning
-
-__all__ = ["FitWarning", "NotConvergedWarning", "hearing"]
+__all__ = ["FitWarning", "hearing"]
 
 
 class FitWarning(UserWarning):
     """Something about the data or the fit that a careful user should know."""
-
-
-class NotConvergedWarning(FitWarning, ConvergenceWarning):
-    """A fit that ran out of iterations; one of scikit-learn's convergence warnings, too."""
 
 
 @contextmanager

@@ -4,8 +4,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from hesitant._typing import AnyArray, BoolArray
+from hesitant.exceptions import FitWarning
 from hesitant.families import Defect, Family
 from hesitant.families._base import listed, of_classes
 from hesitant.fitting import Fit
@@ -14,10 +16,14 @@ from hesitant.likelihood import State, log_posterior
 from hesitant.mechanisms import Mechanism
 from hesitant.rows import Block, ManyRows, Tally
 
-__all__ = ["fit_remarks", "label_remarks"]
+__all__ = ["NotConvergedWarning", "fit_remarks", "label_remarks"]
 
 # What becomes of a blank when an array of labels is turned into text.
 _BLANKS_AS_TEXT = {"nan", "NaN", "None", "<NA>", "NaT", "null", ""}
+
+
+class NotConvergedWarning(FitWarning, ConvergenceWarning):
+    """A fit that ran out of iterations; one of scikit-learn's convergence warnings, too."""
 
 
 def label_remarks(classes: AnyArray, missing_label: Any, tally: Tally) -> list[str]:

@@ -91,7 +91,16 @@ class Renyi(Uncertainty):
 
 
 class Shannon(Renyi):
-    """Shannon's entropy ``−Σ τ log τ``: Rényi's of order 1."""
+    """Shannon's entropy ``−Σ τ log τ``: Rényi's of order 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hesitant.uncertainty import Shannon
+    >>> tau = np.array([[0.5, 0.5], [0.9, 0.1]])
+    >>> Shannon().evaluate(np.log(tau), tau)[0].round(4)
+    array([0.6931, 0.3251])
+    """
 
     def __init__(self) -> None:
         super().__init__(1.0)
@@ -102,6 +111,14 @@ class SquaredLogOdds(Uncertainty):
 
     Zero where the classes tie and large where one is certain, so it measures ease, not
     difficulty: expect a positive coefficient where hard cases are left blank.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hesitant.uncertainty import SquaredLogOdds
+    >>> tau = np.array([[0.5, 0.5], [0.9, 0.1]])
+    >>> SquaredLogOdds().evaluate(np.log(tau), tau)[0].round(2)
+    array([0.  , 4.83])
     """
 
     def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -185,6 +202,13 @@ def transformed_entropy(entropy: FloatArray, n_classes: int, floor: float = 1e-3
     Returns
     -------
     array of the same shape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hesitant.uncertainty import transformed_entropy
+    >>> transformed_entropy(np.log(2) * np.array([0.1, 0.5]), 2).round(3)
+    array([-2.197,  0.   ])
     """
     share = np.clip(np.asarray(entropy, dtype=float) / math.log(n_classes), floor, 1 - 1e-15)
     return np.log(share) - np.log1p(-share)

@@ -64,17 +64,11 @@ class Outputs:
     model: Path
 
     def check(self, force: bool) -> None:
-        """Refuse existing files before the work rather than after it."""
-        from hesitant.tables import TableError
-        from hesitant.tables.errors import show_path
+        """Make the folder and refuse existing files before the work rather than after it."""
+        from hesitant.tables.atomic import make_way
 
-        existing = [p for p in (self.report, self.predictions, self.model) if os.path.lexists(p)]
-        if existing and not force:
-            raise TableError(
-                show_path(str(existing[0])),
-                "The file exists already.",
-                "Replace it with --force, or name another place with --out.",
-            )
+        for path in (self.report, self.predictions, self.model):
+            make_way(path, force=force)
 
 
 def output_files(source: str, out: str | None) -> Outputs:
@@ -87,6 +81,10 @@ def output_files(source: str, out: str | None) -> Outputs:
     out : str or None
         A folder, or the beginning of the files' names.
     """
+    from hesitant.tables.sources import refuse_folder
+
+    if source != "-":
+        refuse_folder(source)  # it has no name to call the files after
     if out is None:
         folder = Path(".") if source == "-" else Path(source).parent
         start = folder / stem(source)
@@ -147,7 +145,6 @@ def analyse(
     with terminal.stage("Drawing and writing"):
         page = report.to_html()
         predictions = prediction_frame(clf, X, columns, label=columns.y)
-        outputs.report.parent.mkdir(parents=True, exist_ok=True)
         write_csv(predictions, outputs.predictions, force=force)
         save(_saved(clf, preparation), outputs.model, force=force, notes=_model_notes(report))
         _write(outputs.report, page, force)

@@ -6,7 +6,7 @@ import typer
 
 from hesitant.cli import _options as o
 from hesitant.cli._data import TableOptions
-from hesitant.cli._mistakes import reporting
+from hesitant.cli._mistakes import in_options, reporting
 from hesitant.cli._root import app
 from hesitant.cli._terminal import Terminal
 
@@ -130,6 +130,9 @@ def reproduce(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted simulation.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Begin an interrupted simulation anew.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of the simulation.", **o.within(0))] = 1,
     jobs: o.Jobs = None,
     as_json: o.Json = False,
@@ -137,14 +140,17 @@ def reproduce(
     config: o.Config = None,
 ) -> None:
     """Reproduce the paper's tables, simulation and figures."""
-    from hesitant.studies import PARTS
+    from hesitant.studies import PARTS, StudyError
     from hesitant.studies import reproduce as run
 
     unknown = [part for part in parts or () if part not in PARTS]
     if unknown:
         raise typer.BadParameter(f"{unknown[0][:60]!r} is not one of {', '.join(PARTS)}.")
+    if resume and force:
+        raise typer.BadParameter("--resume continues and --force begins anew: choose one.")
     terminal = Terminal(json=as_json, quiet=quiet)
-    with reporting(terminal):
+    kept = f"finished replications of the simulation are kept in {out}, and --resume continues"
+    with reporting(terminal, StudyError, stopped=kept):
         result = run(
             parts or None,
             out,
@@ -152,10 +158,14 @@ def reproduce(
             jobs=jobs,
             data=data,
             resume=resume,
+            force=force,
             seed=seed,
             progress=not (as_json or quiet),
         )
-        terminal.answer(result.to_dict())
-        terminal.say(str(result))
+        document = result.to_dict()
+        for part in document["parts"].values():
+            part["problems"] = [in_options(problem) for problem in part["problems"]]
+        terminal.answer(document)
+        terminal.say(in_options(str(result)))
         if result.exit_code:
             raise typer.Exit(result.exit_code)

@@ -8,7 +8,9 @@ import typer
 
 from hesitant.cli._analysis import ModelOptions, prepare
 from hesitant.cli._data import TableOptions
+from hesitant.cli._mistakes import in_options
 from hesitant.cli._notes import table_notes
+from hesitant.cli._predictions import check_target
 from hesitant.cli._terminal import Terminal
 from hesitant.report._words import number
 
@@ -65,21 +67,11 @@ def compare(
     force: bool,
 ) -> None:
     """Fit every candidate, rank them and print the ranking."""
-    from pathlib import Path
-
     from hesitant.inference import compare as rank
-    from hesitant.tables import TableError, write_table
-    from hesitant.tables.errors import show_path
-    from hesitant.tables.table_output import check_format
+    from hesitant.tables import write_table
 
     if out is not None:
-        check_format(out)
-    if out is not None and Path(out).exists() and not force:
-        raise TableError(
-            show_path(out),
-            "The file exists already.",
-            "Replace it with --force, or choose another.",
-        )
+        check_target(out, force=force)
     with terminal.stage("Reading"):
         columns = table.select(table.read())
     notes = table_notes(columns)
@@ -125,6 +117,6 @@ def _print(result: Any, terminal: Terminal) -> None:
     )
     for c in result.candidates:
         if c.note:
-            terminal.note(f"{c.name}: {c.note}")
+            terminal.note(f"{c.name}: {in_options(c.note)}")
     for remark in result.remarks:
         terminal.say(remark)

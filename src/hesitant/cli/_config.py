@@ -1,6 +1,7 @@
 """``--config file.toml``: options from a file, under the names they have on the command line."""
 
 import tomllib
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -33,13 +34,17 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
     if not isinstance(section, dict):
         raise typer.BadParameter(f"{path}: [{ctx.info_name}] must be a table.")
     general = {k: v for k, v in document.items() if k not in siblings}
-    for key in general:
+    for key, value in general.items():
+        if isinstance(value, dict) and _plain(key) not in anywhere:
+            raise typer.BadParameter(
+                f"{path}: there is no command {key[:60]!r}.{_hint(key, siblings, '[{}]')}"
+            )
         _check(key, anywhere, path)
     for key in section:
         _check(key, set(own), path)
     chosen = {_plain(k): v for k, v in {**general, **section}.items()}
     ctx.default_map = {
-        own[k].name: _as_given(v, own[k], path) for k, v in chosen.items() if k in own
+        own[k].name: _as_given(v, own[k], path, ctx) for k, v in chosen.items() if k in own
     }
     return path
 
@@ -62,13 +67,16 @@ def _names(command: Any) -> dict[str, Any]:
 def _check(key: str, known: set[str], path: Path) -> None:
     if _plain(key) in known:
         return
+    raise typer.BadParameter(f"{path}: there is no option {key[:60]!r}.{_hint(key, known)}")
+
+
+def _hint(key: str, known: Iterable[str], form: str = "{!r}") -> str:
     near = get_close_matches(_plain(key), sorted(known), n=1)
-    hint = f" Did you mean {near[0].replace('_', '-')!r}?" if near else ""
-    raise typer.BadParameter(f"{path}: there is no option {key[:60]!r}.{hint}")
+    return f" Did you mean {form.format(near[0].replace('_', '-'))}?" if near else ""
 
 
-def _as_given(value: Any, option: Any, path: Path) -> Any:
-    """Return a value as the command line would have given it."""
+def _as_given(value: Any, option: Any, path: Path, ctx: typer.Context) -> Any:
+    """Return a value as the command line would have given it, checked as that would be."""
     several = bool(getattr(option, "multiple", False))
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(v, bool | int | float | str) for v in values) or (
@@ -76,4 +84,14 @@ def _as_given(value: Any, option: Any, path: Path) -> Any:
     ):
         kind = "a list of text" if several else "text, a number, true or false"
         raise typer.BadParameter(f"{path}: {option.opts[0]} must be {kind}.")
-    return [str(v) for v in values] if several else value
+    if any(isinstance(v, bool) for v in values) and not option.is_flag:
+        # Python would take true for the number 1
+        shown = str(value).lower()
+        raise typer.BadParameter(f"{path}: {option.opts[0]} cannot be {shown}: it takes a value.")
+    # as text, because a number that is not whole would be cut, not refused
+    given = [str(v) for v in values] if several else value if option.is_flag else str(value)
+    try:
+        option.process_value(ctx, given)
+    except typer.BadParameter as error:
+        raise typer.BadParameter(f"{path}: {option.opts[0]}: {error.message}") from error
+    return given

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 
@@ -14,10 +15,26 @@ __all__ = ["in_options", "reporting"]
 
 FAILED = 1
 _PARAMETER = re.compile(
-    r"\b(family|covariance|mechanism|alpha|random_state|n_jobs|n_init|n_boot)="
+    r"\b(family|covariance|mechanism|alpha|random_state|n_jobs|n_init|n_boot|data_dir)="
     r"('[^']*'|\w+(?:\.\d+)?)"
 )
-_OPTION = {"random_state": "seed", "n_jobs": "jobs", "n_init": "starts", "n_boot": "bootstrap"}
+_OPTION = {
+    "random_state": "seed",
+    "n_jobs": "jobs",
+    "n_init": "starts",
+    "n_boot": "bootstrap",
+    "data_dir": "data",
+}
+# What is said in both languages, and what has no option: the prior that bounds the variances.
+_REWORDED = (
+    (r" \(\w+=\w* in Python\)", ""),
+    (r"\b(\w+)(?:=\w+)? \(--\1\)", r"--\1"),
+    (r"\bnamed by data_dir\b", "named by --data"),
+    (r", ([^,.]*), or raise reg_covar\b", r", or \1"),
+    (r",? or raise reg_covar\b", ""),
+    (r"\braise reg_covar, ", ""),
+    (r"\b(?:the weak prior of )?reg_covar\b", "a weak prior"),
+)
 
 
 def in_options(text: str) -> str:
@@ -27,44 +44,70 @@ def in_options(text: str) -> str:
     --------
     >>> in_options("Use covariance='tied', or mechanism=None.")
     'Use --covariance tied, or --mechanism none.'
+    >>> in_options("Replace it with --force (force=True in Python).")
+    'Replace it with --force.'
     """
+    for words, own in _REWORDED:
+        text = re.sub(words, own, text)
 
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()
         shown = "none" if value == "None" else value.strip("'")
         return f"--{_OPTION.get(name, name)} {shown}"
 
-    return _PARAMETER.sub(option, text)
+    text = _PARAMETER.sub(option, text)
+    return re.sub(r"(--\w+ \w+) or '(\w+)'", r"\1 or \2", text)
 
 
 @contextmanager
-def reporting(terminal: Terminal) -> Iterator[None]:
+def reporting(
+    terminal: Terminal, *also: type[Exception], stopped: str = "no file was left half-written"
+) -> Iterator[None]:
     """Turn whatever goes wrong inside into a message and exit code 1.
 
     The environment variable ``HESITANT_TRACEBACK`` brings the traceback back.
+
+    Parameters
+    ----------
+    terminal : Terminal
+        Where the message goes.
+    *also : exception types
+        Those whose words are the message, beside the usual ones.
+    stopped : str
+        What to say of the files when the user stops the command.
     """
     from hesitant.tables import TableError
 
+    known: tuple[type[Exception], ...] = (ValueError, TypeError, ImportError, *also)
     try:
         yield
     except TableError as error:
-        document = {
-            name: getattr(error, name)
-            for name in ("source", "problem", "remedy", "row", "line", "column")
+        document: dict[str, Any] = {
+            "source": error.source,
+            "problem": in_options(error.problem),
+            "remedy": in_options(error.remedy),
+            "row": error.row,
+            "line": error.line,
+            "column": error.column,
         }
-        _leave(terminal, str(error), document, error)
+        _leave(terminal, str(TableError(**document)), document, error)
     except BrokenPipeError as error:
         # Whoever read our output has seen enough; Python must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(FAILED) from error
     except KeyboardInterrupt as error:
-        terminal.fail("stopped; no file was left half-written.")
+        terminal.fail(f"stopped; {stopped}.")
         raise typer.Exit(FAILED) from error
     except MemoryError as error:
         remedy = "Keep the columns you need, or a sample of the rows."
         problem = "There is not enough memory for this table."
         _leave(terminal, f"{problem} {remedy}", {"problem": problem, "remedy": remedy}, error)
-    except (ValueError, TypeError, ImportError) as error:
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        problem = f"{place}{error.strerror or error}."
+        remedy = "Check the path, your permission and the disk."
+        _leave(terminal, f"{problem} {remedy}", {"problem": problem, "remedy": remedy}, error)
+    except known as error:
         # The package's own checks speak to whoever wrote the options: their words are the message.
         said = in_options(str(error))
         _leave(terminal, said, {"problem": said}, error)

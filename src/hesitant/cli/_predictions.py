@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hesitant.tables import Columns
 
-__all__ = ["predict", "prediction_frame", "write_frame"]
+__all__ = ["check_target", "predict", "prediction_frame", "write_frame"]
 
 
 def prediction_frame(model: Any, X: Any, columns: "Columns", label: Any = None) -> "pd.DataFrame":
@@ -61,19 +61,11 @@ def predict(
     from hesitant.tables import TableError
     from hesitant.tables.errors import show_path
     from hesitant.tables.sheet import Sheet
-    from hesitant.tables.table_output import check_format
 
     target = out or str(Path(table.source).parent / f"{stem(table.source)}.predictions.csv")
     if out is None and table.source == "-":
         target = "-"
-    if target != "-":
-        check_format(target)
-    if target != "-" and Path(target).exists() and not force:
-        raise TableError(
-            show_path(target),
-            "The file exists already.",
-            "Replace it with --force, or name another with --out.",
-        )
+    check_target(target, force=force)
     with terminal.stage("Loading the model"):
         model = load(path)
     with terminal.stage("Reading"):
@@ -110,6 +102,16 @@ def predict(
         "rows_left_out": len(columns.dropped),
         "predicted": {str(k): int(v) for k, v in counts.items()},
     }
+
+
+def check_target(target: str, *, force: bool) -> None:
+    """Refuse, before the work, a name that no table can be written to; make its folder."""
+    from hesitant.tables.atomic import make_way
+    from hesitant.tables.table_output import check_format
+
+    if target != "-":
+        check_format(target)
+        make_way(target, force=force)
 
 
 def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from hesitant.cli._data import TableOptions
-from hesitant.cli._predictions import write_frame
+from hesitant.cli._predictions import check_target, write_frame
 from hesitant.cli._terminal import Terminal
 
 __all__ = ["demo", "simulate"]
@@ -17,10 +17,8 @@ def simulate(
 ) -> None:
     """Draw a table and write it."""
     from hesitant.cli._summary import print_simulation
-    from hesitant.tables.table_output import check_format
 
-    if out != "-":
-        check_format(out)
+    check_target(out, force=force)
     data = _draw(kind, n, seed)
     frame = data.to_frame(_label(kind))
     if truth:
@@ -34,13 +32,10 @@ def demo(out: str, terminal: Terminal, *, force: bool) -> None:
     """Write invented cells to a folder and analyse them as a user would."""
     from hesitant.cli._analysis import ModelOptions, analyse, output_files
     from hesitant.cli._summary import print_analysis
-    from hesitant.families import FAMILIES
 
-    folder = Path(out)
-    table = folder / "cells.csv"
+    table = Path(out) / "cells.csv"
     outputs = output_files(str(table), None)
     outputs.check(force)
-    folder.mkdir(parents=True, exist_ok=True)
     frame = _draw("cytometry", DEMO_ROWS, seed=1).to_frame(_label("cytometry"))
     frame.insert(0, "cell", [f"cell-{i + 1:04d}" for i in range(len(frame))])
     write_frame(frame, str(table), force=force)
@@ -48,7 +43,7 @@ def demo(out: str, terminal: Terminal, *, force: bool) -> None:
         f"{DEMO_ROWS:,} invented cells, four populations, three markers; those between the "
         "populations are mostly left ungated."
     )
-    model = ModelOptions(family="skew_t" if "skew_t" in FAMILIES else "gaussian")
+    model = ModelOptions(family="skew_t")
     read = TableOptions(str(table), label=_label("cytometry"), id="cell")
     report = analyse(read, model, outputs, terminal, force=force)
     print_analysis(report, outputs, terminal, also={"data": table})

@@ -26,7 +26,7 @@ class Terminal:
     """
 
     def __init__(self, *, json: bool = False, quiet: bool = False) -> None:
-        self.json, self.quiet = json, quiet
+        self.json = json
         self._silent = json or quiet
 
     # -- answers ----------------------------------------------------------------------------

@@ -125,7 +125,8 @@ class EntropyDisplay(Drawing):
         """Draw on three axes, or on a new figure."""
         with drawing():
             if axes is None:
-                self.figure_ = new_figure(10.2, 3.1)
+                self.figure_ = new_figure(10.2, 3.6)
+                self.figure_.get_layout_engine().set(w_pad=0.12)  # between a label and a panel
                 axes = self.figure_.subplots(1, 3)
             self.axes_ = np.asarray(axes, dtype=object).ravel()
             if self.axes_.size != 3:
@@ -165,16 +166,17 @@ class EntropyDisplay(Drawing):
                 ax.fill_between(grid, density, color=color, alpha=0.12, linewidth=0)
             else:
                 ax.plot(near, np.zeros_like(near), "|", color=color, markersize=12, label=name)
-        ax.set_ylim(0, 1.25 * ax.get_ylim()[1])  # room for the legend
+        ax.set_ylim(bottom=0)
         ax.set_ylabel("density")
         ax.set_title("Densities")
-        ax.legend(loc="upper left")
+        _legend_below(ax)
 
     def _distributions(self, ax: Any) -> None:
-        for name, t, color, style in self._groups():
+        for _, t, color, style in self._groups():
             x = np.concatenate(([self.limits_[0]], t, [self.limits_[1]]))
             share = np.concatenate(([0.0], np.arange(1, t.size + 1) / t.size, [1.0]))
-            ax.step(x, share, where="post", color=color, linestyle=style, label=name)
+            # the first panel's legend names the lines
+            ax.step(x, share, where="post", color=color, linestyle=style)
         if self.labelled.size and self.blank.size:
             where = np.concatenate((self.labelled, self.blank))
             high = np.searchsorted(self.labelled, where, "right") / self.labelled.size
@@ -183,11 +185,11 @@ class EntropyDisplay(Drawing):
             if self.limits_[0] < where[k] and high[k] > low[k]:
                 gap = f"largest gap, D⁺ = {high[k] - low[k]:.2f}"
                 ax.vlines(where[k], low[k], high[k], color=GREY, linewidth=1, label=gap)
-        ax.set_ylim(-0.02, 1.34)  # room for the legend
+        ax.set_ylim(-0.02, 1.04)
         ax.set_yticks(np.linspace(0, 1, 6))
         ax.set_ylabel("share of rows below")
         ax.set_title("Distribution functions")
-        ax.legend(loc="upper left")
+        _legend_below(ax)
 
     def _probability(self, ax: Any) -> None:
         ax.set_ylim(-0.06, 1.06)
@@ -207,4 +209,21 @@ class EntropyDisplay(Drawing):
         if c.fitted is not None:
             color = class_color(4)
             ax.plot(c.grid, c.fitted, color=color, linestyle="-.", label="fitted mechanism")
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 0.03))
+        _legend_below(ax, columns=1)
+
+
+def _legend_below(ax: Any, columns: int = 2) -> None:
+    """Put the legend under the axis's label: inside, some curve or other would run through it."""
+    from matplotlib.transforms import ScaledTranslation
+
+    if not ax.get_legend_handles_labels()[0]:
+        return
+    down = ScaledTranslation(0, -34 / 72, ax.figure.dpi_scale_trans)  # points, past the label
+    ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=ax.transAxes + down,
+        borderaxespad=0,
+        ncols=columns,
+        columnspacing=1.2,
+    )

@@ -26,7 +26,7 @@ from hesitant.families._location_scale import (
     LocationScale,
     LocationScaleFamily,
     LocationScaleParams,
-    _whiten,
+    whiten,
 )
 from hesitant.families._robust_start import improve, keep_best, medians
 
@@ -142,7 +142,7 @@ class HeavyTailedFamily(LocationScaleFamily):
         moments = super().initial(X, weights)
         middle, deviation = medians(X, weights, moments.center, moments.spread)
         scatter = deviation[:, :, None] ** 2 * np.eye(X.shape[1])
-        whitener = _whiten(self.structure.pool(scatter, np.ones(len(scatter))))
+        whitener = whiten(self.structure.pool(scatter, np.ones(len(scatter))))
         robust = dataclasses.replace(moments, location=middle, whitener=whitener)
         guesses = [improve(self, guess, X, weights) for guess in (moments, robust)]
         return keep_best(self, guesses, X, weights, self._separate)

@@ -24,7 +24,7 @@ from hesitant.families._kernels import (
     whiteners,
 )
 
-__all__ = ["LocationScale", "LocationScaleFamily", "LocationScaleParams"]
+__all__ = ["LocationScale", "LocationScaleFamily", "LocationScaleParams", "whiten"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +100,7 @@ class LocationScaleFamily(Family):
         prior = p + 2.0  # rows' worth of the identity, then of the pooled matrix
         pooled = (scatter.sum(axis=0) + prior * np.eye(p)) / (count.sum() + prior)
         scale = self.structure.pool(scatter + prior * pooled, count + prior)
-        return self._params(center, spread, location, _whiten(scale))
+        return self._params(center, spread, location, whiten(scale))
 
     def _units(self, X: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return a robust centre and spread of each feature, from at most 10,000 rows.
@@ -158,7 +158,7 @@ class LocationScaleFamily(Family):
         if np.abs(scale - scale.transpose(0, 2, 1)).max() > 1e-6 * np.abs(scale).max():
             raise ValueError("init has a covariance that is not symmetric: give symmetric ones.")
         try:
-            whitener = _whiten(self.structure.pool(scale, np.ones(g)))
+            whitener = whiten(self.structure.pool(scale, np.ones(g)))
         except StepError:
             raise ValueError(
                 "init has a covariance that is not positive definite: give symmetric matrices "
@@ -180,7 +180,7 @@ class LocationScaleFamily(Family):
         """Return the whiteners of the best scale matrices for these scatters."""
         g, p, _ = scatter.shape
         scatter = scatter + self._prior_scatter(g) * np.eye(p)
-        return _whiten(self.structure.pool(scatter, count))
+        return whiten(self.structure.pool(scatter, count))
 
     def held_up(
         self, params: LocationScaleParams, weights: FloatArray, total: float
@@ -237,7 +237,7 @@ class LocationScaleFamily(Family):
             for k, v in vars(params).items()
             if k not in params.units
         }
-        mixed["whitener"] = _whiten((1 - share) * params.scale + share * proposal.scale)
+        mixed["whitener"] = whiten((1 - share) * params.scale + share * proposal.scale)
         return dataclasses.replace(params, **mixed)
 
     def _standard_sample(self, params: Any, h: int, z: FloatArray) -> FloatArray:
@@ -338,7 +338,8 @@ def _quantiles(column: FloatArray) -> tuple[float, float, float, float]:
     return low, middle, high, distance[-(-9 * (distinct.size - 1) // 10)]
 
 
-def _whiten(scale: FloatArray) -> FloatArray:
+def whiten(scale: FloatArray) -> FloatArray:
+    """Return whiteners W of scale matrices Ω, lower triangular with ``W Ω Wᵀ = I``."""
     whitener, positive = whiteners(scale)
     if not positive:
         raise StepError("a scale matrix is not positive definite")

@@ -12,7 +12,7 @@ import numpy as np
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._covariance import Structure
 from hesitant.families._heavy_tailed import HeavyTailedParams, distances
-from hesitant.families._location_scale import _whiten
+from hesitant.families._location_scale import whiten
 from hesitant.families._skew_t_params import SkewTParams, slants
 
 __all__ = ["leaning"]
@@ -49,7 +49,7 @@ def leaning(
         scale = covariance + (stretch - 1.0)[:, None, None] * _outer(toward)
         precision = np.linalg.inv(scale)
         axis = np.einsum("hjk,hk->hj", precision, delta) / np.sqrt(1.0 - amount**2)[:, None]
-        whitener = _whiten(structure.pool(scale * counts[:, None, None], counts))
+        whitener = whiten(structure.pool(scale * counts[:, None, None], counts))
         yield SkewTParams(
             params.center,
             params.spread,

@@ -19,7 +19,7 @@ import numpy as np
 from hesitant._typing import FloatArray
 from hesitant.families._base import StepError
 from hesitant.families._covariance import Structure
-from hesitant.families._location_scale import _whiten
+from hesitant.families._location_scale import whiten
 
 __all__ = ["Sums", "free_step", "structured_step"]
 
@@ -102,10 +102,10 @@ def _positive(matrix: FloatArray, before: FloatArray) -> tuple[FloatArray, Float
     outlier makes the others immense; what rounding may have taken is then put back.
     """
     try:
-        return matrix, _whiten(matrix)
+        return matrix, whiten(matrix)
     except StepError:
         rounding = 1e-14 * before * np.eye(matrix.shape[1])
-        return matrix + rounding, _whiten(matrix + rounding)
+        return matrix + rounding, whiten(matrix + rounding)
 
 
 def _outer(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -71,7 +71,7 @@ def count_cell(value: int) -> Cell:
 def percent_cell(value: float | None, bar: bool = False) -> Cell:
     """Show a share, with a bar of that length if wanted."""
     share = None if value is None else round(100 * value, 2)
-    return Cell(percent(value, column=True), sort=value, bar=share if bar else None)
+    return Cell(percent(value), sort=value, bar=share if bar else None)
 
 
 def p_cell(value: float | None) -> Cell:

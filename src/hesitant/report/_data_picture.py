@@ -24,8 +24,8 @@ def class_css(h: int) -> str:
 def data_pictures(case: Case) -> list[dict[str, str]]:
     """Return one picture for each pair of leading features, or one for a single feature."""
     X = np.asarray(case.X, dtype=float)
-    labelled = drawn_rows(case, MOST_LABELLED, case.labels.labelled)
-    blank = drawn_rows(case, MOST_BLANK, case.blank)
+    labelled = drawn_rows(MOST_LABELLED, case.labels.labelled)
+    blank = drawn_rows(MOST_BLANK, case.blank)
     if X.shape[1] == 1:
         return [_strip(case, X, labelled, blank)]
     found = planes(case)
@@ -46,7 +46,7 @@ def _scatter(
     wide: bool,
 ) -> dict[str, str]:
     i, j = plane.features
-    chart = _frame(case, plane, wide)
+    chart = _frame(case, plane.features, plane.x, plane.y, wide)
     for h in range(len(case.classes)):
         chart.polygons(_rings(plane, h), class_css(h))
     _dots(chart, case, X, plane.features, labelled)
@@ -54,12 +54,17 @@ def _scatter(
     return {"svg": chart.svg(), "caption": ""}
 
 
-def _frame(case: Case, plane: Plane, wide: bool) -> Chart:
-    i, j = plane.features
-    x, y = (short(case.features[k], 28) for k in (i, j))
+def _frame(
+    case: Case,
+    pair: tuple[int, int],
+    x_ends: tuple[float, float],
+    y_ends: tuple[float, float],
+    wide: bool,
+) -> Chart:
+    x, y = (short(case.features[k], 28) for k in pair)
     return Chart(
-        plane.x,
-        plane.y,
+        x_ends,
+        y_ends,
         x_label=x,
         y_label=y,
         title=(
@@ -145,17 +150,13 @@ def change_pictures(case: Case) -> list[dict[str, str]]:
     if case.informed is None or X.shape[1] < 2:
         return []
     i, j = sorted(leading_features(X, case.posterior)[:2])
-    nowhere = np.zeros(0)
-    plane = Plane(
-        (i, j), shown_ends(X[:, i]), shown_ends(X[:, j]), nowhere, nowhere, nowhere, exact=False
-    )
-    chart = _frame(case, plane, wide=True)
+    chart = _frame(case, (i, j), shown_ends(X[:, i]), shown_ends(X[:, j]), wide=True)
     chart.title = (
         f"Classes along {short(case.features[i], 28)} and {short(case.features[j], 28)}: about "
         "half of each class lies inside its outline, dashed when the blanks are ignored, solid "
         "when they are used."
     )
-    shown = drawn_rows(case, MOST_FAINT, np.ones(case.n, dtype=bool))
+    shown = drawn_rows(MOST_FAINT, np.ones(case.n, dtype=bool))
     chart.dots(X[shown, i], X[shown, j], "faint")
     drawn = False
     for h in range(len(case.classes)):
@@ -167,7 +168,7 @@ def change_pictures(case: Case) -> list[dict[str, str]]:
     if not drawn:
         return []
     old, new = case.ignorant_posterior.argmax(axis=1), case.informed_posterior.argmax(axis=1)
-    moved = drawn_rows(case, MOST_BLANK, old != new)
+    moved = drawn_rows(MOST_BLANK, old != new)
     names = [
         f"{_row(case, k)}: {short(case.classes[old[k]])} → {short(case.classes[new[k]])}"
         for k in moved

@@ -106,13 +106,14 @@ def _probability(diagnosis: Diagnosis, ends: tuple[float, float]) -> dict[str, s
     keep = (curve.grid >= ends[0]) & (curve.grid <= ends[1])
     grid, p = curve.grid[keep], curve.probability[keep]
     seen = p[np.isfinite(p)]
+    level = percent(curve.level, whole=True)
     span = f" It goes from {percent(seen[0])} to {percent(seen[-1])}." if seen.size else ""
     chart = Chart(
         ends,
         (0, 1),
         x_label=_X,
         y_label="chance of a label",
-        title=f"Chance of a label against difficulty, with a {percent(curve.level)} band.{span}",
+        title=f"Chance of a label against difficulty, with a {level} band.{span}",
     )
     chart.area(grid, curve.lower[keep], curve.upper[keep], "band")
     chart.line(grid, p, "seen")
@@ -121,5 +122,5 @@ def _probability(diagnosis: Diagnosis, ends: tuple[float, float]) -> dict[str, s
     return {
         "svg": chart.svg(),
         "caption": "The chance of a label: as the data show it (solid, with its "
-        f"{percent(curve.level)} band) and as the model has it (dashed).",
+        f"{level} band) and as the model has it (dashed).",
     }

@@ -16,7 +16,7 @@ from hesitant.report._data_picture import (
 )
 from hesitant.report._entropy_picture import entropy_pictures
 from hesitant.report._tables import SHOWN_TRIAGE, tables
-from hesitant.report._words import count, noun, number, percent, short, shorten_in, together
+from hesitant.report._words import count, number, percent, short, shorten_in, together
 
 __all__ = ["render"]
 
@@ -145,8 +145,8 @@ def _change_words(change: dict[str, Any]) -> str:
         return ""
     text = (
         "The same classes were fitted twice: once ignoring which labels are missing, once using "
-        f"it. {noun(change['moved'], 'row')} change class, {change['moved_blank']:,} of them "
-        f"blank. The model's own estimate of how often it errs goes from "
+        f"it. {_moved_words(change['moved'], change['moved_blank'])}. The model's own estimate of "
+        f"how often it errs goes from "
         f"{percent(change['error_without'])} to {percent(change['error_with'])}"
     )
     if change["agreement_with"] is not None:
@@ -163,6 +163,15 @@ def _change_words(change: dict[str, Any]) -> str:
             f"{number(1 / gain, 3)}: as if there were {percent(abs(gain - 1))} {more} rows"
         )
     return text + "."
+
+
+def _moved_words(moved: int, blank: int) -> str:
+    if not moved:
+        return "No row changes class"
+    if moved == 1:
+        return f"1 row, {'blank' if blank else 'labelled'}, changes class"
+    which = {0: "none", moved: "all"}.get(blank, f"{blank:,}")
+    return f"{moved:,} rows change class, {which} of them blank"
 
 
 def _triage_words(triage: dict[str, Any]) -> str:

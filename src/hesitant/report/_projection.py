@@ -29,8 +29,6 @@ class Plane:
     grid_x, grid_y : arrays
     margin : array of shape (g, len(grid_y), len(grid_x))
         Log odds of each class against the best of the others; negative where nothing is known.
-    exact : bool
-        Whether the two features are all there are.
     """
 
     features: tuple[int, int]
@@ -39,7 +37,6 @@ class Plane:
     grid_x: FloatArray
     grid_y: FloatArray
     margin: FloatArray
-    exact: bool
 
 
 def planes(case: Case, seed: int = 0) -> list[Plane]:
@@ -85,7 +82,7 @@ def _plane(
         joint = log_tau.T.reshape(-1, GRID, GRID)
     else:
         joint = _marginal(drawn, pair, x, y)
-    return Plane(pair, x, y, grid_x, grid_y, _margins(joint), exact=drawn is None)
+    return Plane(pair, x, y, grid_x, grid_y, _margins(joint))
 
 
 def _marginal(
@@ -135,7 +132,7 @@ def like(X: Any, values: FloatArray) -> Any:
     return values
 
 
-def drawn_rows(case: Case, most: int, which: Any, seed: int = 0) -> IntArray:
+def drawn_rows(most: int, which: Any, seed: int = 0) -> IntArray:
     """Return at most so many of the rows marked, the same ones every time."""
     found = np.flatnonzero(which)
     if found.size <= most:

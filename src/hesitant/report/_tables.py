@@ -12,6 +12,7 @@ from hesitant.report._cells import (
     p_cell,
     percent_cell,
 )
+from hesitant.report._data_picture import class_css
 from hesitant.report._words import noun, percent, short, shorten_in
 
 __all__ = ["SHOWN_TRIAGE", "tables"]
@@ -23,7 +24,7 @@ SHOWN_TRIAGE = 200
 
 def tables(summary: dict[str, Any]) -> dict[str, Any]:
     """Return every table of the page, by the name the template knows it by."""
-    swatch = {name: f"c{h % 8}" for h, name in enumerate(summary["classes"])}
+    swatch = {name: class_css(h) for h, name in enumerate(summary["classes"])}
     return {
         "label_tables": {
             "classes": _labels(summary["labels"], swatch),
@@ -68,7 +69,7 @@ def _confidence(labels: dict[str, Any]) -> HtmlTable:
     ]
     rows = []
     for band in labels["by_confidence"]:
-        low, high = percent(band["from"]), percent(band["to"])
+        low, high = (percent(band[end], whole=True) for end in ("from", "to"))
         text = f"{low} or more" if band["to"] == 1 else f"{low} to {high}"
         rows.append(
             [
@@ -122,7 +123,7 @@ def _change(change: dict[str, Any], swatch: dict[str, str]) -> dict[str, HtmlTab
     rows = [
         [
             name_cell(row["name"], limit=30),
-            Cell("labelled" if row["labelled"] else "blank"),
+            Cell("given" if row["labelled"] else "blank"),
             name_cell(row["without"], swatch.get(row["without"], "")),
             percent_cell(row["probability_without"]),
             name_cell(row["with"], swatch.get(row["with"], "")),
@@ -145,10 +146,10 @@ def _change(change: dict[str, Any], swatch: dict[str, str]) -> dict[str, HtmlTab
             classes,
         ),
         "rows": HtmlTable(
-            "Rows that change class",
+            "Rows that change class, those that change most first",
             [
                 Column("row", False),
-                Column("", False),
+                Column("label", False),
                 Column("blanks ignored", False),
                 Column("probability"),
                 Column("blanks used", False),
@@ -164,7 +165,7 @@ def _parameters(summary: dict[str, Any]) -> list[HtmlTable]:
     parameters = summary["parameters"]
     level = parameters["level"]
     names = [*summary["classes"], *summary["features"]]
-    bounds = f"{percent(level)} interval" if level else "interval"
+    bounds = f"{percent(level, whole=True)} interval" if level else "interval"
     columns = [
         Column("", False),
         Column("estimate"),

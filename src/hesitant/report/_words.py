@@ -47,19 +47,21 @@ def noun(value: int, one: str, many: str | None = None) -> str:
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
-def percent(share: float | None, *, column: bool = False) -> str:
+def percent(share: float | None, *, whole: bool = False) -> str:
     """Return a share as a percentage that never claims a certainty it does not have.
 
     Parameters
     ----------
     share : float or None
-    column : bool
-        Whether it stands in a column, where a trailing zero keeps the figures in line.
+    whole : bool
+        Whether it was chosen rather than found, as a level of confidence: then without ".0".
 
     Examples
     --------
     >>> [percent(p) for p in (0.1234, 0.5, 0.99999, 0.0002, 1.0)]
-    ['12.3 %', '50 %', '> 99.9 %', '< 0.1 %', '100 %']
+    ['12.3 %', '50.0 %', '> 99.9 %', '< 0.1 %', '100.0 %']
+    >>> percent(0.95, whole=True)
+    '95 %'
     """
     if share is None or math.isnan(share):
         return "–"
@@ -68,7 +70,7 @@ def percent(share: float | None, *, column: bool = False) -> str:
     if 0.9995 <= share < 1:
         return "> 99.9 %"
     text = f"{100 * share:.1f}"
-    return f"{text if column else text.removesuffix('.0')} %"
+    return f"{text.removesuffix('.0') if whole else text} %"
 
 
 def p_value(p: float | None) -> str:

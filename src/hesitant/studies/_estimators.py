@@ -13,12 +13,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from hesitant._typing import FloatArray, IntArray
 from hesitant.classifier import MixtureClassifier
+from hesitant.datasets._simulate import _COVARIANCES, _MEANS
 from hesitant.exceptions import FitWarning
 
-__all__ = ["COVARIANCES", "MEANS", "Entry", "Row", "entries", "evaluate", "true_log_posterior"]
-
-MEANS = ((0.0, 0.0), (0.0, 3.0))
-COVARIANCES = (((1.0, 0.7), (0.7, 1.0)), ((1.0, 0.0), (0.0, 1.0)))
+__all__ = ["Entry", "Row", "entries", "evaluate", "true_log_posterior"]
 
 Row = dict[str, Any]
 
@@ -114,7 +112,7 @@ def true_log_posterior(X: FloatArray) -> FloatArray:
     joint = np.stack(
         [
             multivariate_normal(mean, covariance).logpdf(X)
-            for mean, covariance in zip(MEANS, COVARIANCES, strict=True)
+            for mean, covariance in zip(_MEANS, _COVARIANCES, strict=True)
         ],
         axis=1,
     )

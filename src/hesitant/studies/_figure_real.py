@@ -25,13 +25,6 @@ def draw_data(data: Any, ignorance: Any) -> Any:
 def draw_entropy(data: Any, ignorance: Any) -> Any:
     """Draw the paper's three panels."""
     display = EntropyDisplay.from_estimator(ignorance, data.features, data.labels)
-    # The curves of the three data sets leave no corner free in common, so the first panel's legend
-    # looks for its own place and the second panel's, which says the same, becomes a title.
-    densities, distributions, _ = display.axes_
-    densities.legend(loc="best")
-    gap = [g.rpartition(", ")[2] for g in distributions.get_legend_handles_labels()[1][2:]]
-    distributions.get_legend().remove()
-    distributions.set_title(", ".join((distributions.get_title(loc="left"), *gap)))
     for line in display.axes_[2].lines:
         line.set_rasterized(len(line.get_xdata()) > 3000)
     return display.figure_
@@ -40,18 +33,35 @@ def draw_entropy(data: Any, ignorance: Any) -> Any:
 def draw_full(comparison: Any) -> Any:
     """Draw both likelihoods' boundaries, and how sure each is of every unlabelled row."""
     data, ignorance, full = comparison.data, comparison.ignorance, comparison.full
-    figure = new_figure(9.6, 3.9)
-    left, right = figure.subplots(1, 2, width_ratios=(1.0, 0.8))
+    figure = new_figure(9.2, 4.7)
+    figure.get_layout_engine().set(w_pad=0.12)  # between a label and a panel
+    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
     RegionsDisplay.from_estimator(
         full, data.features, data.labels, compare_with=ignorance, ax=left
     )
-    words = {"this model": "full likelihood", "the other": "ignorance likelihood"}
-    for text in left.get_legend().get_texts():
-        text.set_text(words.get(text.get_text(), text.get_text()))
     panel_letter(left, "a", "most probable class and boundaries")
     _sureness(right, data, ignorance, full)
     panel_letter(right, "b", "entropy of the unlabelled rows")
+    _common_legend(figure, left, right)
     return figure
+
+
+def _common_legend(figure: Any, left: Any, right: Any) -> None:
+    """Draw one legend under both panels, which share their colours."""
+    own = left.get_legend()
+    words = {"this model": "full likelihood", "the other": "ignorance likelihood"}
+    names = [words.get(text.get_text(), text.get_text()) for text in own.get_texts()]
+    handles, more = right.get_legend_handles_labels()
+    figure.legend(
+        [*own.legend_handles, *handles],
+        [*names, *more],
+        loc="outside lower center",
+        ncols=4,
+        title="Colours: the most probable class, or the label where there is one, in (a); the "
+        "class under the full likelihood in (b).",
+        title_fontsize=8,
+    )
+    own.remove()
 
 
 def _sureness(ax: Any, data: Any, ignorance: Any, full: Any) -> None:
@@ -79,5 +89,4 @@ def _sureness(ax: Any, data: Any, ignorance: Any, full: Any) -> None:
     ax.set(xlabel="under the ignorance likelihood", ylabel="under the full likelihood")
     ax.set_xlim(-0.03 * top, 1.06 * top)
     ax.set_ylim(-0.03 * top, 1.06 * top)
-    ax.set_aspect("equal")
-    ax.legend(loc="lower right", handletextpad=0.2)
+    ax.set_aspect("equal", anchor="NW")  # both panels' titles at the same height

@@ -30,7 +30,11 @@ CAPTIONS = {
         "labelled against the transformed entropy."
         for d in DATASETS
     },
-    **{f"figure_full_{d}": f"What the full likelihood changes in the {d} data." for d in DATASETS},
+    **{
+        f"figure_full_{d}": f"What the full likelihood changes in the {d} data: the boundaries "
+        "(a), and the entropies of the unlabelled rows, coloured by their class under it (b)."
+        for d in DATASETS
+    },
 }
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
 from hesitant._typing import FloatArray
 from hesitant.inference import information
+from hesitant.inference._pattern import chance_log_likelihood
 from hesitant.mechanisms import EntropyMechanism
 from hesitant.studies._estimators import Row
 from hesitant.studies._readings import Reading
@@ -103,9 +103,7 @@ def _mechanism(full: Any, after: Any) -> Row:
 
 def _likelihood_ratio(ignorance: Any, full: Any, data: Any) -> Row:
     """Compare with labels that go missing by a coin, which need one parameter less."""
-    n, k = len(data), data.n_labelled
-    coin = float(xlogy(k, k / n) + xlogy(n - k, 1 - k / n))
-    null = float(ignorance.log_likelihood_) + coin
+    null = float(ignorance.log_likelihood_) + chance_log_likelihood(data.labelled)
     return {
         "log_likelihood": float(full.log_likelihood_),
         "likelihood_ratio": 2 * (float(full.log_likelihood_) - null),

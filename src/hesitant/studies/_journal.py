@@ -54,17 +54,17 @@ class Journal:
         self._file: BinaryIO | None = None
 
     @contextmanager
-    def open(self, resume: bool) -> Iterator[Journal]:
+    def open(self, resume: bool, force: bool = False) -> Iterator[Journal]:
         """Open for adding: to what is there with `resume`, else to a new file.
 
-        An unfinished file that is not resumed is kept under another name. One that was written
-        with other settings is never added to.
+        An unfinished file is never begun anew without `force`, which keeps it under another name.
+        One that was written with other settings is never added to.
         """
         with self._failing_clearly():
             self._file = open(self.path, "a+b")  # noqa: SIM115 - closed below
         try:
             self._lock()
-            self._begin(resume)
+            self._begin(resume, force)
             yield self
         finally:
             self._file.close()
@@ -105,7 +105,18 @@ class Journal:
         self._file.seek(0)
         return self._file.read()
 
-    def _begin(self, resume: bool) -> None:
+    def refuse_unfinished(self) -> None:
+        """Refuse to lose what an interrupted run has finished."""
+        self.read()
+        if self.finished and not self.complete:
+            done = len(self.finished)
+            raise StudyError(
+                f"{self.path} holds {done:,} finished replication{'' if done == 1 else 's'} of an "
+                "interrupted run. Continue it with resume=True (--resume), begin anew with "
+                "force=True (--force), or choose another folder with out (--out)."
+            )
+
+    def _begin(self, resume: bool, force: bool) -> None:
         assert self._file is not None
         recorded = self.read()
         if resume and recorded is not None:
@@ -113,7 +124,9 @@ class Journal:
             if not self._content().endswith(b"\n"):
                 self._file.write(b"\n")  # so that a torn line does not spoil the next one
             return
-        if self.finished and not self.complete:
+        if not force:
+            self.refuse_unfinished()
+        elif self.finished and not self.complete:
             self._set_aside()
         self.finished, self.complete = {}, False
         with self._failing_clearly():
@@ -129,8 +142,8 @@ class Journal:
         if changed:
             raise StudyError(
                 f"{self.path} was begun with other settings ({'; '.join(changed)}), so its "
-                "results cannot be continued. Use the same settings, start over without resume "
-                "(--resume), or choose another folder with out (--out)."
+                "results cannot be continued. Use the same settings, begin anew with force=True "
+                "(--force) instead, or choose another folder with out (--out)."
             )
 
     def _set_aside(self) -> None:

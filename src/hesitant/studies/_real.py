@@ -41,8 +41,9 @@ def fit_reading(reading: Reading, data: Any, **changes: Any) -> Any:
 
 def _fit(options: dict[str, Any], data: Any) -> Any:
     classifier: Any = MixtureClassifier(**options)
-    with hearing() as classifier.remarks_:
+    with hearing() as heard:
         classifier.fit(data.features, data.labels)
+    classifier.remarks_ = heard
     return classifier
 
 

@@ -14,7 +14,7 @@ from hesitant.checks import check_jobs, check_number
 from hesitant.studies._output import make_folder, write_json
 from hesitant.studies._parts import PARTS, make_part
 from hesitant.studies._result import Part, Reproduction
-from hesitant.studies._simulation import Design
+from hesitant.studies._simulation import Design, check_beginning
 from hesitant.studies._workshop import Workshop
 
 __all__ = ["reproduce"]
@@ -28,6 +28,7 @@ def reproduce(
     jobs: int | None = None,
     data: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    force: bool = False,
     seed: int = 1,
     design: Design | None = None,
     progress: bool = True,
@@ -58,6 +59,9 @@ def reproduce(
         then the user's cache, then the official sources.
     resume : bool, default=False
         Continue an interrupted simulation. Its result is that of one never interrupted.
+    force : bool, default=False
+        Begin an interrupted simulation anew; what it had finished is kept in a file that ends in
+        ``.old``.
     seed : int, default=1
         Of the simulation.
     design : Design, optional
@@ -76,7 +80,8 @@ def reproduce(
     ValueError
         If an option makes no sense.
     StudyError
-        If nothing can be written to `out`.
+        If nothing can be written to `out`, or it holds an interrupted simulation and neither
+        `resume` nor `force` says what to do with it.
 
     Examples
     --------
@@ -89,6 +94,7 @@ def reproduce(
     check_number("replications", replications, Integral, 1)
     check_number("seed", seed, Integral, 0)
     check_jobs("jobs", jobs)
+    check_beginning(resume, force)
     workshop = Workshop(
         make_folder(out),
         replications,
@@ -96,8 +102,12 @@ def reproduce(
         jobs,
         data,
         bool(resume),
+        bool(force),
         bool(progress),
     )
+    if "simulation" in wanted and not (resume or force):
+        # before the other parts, which take a while
+        workshop.journal().refuse_unfinished()
     made = {name: make_part(name, workshop) for name in wanted}
     settings = {
         "parts": wanted,

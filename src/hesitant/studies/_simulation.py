@@ -12,12 +12,12 @@ import numpy as np
 import hesitant
 from hesitant.checks import check_jobs, check_number
 from hesitant.datasets import simulate
-from hesitant.studies._estimators import COVARIANCES, MEANS, Row, entries, evaluate
+from hesitant.studies._estimators import Row, entries, evaluate
 from hesitant.studies._journal import Journal
 from hesitant.studies._parallel import unordered
 from hesitant.studies._progress import bar
 
-__all__ = ["Design", "run_simulation"]
+__all__ = ["Design", "check_beginning", "run_simulation"]
 
 ALPHAS = tuple(k / 20 for k in range(21))
 
@@ -59,6 +59,7 @@ def run_simulation(
     design: Design | None = None,
     jobs: int | None = None,
     resume: bool = False,
+    force: bool = False,
     progress: bool = True,
 ) -> list[Row]:
     """Run the simulation of the paper's section 6.
@@ -79,6 +80,9 @@ def run_simulation(
         without `jobs` its number of workers too, are the caller's choice.
     resume : bool, default=False
         Continue what an interrupted run has left in `path`.
+    force : bool, default=False
+        Begin anew although an interrupted run has left finished replications in `path`, which are
+        kept in a file beside it whose name ends in ``.old``.
     progress : bool, default=True
         Show a progress bar.
 
@@ -87,12 +91,19 @@ def run_simulation(
     list of dict
         One row for each replication and estimator, sorted. It depends on the design only: not on
         jobs, backend, or interruptions.
+
+    Raises
+    ------
+    StudyError
+        If `path` holds an interrupted run and neither `resume` nor `force` says what to do with
+        it, or `resume` cannot continue it.
     """
+    check_beginning(resume, force)
     check_number("replications", replications, Integral, 1)
     check_jobs("jobs", jobs)
     design = design or Design()
     journal = Journal(Path(path), design.settings())
-    with journal.open(resume):
+    with journal.open(resume, force):
         todo = [k for k in range(replications) if k not in journal.finished]
         shown = bar("simulation", replications, progress, done=replications - len(todo))
         with shown as advance:
@@ -108,13 +119,20 @@ def run_simulation(
     ]
 
 
+def check_beginning(resume: bool, force: bool) -> None:
+    """Refuse to both continue and begin anew."""
+    if resume and force:
+        raise ValueError("resume=True continues and force=True begins anew: choose one.")
+
+
 def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
     """Return one replication's number and rows, a function of the design and the number only."""
     # What SeedSequence.spawn gives as its k-th child, without making those before it.
     own = np.random.SeedSequence(design.seed, spawn_key=(replication,))
     for_train, for_test, for_fits = own.spawn(3)
-    train = simulate(design.n, means=MEANS, covariances=COVARIANCES, random_state=for_train)
-    test = simulate(design.n_test, means=MEANS, covariances=COVARIANCES, random_state=for_test)
+    # the paper's parameters are the defaults
+    train = simulate(design.n, random_state=for_train)
+    test = simulate(design.n_test, random_state=for_test)
     seed = int(for_fits.generate_state(1)[0] >> 1)  # scikit-learn's seeds have 31 bits
     return replication, [
         {**evaluate(entry, train, test, seed), "n_labelled": train.n_labelled}

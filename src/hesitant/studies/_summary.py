@@ -94,8 +94,9 @@ def findings(rows: list[Row]) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``claim``, ``measure``, whether it was ``seen`` in the means, and the numbers in
-        ``words``: paired differences, with Monte Carlo standard errors.
+        ``claim``, ``measure``, whether it was ``seen`` in the means, the ``state`` ("yes", "no",
+        or "within error" where a difference is less than two Monte Carlo standard errors), and
+        the numbers in ``words``: paired differences, with those errors.
     """
     groups = _groups(rows)
     alphas = {a: group for (_, a), group in groups.items() if a is not None}
@@ -111,27 +112,51 @@ def findings(rows: list[Row]) -> list[dict[str, Any]]:
             (
                 "full beats every alpha",
                 better * gain.mean() > 0,
+                [better * gain],
                 f"full less the best alpha ({best:g}): {_in_words(gain)}",
             ),
             (
                 "alpha = 0.5 is best among them",
                 half == best,
+                [] if half == best else [better * to_best],
                 f"best at {best:g}"
                 + ("" if half == best else f"; {half:g} less the best: {_in_words(to_best)}"),
             ),
             (
                 "both ends fall off",
                 all(better * change.mean() < 0 for change in ends.values()),
+                [-better * change for change in ends.values()],
                 "; ".join(f"{a:g} less {half:g}: {_in_words(c)}" for a, c in ends.items()),
             ),
         ]
         out += [
-            {"claim": claim, "measure": measure, "seen": bool(seen), "words": words}
-            for claim, seen, words in claims
+            {
+                "claim": claim,
+                "measure": measure,
+                "seen": bool(seen),
+                "state": _state(support),
+                "words": words,
+            }
+            for claim, seen, support, words in claims
         ]
     return out
 
 
+def _state(support: list[FloatArray]) -> str:
+    """Judge a claim by the paired differences that should all be positive."""
+    reached = [_mean(change) for change in support]
+    # a single replication has no error: its sign decides
+    reaches = [2 * error if math.isfinite(error) else 0.0 for _, error in reached]
+    if any(mean < -reach for (mean, _), reach in zip(reached, reaches, strict=True)):
+        return "no"
+    clear = all(mean > reach for (mean, _), reach in zip(reached, reaches, strict=True))
+    return "yes" if clear else "within error"
+
+
 def _in_words(change: FloatArray) -> str:
+    """Return a difference to the second figure of its error."""
     mean, error = _mean(change)
-    return f"{mean:+.3g} (s.e. {error:.2g})".replace("-", "−")
+    size = error if math.isfinite(error) and error > 0 else abs(mean) or 1.0
+    places = max(0, 1 - math.floor(math.log10(size)))
+    shown = f"{error:,.{places}f}" if math.isfinite(error) else "unknown"
+    return f"{mean:+,.{places}f} (s.e. {shown})".replace("-", "−")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hesitant.report._words import noun
 from hesitant.studies._estimators import Row
 
 __all__ = ["OPEN", "about_full", "about_readings", "choices", "signed"]
@@ -58,7 +59,7 @@ def about_readings(rows: list[Row]) -> list[str]:
     if lower > 0.5:
         out.append(
             f"But that is a lower maximum: from our own start the same model reaches a "
-            f"log-likelihood {lower:.1f} higher, with entropies further from the printed ones."
+            f"log-likelihood {lower:,.1f} higher, with entropies further from the printed ones."
         )
     elif lower > 0:
         out.append(
@@ -97,9 +98,9 @@ def about_full(rows: list[Row]) -> list[str]:
     out = [
         f"The slope is {signed(linear['slope'], 1)}{_error(linear['slope_se'])}: the harder a "
         f"case, the {seldom} often it has a label. Against labels missing by chance the "
-        f"likelihood ratio is {linear['likelihood_ratio']:.1f} on one degree of freedom.",
-        f"{linear['unlabelled_moved']} unlabelled rows change class, and "
-        f"{100 * linear['space_moved']:.1f} % of new rows would.",
+        f"likelihood ratio is {linear['likelihood_ratio']:,.1f} on one degree of freedom.",
+        f"{_changing(linear['unlabelled_moved'])}, and {100 * linear['space_moved']:.1f} % of new "
+        "rows would.",
     ]
     if linear["median_se_ratio"] is not None:
         out.append(
@@ -109,11 +110,15 @@ def about_full(rows: list[Row]) -> list[str]:
     gain = log["log_likelihood"] - linear["log_likelihood"]
     better, size = ("better", gain) if gain > 0 else ("worse", -gain)
     out.append(
-        f"A mechanism linear in the log of the entropy fits {better}, by {size:.1f} in "
-        f"log-likelihood; with it {log['unlabelled_moved']} unlabelled rows change class."
+        f"A mechanism linear in the log of the entropy fits {better}, by {size:,.1f} in "
+        f"log-likelihood; with it {_changing(log['unlabelled_moved'])}."
     )
     return out
 
 
+def _changing(rows: int) -> str:
+    return f"{noun(rows, 'unlabelled row')} change{'s' if rows == 1 else ''} class"
+
+
 def _error(value: Any) -> str:
-    return "" if value is None else f" (standard error {value:.1f})"
+    return "" if value is None else f" (standard error {value:,.1f})"

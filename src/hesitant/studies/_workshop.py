@@ -28,7 +28,7 @@ class Workshop:
     ----------
     folder : Path
         Where results go.
-    replications, jobs, resume, progress
+    replications, jobs, resume, force, progress
         As for `reproduce`.
     design : Design
         Of the simulation.
@@ -42,6 +42,7 @@ class Workshop:
     jobs: int | None = None
     data: Any = None
     resume: bool = False
+    force: bool = False
     progress: bool = True
     _made: dict[str, Any] = field(default_factory=dict)
 
@@ -80,19 +81,21 @@ class Workshop:
 
     def _simulate(self, resume: bool) -> list[Row]:
         return run_simulation(
-            self._journal(),
+            self.journal().path,
             self.replications,
             design=self.design,
             jobs=self.jobs,
             resume=resume,
+            force=self.force and not resume,
             progress=self.progress,
         )
 
-    def _journal(self) -> Path:
-        return self.folder / "simulation.journal"
+    def journal(self) -> Journal:
+        """Return the file that keeps finished replications."""
+        return Journal(self.folder / "simulation.journal", self.design.settings())
 
     def _is_there(self) -> bool:
-        journal = Journal(self._journal(), self.design.settings())
+        journal = self.journal()
         return journal.read() == journal.settings
 
     # ---- real data ------------------------------------------------------------------------------

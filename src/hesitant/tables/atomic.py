@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from .errors import TableError, option, show_path
 
-__all__ = ["write_atomically"]
+__all__ = ["make_way", "refuse_existing", "write_atomically"]
 
 Content = bytes | str | Callable[[BinaryIO], object]
 
@@ -57,7 +57,8 @@ def write_atomically(path: str | os.PathLike[str], data: Content, *, force: bool
     name = show_path(str(target))
     try:
         # refuse before the work rather than after it; the same is checked again at the end
-        _check_target(target, name, force)
+        _check_target(target, name)
+        refuse_existing(target, force)
         if target.is_symlink():
             target = Path(os.path.realpath(target))  # replace the file, not the link to it
         with _temporary(target.parent) as (file, take_name):
@@ -78,6 +79,36 @@ def write_atomically(path: str | os.PathLike[str], data: Content, *, force: bool
     return Path(path)
 
 
+def make_way(path: str | os.PathLike[str], *, force: bool) -> None:
+    """Make the folder of a file to come, and refuse what `write_atomically` would refuse.
+
+    A command calls this before its work, lest the work be lost for a name.
+    """
+    target = Path(path)
+    name = show_path(str(target))
+    try:
+        if "\0" not in str(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+        _check_target(target, name)
+        refuse_existing(target, force)
+        with _temporary(target.parent):  # the sure way to know that it may be written to
+            pass
+    except (FileExistsError, NotADirectoryError) as error:
+        raise TableError(
+            name,
+            f"{show_path(str(target.parent))} cannot be a folder, because a file stands there.",
+            "Write to another folder.",
+        ) from error
+    except OSError as error:
+        raise _unwritable(target, name, error) from error
+
+
+def refuse_existing(path: str | os.PathLike[str], force: bool) -> None:
+    """Refuse a name that is taken, if only by a link to nowhere, unless it may be replaced."""
+    if os.path.lexists(path) and not force:
+        raise _exists(show_path(os.fspath(path)))
+
+
 def _copy_permissions(target: Path, file: BinaryIO) -> None:
     """Keep a private file private when its content is replaced."""
     if hasattr(os, "fchmod"):
@@ -85,7 +116,7 @@ def _copy_permissions(target: Path, file: BinaryIO) -> None:
             os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
 
 
-def _check_target(target: Path, name: str, force: bool) -> None:
+def _check_target(target: Path, name: str) -> None:
     folder = target.parent
     if "\0" in str(target):
         raise TableError(name, "No file can have this name.", "Choose another.")
@@ -100,8 +131,6 @@ def _check_target(target: Path, name: str, force: bool) -> None:
     if target.exists() and not target.is_file():
         # replacing a device such as /dev/null would break it for everybody
         raise TableError(name, "This is not an ordinary file.", "Write to a file instead.")
-    if os.path.lexists(target) and not force:
-        raise _exists(name)
 
 
 def _exists(name: str) -> TableError:

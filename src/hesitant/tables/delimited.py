@@ -87,8 +87,9 @@ def read_delimited(
     unnamed = [name for name, cell in zip(names, header, strict=True) if not cell.strip()]
     frame = frame.drop(columns=[name for name in unnamed if frame[name].isna().all()])
     check_names(list(frame.columns), source, min_columns)
+    frame.attrs["hesitant"] = {"decimal": decimal}
     if last_line == header_line + rows:  # one line for each row: a row tells its line
-        frame.attrs["hesitant"] = {"first_line": header_line + 1}
+        frame.attrs["hesitant"]["first_line"] = header_line + 1
     return frame
 
 

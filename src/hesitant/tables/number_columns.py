@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _WEIGH = "Give every row a weight; 0 gives a row no say in the fit."
+_LARGEST = 1e150  # the square of anything beyond may be infinite
+_GROUPING = ".,'’ \u00a0\u202f"  # marks between thousands, in one country or another
 _IDENTIFIER = re.compile(r"(?:.*[\W_])?id|index|row|event|time", re.IGNORECASE)
 
 
@@ -66,7 +68,21 @@ def features(sheet: Sheet, names: Sequence[str], leave_out: str) -> Floats:
     X = np.empty((len(sheet), len(names)))
     for j, name in enumerate(names):
         X[:, j] = _numbers(sheet, name, _correct(leave_out), leave_out)
+        _refuse_enormous(sheet, name, X[:, j], leave_out)
     return X
+
+
+def _refuse_enormous(sheet: Sheet, name: str, values: Floats, leave_out: str) -> None:
+    bad = np.isfinite(values) & (np.abs(values) > _LARGEST)
+    if bad.any():
+        first = int(bad.argmax())
+        raise sheet.error(
+            f"{sheet.describe(name, first)} is too large to compute with "
+            f"({int(bad.sum()):,} such cell(s) in the column).",
+            _correct(leave_out),
+            position=first,
+            column=name,
+        )
 
 
 def counting(X: Floats, names: Sequence[str], rows: npt.NDArray[np.intp]) -> list[str]:
@@ -171,9 +187,16 @@ def _parse(sheet: Sheet, name: str) -> tuple[Floats, Mask]:
         None if gone else float(cell) if isinstance(cell, bool) else str(cell)
         for cell, gone in zip(sheet.column(name), blank, strict=True)
     ]
+    if sheet.decimal == ",":
+        # a point then marks thousands, and 1.001 must not be read as about one
+        cells = [_with_point(cell) if isinstance(cell, str) else cell for cell in cells]
     parsed = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce")
     values = np.asarray(parsed.to_numpy(dtype=np.float64, na_value=np.nan))
     return values, np.isnan(values) & ~blank
+
+
+def _with_point(cell: str) -> str:
+    return "no number" if "." in cell else cell.replace(",", ".")
 
 
 def _refuse_mostly_numeric(sheet: Sheet, name: str, leave_out: str) -> None:
@@ -190,22 +213,58 @@ def _refuse_mostly_numeric(sheet: Sheet, name: str, leave_out: str) -> None:
             ways(f"to use it, name it with {option('features')}", leave_out),
             column=name,
         )
-    if 2 * int(bad.sum()) < filled or _decimal_commas(sheet, name, bad):
+    marked = _other_decimals(sheet, name, bad) or _grouped(sheet, name, bad) is not None
+    if 2 * int(bad.sum()) < filled or marked:
         raise _not_a_number(sheet, name, bad, _correct(leave_out))
 
 
-def _decimal_commas(sheet: Sheet, name: str, bad: Mask) -> bool:
-    cells = sheet.column(name).iloc[np.flatnonzero(bad)[:1000]].astype(str)
-    return bool(cells.str.fullmatch(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*").all())
+def _cells(sheet: Sheet, name: str, bad: Mask) -> "pd.Series[str]":
+    return sheet.column(name).iloc[np.flatnonzero(bad)[:1000]].astype(str).str.strip()
+
+
+def _other_mark(sheet: Sheet) -> str:
+    return "." if sheet.decimal == "," else ","
+
+
+def _other_decimals(sheet: Sheet, name: str, bad: Mask) -> bool:
+    """Tell whether the cells are numbers with the other decimal mark."""
+    mark = re.escape(_other_mark(sheet))
+    cells = _cells(sheet, name, bad)
+    return bool(cells.str.fullmatch(rf"[+-]?\d*{mark}\d+(?:[eE][+-]?\d+)?").all())
+
+
+def _grouped(sheet: Sheet, name: str, bad: Mask) -> str | None:
+    """Return the decimal mark of numbers with marks between thousands; None for other cells."""
+    cells = _cells(sheet, name, bad)
+    for decimal in (sheet.decimal, _other_mark(sheet)):
+        marks = "|".join(re.escape(mark) for mark in _GROUPING if mark != decimal)
+        # the same mark throughout, as a version or an address hardly has it
+        grouped = rf"[+-]?\d{{1,3}}(?:(?P<mark>{marks})\d{{3}})(?:(?P=mark)\d{{3}})*"
+        fraction = rf"(?:{re.escape(decimal)}\d+)?"
+        some = cells.str.fullmatch(grouped + fraction)
+        if some.any() and (some | cells.str.fullmatch(rf"[+-]?\d*{fraction}")).all():
+            return decimal
+    return None
 
 
 def _not_a_number(sheet: Sheet, name: str, bad: Mask, remedy: str) -> Exception:
     first = int(bad.argmax())
-    if _decimal_commas(sheet, name, bad):
-        remedy = f"If the comma is the decimal mark, give ',' to {option('decimal')}."
+    like, decimal = "", _grouped(sheet, name, bad)
+    if _other_decimals(sheet, name, bad):
+        mark = _other_mark(sheet)
+        word = {",": "comma", ".": "point"}[mark]
+        remedy = f"If the {word} is the decimal mark, give {mark!r} to {option('decimal')}."
+        if decimal == sheet.decimal:
+            remedy += " If it stands between thousands, remove it."
+    elif decimal is not None:
+        like = "; it looks like a number with marks between thousands"
+        remedy = ways(
+            "export the table without such marks, or remove them"
+            + (f" and give {decimal!r} to {option('decimal')}" * (decimal != sheet.decimal))
+        )
     return sheet.error(
         f"{sheet.describe(name, first)} is not a number ({int(bad.sum()):,} such cell(s) in the "
-        "column).",
+        f"column){like}.",
         remedy,
         position=first,
         column=name,

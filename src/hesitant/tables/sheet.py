@@ -19,12 +19,14 @@ class Sheet:
     Parameters
     ----------
     frame : pandas.DataFrame
-        The table, best from `read_table`, which notes the file's name and first line.
+        The table, best from `read_table`, which notes the file's name, first line and decimal
+        mark.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
         note = frame.attrs.get("hesitant", {})
         self.source: str = note.get("source", "the table")
+        self.decimal: str = note.get("decimal", ".")
         self._is_numbered = bool(note) and frame.index.dtype.kind in "iu"
         self._first_line: int | None = note.get("first_line") if self._is_numbered else None
         self._frame = frame

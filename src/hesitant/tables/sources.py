@@ -7,10 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from .errors import TableError, close_names, quote_all, show_path
+from .errors import TableError, close_names, quote, quote_all, show_path
 from .shape import TOO_LARGE
 
-__all__ = ["Source", "TableSource", "load"]
+__all__ = ["Source", "TableSource", "load", "refuse_folder"]
 
 TableSource: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -71,17 +71,26 @@ def _drain(stream: IO[bytes] | IO[str], name: str) -> bytes:
         ) from error
 
 
+def refuse_folder(path: str) -> None:
+    """Refuse a path that is no file's: a folder, or nothing at all."""
+    if not path:
+        raise TableError(quote(path), "The name of the table is empty.", "Name a file.")
+    if os.path.isdir(path):
+        raise TableError(
+            show_path(path),
+            "This is a folder, not a table.",
+            f"Name a file in it{_tables_in(path)}.",
+        )
+
+
 def _load_path(path: str) -> Source:
     name = show_path(path)
+    refuse_folder(path)
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError as error:
         raise TableError(name, "There is no such file.", _what_is_there(path)) from error
     except OSError as error:
-        if os.path.isdir(path):
-            raise TableError(
-                name, "This is a folder, not a table.", f"Name a file in it{_tables_in(path)}."
-            ) from error
         if isinstance(error, PermissionError):
             raise TableError(
                 name,
