@@ -130,12 +130,17 @@ def test_errors(data, change, message):
         MixtureClassifier().fit(da.from_array(X, chunks=(1000, 2)), y)
 
 
-def test_error_in_an_unknown_chunk_names_the_chunk(data):
+def test_error_in_a_chunk_of_unknown_size_names_the_row(data, in_memory):
     X, y = data
     frame = pd.DataFrame(_with_nan(X), columns=["a", "b"]).assign(y=y)
     lazy = dd.from_pandas(frame, chunksize=1000)
-    with pytest.raises(ValueError, match=r"in chunk 4, .*NaN in row 321, column 'b'"):
+    with pytest.raises(ValueError, match=r"^X contains NaN in row 4321, column 'b'"):
         MixtureClassifier().fit(lazy[["a", "b"]], lazy["y"])
+    # A prediction is lazy: when it fails, nobody is there to count the rows before the chunk.
+    unknown = lazy[["a", "b"]].to_dask_array()
+    with pytest.raises(ValueError, match=r"in chunk 4, .*NaN in row 321, column 1") as caught:
+        in_memory.predict(unknown).compute()
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def _with_nan(X):
@@ -206,6 +211,20 @@ def test_a_diagnosis_brings_back_a_few_numbers_a_row(data, monkeypatch):
     start, measured = 20_100 * (4 + 2) * 8, len(X) * (3 * 8 + 2) + 10_000
     assert sorted(returned)[-3] < max(start, measured)
     assert sorted(returned)[-4] < 50_000
+
+
+def test_shares_by_class(data):
+    X, _ = data
+    rng = np.random.default_rng(0)
+    truth = MixtureClassifier().fit(*data).predict(X)
+    y = np.where(rng.random(len(X)) < np.where(truth == 0, 0.9, 0.3), truth, -1)
+    lazy = diagnose(da.from_array(X, chunks=(700, 2)), y)
+    here = diagnose(X, y)
+    assert lazy.missing_by_class
+    assert here.missing_by_class
+    for a, b in zip(lazy.by_class, here.by_class, strict=True):
+        assert a.pop("class") == b.pop("class")
+        assert a == pytest.approx(b, rel=1e-3)
 
 
 def test_diagnosis_of_a_fitted_model_and_a_data_frame(data, in_memory):

@@ -14,6 +14,7 @@ from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.inference import _bootstrap as module
 from hesitant.inference import bootstrap, information
+from hesitant.inference._interval_display import IntervalDisplay
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +104,22 @@ def test_seeds_and_workers(fitted):
     assert not np.allclose(one.replicates, other.replicates)
     generator = bootstrap(clf, X, y, n=6, random_state=np.random.default_rng(5))
     assert generator.n_replicates == 6
+
+
+@pytest.mark.parametrize(("n_jobs", "inner"), [(None, 3), (2, 1)])
+def test_fits_keep_to_one_thread_only_side_by_side(fitted, monkeypatch, n_jobs, inner):
+    X, y, _ = fitted
+    clf = MixtureClassifier(n_jobs=3).fit(X, y)
+    seen, real = [], module.refit
+
+    def listening(*args, **options):
+        seen.append(options["n_jobs"])
+        return real(*args, **options)
+
+    monkeypatch.setattr(module, "refit", listening)
+    with parallel_config(backend="threading"):
+        bootstrap(clf, X, y, n=2, random_state=0, n_jobs=n_jobs)
+    assert seen == [inner] * 2
 
 
 def test_tasks_can_be_sent_to_other_processes(fitted):
@@ -252,3 +269,55 @@ def test_what_has_no_finite_value_in_some_replicates_stays_in_the_table():
     assert np.isfinite(found.std_error).all()
     assert any(f"no finite value in {gone.sum()} of 40" in remark for remark in found.remarks)
     assert np.isfinite(found.interval(0.9, "percentile")).all()
+
+
+def test_plots_say_which_names_there_are(fitted):
+    X, y, clf = fitted
+    result = bootstrap(clf, X, y, n=3, random_state=0)
+    with pytest.raises(ValueError, match=r"parameters='zzz' .* weight\[0\], weight\[1\]"):
+        result.plot(parameters="zzz")
+    with pytest.raises(ValueError, match="no parameter to draw"):
+        clf.information().plot(parameters="zzz")
+
+
+def test_bars_end_where_intervals_do():
+    """No bar without bounds, and an arrow where there is no end."""
+    inf, nan = np.inf, np.nan
+    display = IntervalDisplay(
+        [f"a[{k}]" for k in range(4)],
+        np.array([1.0, 2.0, 3.0, 200.0]),
+        np.array([0.5, nan, 2.0, -inf]),
+        np.array([1.5, nan, inf, inf]),
+    ).plot()
+    (bars,) = display.ax_.collections
+    ends = {int(path[0, 1]): path[:, 0] for path in bars.get_segments()}
+    assert sorted(ends) == [0, 2, 3]
+    low, high = display.ax_.get_xlim()
+    np.testing.assert_allclose(ends[0], [0.5, 1.5])
+    np.testing.assert_allclose(ends[2], [2.0, high])
+    np.testing.assert_allclose(ends[3], [low, high])
+    arrows = {
+        (line.get_marker(), float(line.get_ydata()[0]))
+        for line in display.ax_.lines
+        if line.get_marker() in "<>"
+    }
+    assert arrows == {(">", 2.0), ("<", 3.0), (">", 3.0)}
+    unknown = IntervalDisplay(["b"], np.array([5.0]), np.array([nan]), np.array([nan])).plot()
+    low, high = unknown.ax_.get_xlim()
+    assert low < 5 < high
+    assert not unknown.ax_.collections[0].get_segments()
+
+
+def test_layout_of_many_panels(fitted):
+    clf = fitted[2]
+    display = clf.information().plot()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        display.figure_.draw_without_rendering()
+
+
+def test_level_may_be_any_number(fitted):
+    X, y, clf = fitted
+    result = bootstrap(clf, X, y, n=3, random_state=0)
+    with pytest.raises(ValueError, match="level=1: give a number"):
+        result.interval(level=1)

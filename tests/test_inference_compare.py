@@ -1,5 +1,6 @@
 """Which model: criteria by hand, comparability, failures, cross-validation without leaks."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -194,6 +195,72 @@ def test_frames_strings_and_reviewed(three_classes):
     assert result.candidates[0].cv_log_loss > 0
     listed = compare(X.tolist(), list(y), {"mechanism": ["entropy"]}, cv=2, random_state=0)
     assert listed.candidates[0].cv_log_loss > 0
+
+
+def test_arrow_tables(data):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"a": data.features[:, 0], "b": data.features[:, 1]})
+    grid = {"mechanism": ["entropy"]}
+    found = compare(table, pa.array(data.labels.tolist()), grid, cv=3, random_state=0)
+    plain = compare(data.features, data.labels, grid, cv=3, random_state=0)
+    assert found.candidates[0].cv_log_loss == pytest.approx(plain.candidates[0].cv_log_loss)
+    polars = pytest.importorskip("polars")
+    found = compare(polars.from_arrow(table), list(data.labels), grid, cv=3, random_state=0)
+    assert found.candidates[0].cv_log_loss == pytest.approx(plain.candidates[0].cv_log_loss)
+
+
+def test_one_candidate_cannot_sink_the_comparison(data, monkeypatch):
+    from hesitant.inference import _assessment as module
+
+    def broken(rows, places):
+        if isinstance(places, slice):
+            return rows
+        raise TypeError("these rows cannot be taken apart")
+
+    monkeypatch.setattr(module, "_take", broken)
+    result = compare(data.features, data.labels, {"mechanism": ["entropy"]}, random_state=0)
+    assert "Cross-validation failed: these rows" in result.candidates[0].note
+    assert np.isfinite(result.candidates[0].bic)
+
+
+def test_without_blanks_mechanisms_make_no_difference(data):
+    result = compare(data.features, data.truth, {"mechanism": [None, "entropy"]}, cv=2)
+    none, entropy = (row(result, f"gaussian, full, {m}") for m in ("none", "entropy"))
+    assert none.bic == pytest.approx(entropy.bic)
+    assert none.n_parameters == entropy.n_parameters == 1 + 4 + 6
+    assert "the same fit" in str(result)
+    assert "pure chance" not in str(result)
+
+
+@pytest.mark.parametrize(("n_jobs", "inner"), [(None, 3), (2, 1)])
+def test_fits_keep_to_one_thread_only_side_by_side(data, n_jobs, inner):
+    from joblib import parallel_config
+
+    seen = []
+
+    class Listening(MixtureClassifier):
+        def fit(self, *args, **kwargs):
+            seen.append(self.n_jobs)
+            return super().fit(*args, **kwargs)
+
+    with parallel_config(backend="threading"):
+        compare(data.features, data.labels, [Listening(n_jobs=3)], cv=2, n_jobs=n_jobs)
+    assert seen == [inner] * 3
+
+
+def test_labels_stay_in_the_picture(data):
+    """Many candidates with long names leave two narrow panels."""
+    result = compare(data.features, data.labels, {"mechanism": ["entropy"]}, cv=2, random_state=0)
+    one = result.candidates[0]
+    many = [dataclasses.replace(one, name=f"skew_normal, tied, entropy spline {k}")
+            for k in range(30)]  # fmt: skip
+    display = dataclasses.replace(result, candidates=many).plot()
+    figure = display.figure_
+    figure.draw_without_rendering()
+    for ax in display.axes_:
+        box = ax.xaxis.label.get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1 - 5
 
 
 def test_a_class_with_one_label_can_still_be_held_out(data):

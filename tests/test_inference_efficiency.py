@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.families import StudentT
 from hesitant.inference import _aim, _efficiency_display, _fisher, efficiency
+from hesitant.inference._result import percent
 
 GAP = 2.0
 
@@ -494,6 +496,48 @@ def test_a_parameter_at_its_bound_counts_as_known():
     free, fixed = (efficiency(c, n_draws=2000, random_state=0) for c in (clf, known))
     assert free.excess_error["full"] == pytest.approx(fixed.excess_error["full"], rel=1e-6)
     assert not any(name.startswith("dof") for name in free.parameters)
+
+
+def test_only_reviewed_rows_have_a_pattern():
+    """Expected and observed information agree, rows that nobody saw included."""
+    data = simulate(n=5000, reviewed_share=0.3, random_state=0)
+    clf = MixtureClassifier().fit(data.features, data.labels, reviewed=data.reviewed)
+    found = efficiency(clf, n_rows=5000, n_draws=20_000, random_state=0)
+    observed = clf.information().std_error[: len(found.parameters)]
+    np.testing.assert_allclose(found.std_errors["full"], observed, rtol=0.08)
+    assert found.reviewed_share == pytest.approx(data.reviewed.mean())
+    assert found.share_labelled == pytest.approx(data.n_labelled / 5000, abs=0.01)
+    assert "30 % are reviewed" in str(found)
+    shares = f"30 % of them reviewed and {percent(found.share_labelled, 0)} of them labelled"
+    assert shares in " ".join(str(found).split())
+
+
+def test_labels_from_elsewhere_count_but_make_no_pattern():
+    data = simulate(n=4000, reviewed_share=0.5, random_state=1)
+    y = np.where(data.labelled, data.truth, -1)
+    y[~data.reviewed] = data.truth[~data.reviewed]  # histology, say
+    clf = MixtureClassifier().fit(data.features, y, reviewed=data.reviewed)
+    found = efficiency(clf, n_rows=4000, n_draws=20_000, random_state=0)
+    observed = clf.information().std_error[: len(found.parameters)]
+    np.testing.assert_allclose(found.std_errors["full"], observed, rtol=0.08)
+    assert found.share_labelled == pytest.approx((y >= 0).mean(), abs=0.01)
+
+
+def test_a_loaded_model_is_told_who_was_reviewed():
+    data = simulate(n=1000, reviewed_share=0.3, random_state=0)
+    clf = MixtureClassifier().fit(data.features, data.labels, reviewed=data.reviewed)
+    options = {"n_draws": 2000, "random_state": 0}
+    here = efficiency(clf, **options)
+    loaded = pickle.loads(pickle.dumps(clf))
+    blind = efficiency(loaded, **options)
+    assert blind.reviewed_share == 1
+    assert "reviewed_share" in blind.remarks[-1]
+    told = efficiency(loaded, reviewed_share=here.reviewed_share, **options)
+    assert told.excess_error == pytest.approx(here.excess_error)
+    assert told.labels_worth == pytest.approx(here.labels_worth)
+    assert told.remarks == here.remarks
+    with pytest.raises(ValueError, match=r"reviewed_share=1\.5"):
+        efficiency(loaded, reviewed_share=1.5)
 
 
 def test_seed():

@@ -1,13 +1,16 @@
 """What all result objects share: text, HTML, plain data."""
 
 import dataclasses
+import html.parser
 import json
 import sys
+import warnings
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from hesitant import FitWarning, MixtureClassifier
 from hesitant.inference._result import Result, Table, need, number, percent, plain
 
 
@@ -19,6 +22,8 @@ class Example(Result):
     hidden: object = dataclasses.field(default=None, repr=False)
 
     def _content(self):
+        yield "* first <item>"
+        yield "* second"
         yield "A paragraph & more. " * 8
         yield Table(("name", "value"), [("a", 1.5), ("bb", float("nan"))], "caption")
 
@@ -67,3 +72,75 @@ def test_missing_extras_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"pip install 'hesitant\[data\]'"):
         need("pandas", "data")
+
+
+class Parents(html.parser.HTMLParser):
+    """Notes the element around every list item."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.around = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "li":
+            self.around.append(self.open[-1])
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_items_stand_in_a_list():
+    page = Example(np.zeros(1), {})._repr_html_()
+    assert Parents(page).around == ["ul", "ul"]
+    assert "<ul><li>first &lt;item&gt;</li><li>second</li></ul>" in page
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Long(Result):
+    title: ClassVar[str] = "Long"
+    n: int
+
+    def _content(self):
+        yield Table(("name", "value"), [(f"row{k}", k) for k in range(self.n)])
+
+
+def test_long_tables_are_cut():
+    text, page = str(Long(265)), Long(265)._repr_html_()
+    words = "... and 235 more: .to_frame() has them all"
+    assert words in text.splitlines()
+    assert words in page
+    for shown in (text, page):
+        assert "row29" in shown
+        assert "row30" not in shown
+    assert Parents(page).open == []
+    assert "row31" in str(Long(32))  # one or two too many are no reason
+    assert "more" not in str(Long(32))
+
+
+def test_the_result_of_a_large_model_fits_a_screen():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 4, 800)
+    X = rng.standard_normal((800, 10)) + 4 * np.eye(4, 10)[truth]
+    y = np.where(rng.random(800) < 0.7, truth, -1)
+    info = MixtureClassifier(mechanism=None).fit(X, y).information()
+    assert len(info.to_frame()) > 250
+    assert len(str(info).splitlines()) < 45
+
+
+def test_warnings_point_at_the_line_that_asks():
+    """Whether one asks the classifier or the function itself."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300)
+    X = rng.standard_normal((300, 1)) + 2.0 * truth[:, None]
+    y = np.where(rng.random(300) < 0.6, truth, -1)
+    clf = MixtureClassifier(mechanism=None).fit(X, y)
+    clf.state_ = dataclasses.replace(clf.state_, weights=np.array([0.2, 0.8]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf.summary()
+        clf.triage(X, y)
+    rising = [w for w in caught if issubclass(w.category, FitWarning)]
+    assert len(rising) == 2
+    assert all(w.filename == __file__ for w in rising)

@@ -148,9 +148,15 @@ def take_dask(
         classes = combine(found)
     check_number_of_classes(np.asarray(classes), estimator.missing_label)
     codes = delayed(_note_chunk, pure=False)
-    notes = dask.persist(*(codes(c, estimator.missing_label, list(classes)) for c in checked))
     ordered = encode([], estimator.missing_label, list(classes)).classes
-    rows = DaskRows(features, list(notes), estimator.n_features_in_, len(ordered), estimator.alpha)
+    try:
+        notes = dask.persist(*(codes(c, estimator.missing_label, list(classes)) for c in checked))
+        rows = DaskRows(
+            features, list(notes), estimator.n_features_in_, len(ordered), estimator.alpha
+        )
+    except _InChunkError as error:
+        _refuse_by_row(features, names, error.chunk)
+        raise
     return rows, ordered
 
 
@@ -265,7 +271,26 @@ def _refuse_in_chunk(X: AnyArray, names: Any, k: int, first_row: int | None) -> 
     except ValueError as error:
         if first_row is not None:
             raise
-        raise ValueError(f"in chunk {k}, rows counted from its first: {error}") from None
+        message = f"in chunk {k}, rows counted from its first: {error}"
+        raise _InChunkError(message, k) from None
+
+
+class _InChunkError(ValueError):
+    """Something is wrong in a chunk, and where in the whole is not known."""
+
+    def __init__(self, message: str, chunk: int) -> None:
+        super().__init__(message, chunk)  # both, so that it can travel
+        self.chunk = chunk
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def _refuse_by_row(features: list[Delayed], names: Any, k: int) -> None:
+    """Raise for what is wrong in a chunk, now that it pays to count the rows before it."""
+    before = dask.compute(*(delayed(len)(chunk) for chunk in features[:k]))
+    again = delayed(_refuse_in_chunk, pure=False)
+    dask.compute(again(delayed(np.asarray)(features[k]), names, k, sum(before)))
 
 
 def _check_chunk(

@@ -4,7 +4,11 @@ Each method imports its room when it is called, so that a plain fit needs neithe
 matplotlib.
 """
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hesitant.exceptions import FitWarning, hearing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,6 +18,17 @@ if TYPE_CHECKING:
     from hesitant.report import Report
 
 __all__ = ["Evidence"]
+
+Answer = TypeVar("Answer")
+
+
+def _ask(question: Callable[..., Answer], *given: Any, **options: Any) -> Answer:
+    """Put a question; what it warns of points at the user's line, not at these doors."""
+    with hearing() as heard:
+        answer = question(*given, **options)
+    for words in heard:
+        warnings.warn(words, FitWarning, stacklevel=3)
+    return answer
 
 
 class Evidence:
@@ -27,7 +42,7 @@ class Evidence:
         """
         from hesitant.diagnostics import diagnose
 
-        return diagnose(X, y, estimator=self, **options)
+        return _ask(diagnose, X, y, estimator=self, **options)
 
     def summary(self, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
         """Return every parameter with its standard error and confidence interval.
@@ -37,7 +52,7 @@ class Evidence:
         """
         from hesitant.inference import summary
 
-        return summary(self, X, y, **options)
+        return _ask(summary, self, X, y, **options)
 
     def information(self, X: Any = None, y: Any = None, **options: Any) -> "ObservedInformation":
         """Return the observed information: what :meth:`summary` shows, with its covariances.
@@ -47,7 +62,7 @@ class Evidence:
         """
         from hesitant.inference import information
 
-        return information(self, X, y, **options)
+        return _ask(information, self, X, y, **options)
 
     def bootstrap(self, X: Any, y: Any, **options: Any) -> "BootstrapResult":
         """Refit to resampled or simulated data.
@@ -56,7 +71,7 @@ class Evidence:
         """
         from hesitant.inference import bootstrap
 
-        return bootstrap(self, X, y, **options)
+        return _ask(bootstrap, self, X, y, **options)
 
     def efficiency(self, **options: Any) -> "Efficiency":
         """Ask what the pattern of blanks buys.
@@ -65,7 +80,7 @@ class Evidence:
         """
         from hesitant.inference import efficiency
 
-        return efficiency(self, **options)
+        return _ask(efficiency, self, **options)
 
     def triage(self, X: Any, y: Any = None, **options: Any) -> "pd.DataFrame":
         """Rank blank rows by what a label would teach.
@@ -74,7 +89,7 @@ class Evidence:
         """
         from hesitant.diagnostics import triage
 
-        return triage(self, X, y, **options)
+        return _ask(triage, self, X, y, **options)
 
     def report(self, X: Any, y: Any, **options: Any) -> "Report":
         """Put verdict, pictures, tables and triage list on one page.
@@ -83,4 +98,4 @@ class Evidence:
         """
         from hesitant.report import make_report
 
-        return make_report(self, X, y, **options)
+        return _ask(make_report, self, X, y, **options)

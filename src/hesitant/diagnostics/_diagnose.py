@@ -7,6 +7,7 @@ import numpy as np
 
 from hesitant._typing import FloatArray
 from hesitant.checks import check_number
+from hesitant.diagnostics._by_class import labelled_by_class
 from hesitant.diagnostics._diagnosis import Diagnosis
 from hesitant.diagnostics._fits import Fits
 from hesitant.diagnostics._mechanism_tests import (
@@ -17,7 +18,7 @@ from hesitant.diagnostics._mechanism_tests import (
 )
 from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
 from hesitant.diagnostics._shape_test import shape_test
-from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve
+from hesitant.diagnostics._smoother import LabellingCurve, check_bandwidth, labelling_curve
 from hesitant.diagnostics._test import Test
 from hesitant.diagnostics._verdict import caveats, decide, verdict
 from hesitant.inference._attached import check_classifier
@@ -98,6 +99,10 @@ def diagnose(
     - likelihood ratio, Wald and score tests of β_1 = … = β_T = 0 in the full likelihood; the
       first also by parametric bootstrap.
 
+    None of them tells difficulty from class. So each class's labelled share is compared with that
+    of equally difficult rows (Cochran, Mantel and Haenszel's test over strata of like entropy);
+    where they are far apart, verdict and remarks say so.
+
     Examples
     --------
     >>> from hesitant.datasets import simulate
@@ -111,6 +116,7 @@ def diagnose(
     """
     check_number("n_boot", n_boot, Integral, 0)
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
+    check_bandwidth(bandwidth)
     template = _template(estimator, family, covariance, mechanism, missing_label)
     fits, remarks = _fit_both(template, X, y, sample_weight, reviewed)
     with fits.rows:
@@ -150,6 +156,8 @@ def _judge(
     pairs = labelled.size * blank.size
     harder = 1 - tests["mw"].statistic / pairs if pairs else np.nan
     family_name = type(fits.ignorance.family_).__name__
+    by_class = labelled_by_class(fits)
+    doubtful = by_class is not None and by_class.doubtful
     finding = decide(
         tests,
         labelled.size,
@@ -159,7 +167,9 @@ def _judge(
         rows_a_parameter=fits.rows_a_parameter,
     )
     return Diagnosis(
-        verdict=verdict(finding, tests["shape"], labelled.size, blank.size, harder),
+        verdict=verdict(
+            finding, tests["shape"], labelled.size, blank.size, harder, by_class=doubtful
+        ),
         tone=finding.tone,
         decisive=finding.decisive,
         n_labelled=labelled.size,
@@ -173,9 +183,13 @@ def _judge(
         tests=[test for test in tests.values() if test.name],
         curve=_curve(fits, level, bandwidth),
         coefficients=_coefficients(fits.full),
+        by_class=[] if by_class is None else by_class.records(),
+        missing_by_class=doubtful,
         family=family_name,
         caveats=caveats(family_name, bool(n_boot)),
-        remarks=remarks,
+        remarks=remarks
+        + _weights_in_words(fits)
+        + ([by_class.in_words()] if by_class is not None and doubtful else []),
         ignorance=fits.ignorance,
         full=fits.full,
         labelled_entropy=labelled,
@@ -280,6 +294,18 @@ def _knows(template: Any, X: Any, y: Any, **rows: Any) -> bool:
     except ValueError:  # other classes or features: let the fit itself say so
         return False
     return abs(value - template.log_likelihood_) <= 1e-9 * (1 + abs(value))
+
+
+def _weights_in_words(fits: Fits) -> list[str]:
+    """Return a remark if some rows count more than others, but not everywhere."""
+    weight = fits.weight
+    if not weight.size or weight.min() == weight.max():
+        return []
+    return [
+        "Likelihood ratio, Wald, score and shape tests and the labelled shares by class count "
+        "rows by their weights; the rank tests, means, medians, the share of harder pairs and "
+        "the labelling curve count every row of positive weight once."
+    ]
 
 
 def _curve(fits: Fits, level: float, bandwidth: float | str) -> LabellingCurve | None:

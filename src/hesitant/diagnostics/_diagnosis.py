@@ -42,6 +42,12 @@ class Diagnosis(Result):
         Labelling probability against transformed entropy.
     coefficients : dict
         The mechanism's parameters under the full likelihood.
+    by_class : list of dict
+        For each class its reviewed "rows" (blank ones by their posteriors), the share "labelled",
+        and the share "expected": that of rows equally difficult, whatever their class.
+    missing_by_class : bool
+        Whether these are so far apart that labels may be missing by class, and not by difficulty;
+        the remarks then say more.
     family : str
     caveats, remarks : list of str
     ignorance, full : fitted MixtureClassifier
@@ -68,6 +74,8 @@ class Diagnosis(Result):
     tests: list[Test]
     curve: LabellingCurve | None
     coefficients: dict[str, float]
+    by_class: list[dict[str, Any]]
+    missing_by_class: bool
     family: str
     caveats: list[str]
     remarks: list[str]
@@ -114,12 +122,22 @@ class Diagnosis(Result):
         yield Table(
             ("test", "statistic", "df", "p-value", "how", "note"),
             [
-                (t.name, t.statistic, number(t.df), t.p_value, t.method, _short(t.note))
+                (t.name, t.statistic, number(t.df), _p(t.p_value), t.method, _short(t.note))
                 for t in self.tests
             ],
             "Chance (labels missing at random) against difficulty; the last asks whether the "
             "fitted curve has the right shape",
         )
+        if self.missing_by_class:
+            yield Table(
+                ("class", "rows", "labelled, %", "expected, %"),
+                [
+                    (r["class"], *(round(v) for v in (r["rows"], *_percentages(r))))
+                    for r in self.by_class
+                ],
+                "Share labelled by class, and that of equally difficult rows",
+                rest=".by_class",
+            )
         if self.coefficients:
             listed = ", ".join(f"{k} {number(v)}" for k, v in self.coefficients.items())
             yield f"Mechanism under the full likelihood: {listed}."
@@ -131,3 +149,12 @@ class Diagnosis(Result):
 def _short(note: str) -> str:
     """Return a note that fits into a table; a longer one is told below it."""
     return note if len(note) <= LONGEST_NOTE else "see below"
+
+
+def _percentages(record: dict[str, Any]) -> tuple[float, float]:
+    return 100 * record["labelled"], 100 * record["expected"]
+
+
+def _p(value: float) -> float | str:
+    """Return a p-value for a table; none is zero."""
+    return "< 1e-300" if value < 1e-300 else value

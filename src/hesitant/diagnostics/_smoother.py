@@ -1,6 +1,7 @@
 """The labelling probability as the data show it: a kernel regression without any mechanism."""
 
 import dataclasses
+from numbers import Real
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -8,7 +9,7 @@ from scipy.stats import norm, rankdata
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["LabellingCurve", "labelling_curve", "shown_range"]
+__all__ = ["LabellingCurve", "check_bandwidth", "labelling_curve", "shown_range"]
 
 BINS = 501
 POINTS = 201
@@ -117,17 +118,24 @@ def shown_range(t: FloatArray) -> tuple[float, float]:
     return float(low), float(max(t.max(), low + 1e-9))
 
 
+def check_bandwidth(given: float | str) -> None:
+    """Raise unless this is a rule, or a share of the rows."""
+    rule = isinstance(given, str) and given in ("cv", "silverman")
+    share = isinstance(given, Real) and not isinstance(given, bool | np.bool_) and 0 < given <= 1
+    if not (rule or share):
+        raise ValueError(
+            f"bandwidth={given!r}: give 'cv', 'silverman' or a number above 0 and up to 1, the "
+            "kernel's width as a share of the rows."
+        )
+
+
 def _bandwidth(given: float | str, rows: FloatArray, labels: FloatArray) -> tuple[str, float]:
+    check_bandwidth(given)
     if given == "cv":
         return "leave-one-out likelihood", _cross_validated(rows, labels)
     if given == "silverman":
         return "Silverman", _silverman(rows.sum())
-    if isinstance(given, int | float) and 0 < given <= 1:
-        return "given", float(given)
-    raise ValueError(
-        f"bandwidth={given!r}: give 'cv', 'silverman' or a number above 0 and up to 1, the "
-        "kernel's width as a share of the rows."
-    )
+    return "given", float(given)
 
 
 def _counts(place: IntArray, weight: FloatArray | None = None) -> FloatArray:

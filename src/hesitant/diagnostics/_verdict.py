@@ -14,6 +14,11 @@ ROWS_A_PARAMETER = 2.0  # below, even score test and bootstrap reject chance one
 # its size best; the likelihood ratio rejects true chance too often as parameters grow in number.
 _ORDER = ("bootstrap", "score", "lr", "mw")
 
+_BY_CLASS = (
+    "Some classes are labelled far more readily than their difficulty explains, so labels may be "
+    "missing by class"
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
@@ -74,9 +79,18 @@ def decide(
 
 
 def verdict(
-    finding: Finding, shape: Test, n_labelled: int, n_blank: int, harder_share: float
+    finding: Finding,
+    shape: Test,
+    n_labelled: int,
+    n_blank: int,
+    harder_share: float,
+    *,
+    by_class: bool = False,
 ) -> str:
-    """Say what was found, how clearly, and whether the mechanism's shape fits."""
+    """Say what was found, how clearly, and whether the mechanism's shape fits.
+
+    Where labels may be missing by class, a link with difficulty is claimed with that caution.
+    """
     test = finding.decisive
     if finding.tone in ("all", "none", "unseen"):
         every = {
@@ -88,12 +102,17 @@ def verdict(
     if finding.tone == "few" or test is None:
         return (
             f"{n_blank} blank and {n_labelled} labelled rows are too few to tell whether the "
-            "blanks are about difficulty."
+            "blanks are about difficulty." + (f" {_BY_CLASS}." if by_class else "")
         )
     pair = (
         f"a blank row is harder than a labelled one in {100 * harder_share:.0f} % of pairs "
         f"({test.name} test: {p_in_words(test.p_value)})"
     )
+    if finding.tone == "random" and by_class:
+        return (
+            f"No sign that the blanks are about difficulty: {pair}. But they are not random "
+            f"either. {_BY_CLASS}, which no mechanism here describes."
+        )
     if finding.tone == "random":
         return (
             f"No sign that the blanks are about difficulty: {pair}. Labels look missing at "
@@ -104,8 +123,33 @@ def verdict(
             f"Too many parameters for so few rows: {pair}, but with fewer than "
             f"{ROWS_A_PARAMETER:g} rows a parameter tests reject pure chance far too often. Use "
             "a simpler covariance or fewer features, and ask again."
+            + (f" {_BY_CLASS}." if by_class else "")
         )
-    out = {
+    if by_class:
+        out = _but_by_class(finding.tone, pair)
+    else:
+        out = _about_difficulty(finding.tone, pair, harder_share)
+    if shape.was_skipped or (by_class and shape.p_value >= ALPHA):
+        return out
+    if shape.p_value < ALPHA:
+        return out + (
+            f" The fitted curve does not have the right shape ({p_in_words(shape.p_value)}): try "
+            "EntropyMechanism(basis='spline'), another order, or another family."
+        )
+    return out + f" The fitted curve's shape agrees with the data ({p_in_words(shape.p_value)})."
+
+
+def _but_by_class(tone: str, pair: str) -> str:
+    often = {"hard": "more often", "easy": "less often", "mixed": "more often or less"}[tone]
+    return (
+        f"Harder rows are left blank {often}: {pair}. But that may have another cause. "
+        f"{_BY_CLASS}; then the blanks do not tell where the classes overlap, and the full "
+        "likelihood takes them for something that they are not."
+    )
+
+
+def _about_difficulty(tone: str, pair: str, harder_share: float) -> str:
+    return {
         "hard": f"The blanks are about difficulty: {pair}. Where labels are missing tells where "
         "the classes overlap, and the full likelihood can use it.",
         "easy": f"The blanks depend on difficulty, but the other way round: {pair}, so it is the "
@@ -115,15 +159,7 @@ def verdict(
         "fitted chance of a label "
         f"{'falls' if harder_share <= 0.5 else 'rises'} with difficulty. Look at the labelling "
         "curve, and try EntropyMechanism(basis='spline').",
-    }[finding.tone]
-    if shape.was_skipped:
-        return out
-    if shape.p_value < ALPHA:
-        return out + (
-            f" The fitted curve does not have the right shape ({p_in_words(shape.p_value)}): try "
-            "EntropyMechanism(basis='spline'), another order, or another family."
-        )
-    return out + f" The fitted curve's shape agrees with the data ({p_in_words(shape.p_value)})."
+    }[tone]
 
 
 def caveats(family: str, bootstrapped: bool) -> list[str]:
@@ -150,4 +186,6 @@ def caveats(family: str, bootstrapped: bool) -> list[str]:
 
 def p_in_words(p: float) -> str:
     """Return a p-value as a sentence has it."""
-    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
+    if p < 1e-4:
+        return "p < 0.0001"
+    return "p > 0.99" if p >= 0.995 else f"p = {p:.2g}"  # rounded, it would be 1

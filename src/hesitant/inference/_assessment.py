@@ -34,6 +34,8 @@ class Shared:
     classes : list
     folds : list of arrays
         Positions of labelled rows to hold out together.
+    together : bool
+        Whether several candidates are fitted at once; each then keeps to one thread.
     """
 
     X: Any
@@ -43,13 +45,19 @@ class Shared:
     shown: AnyArray
     classes: list[Any]
     folds: list[IntArray]
+    together: bool
+
+    @property
+    def has_pattern(self) -> bool:
+        """Whether some of the reviewed rows are labelled and some are not."""
+        return len(np.unique(self.codes[self.shown] >= 0)) == 2
 
 
 def assess(name: str, clf: Any, data: Shared) -> tuple[Candidate, FloatArray | None]:
     """Return a model's criteria, and the log loss of each held-out row."""
     loss = None
     try:
-        fit, note = _fit(clf, data.X, data.y, data.weight, data.shown)
+        fit, note = _fit(clf, data, slice(None))
     except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
         return Candidate(name, note=f"failed: {error}"), None
     known: dict[str, Any] = {"converged": bool(fit.converged_)}
@@ -62,24 +70,26 @@ def assess(name: str, clf: Any, data: Shared) -> tuple[Candidate, FloatArray | N
             loss = np.concatenate([_held_out(clf, data, fold) for fold in data.folds])
             known["cv_log_loss"] = float(loss.mean())
             known["cv_error"] = float(loss.std(ddof=1) / math.sqrt(loss.size))
-        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+        except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
             note += f" Cross-validation failed: {error}"
     return Candidate(name, note=note.strip(), **known), loss
 
 
-def _fit(
-    clf: Any, X: Any, y: Any, weight: FloatArray, shown: AnyArray, **changes: Any
-) -> tuple[Any, str]:
-    """Return the fit and what it warned of."""
+def _fit(clf: Any, data: Shared, places: IntArray | slice, **changes: Any) -> tuple[Any, str]:
+    """Return the fit to some rows and what it warned of."""
+    if data.together:
+        changes["n_jobs"] = 1
+    X, y = _take(data.X, places), _take(data.y, places)
     with hearing() as heard:
-        fit = clone(clf).set_params(n_jobs=1, verbose=0, **changes).fit(X, y, weight, shown)
+        fit = clone(clf).set_params(verbose=0, **changes)
+        fit.fit(X, y, data.weight[places], data.shown[places])
     return fit, " ".join(heard)
 
 
 def _criteria(fit: Any, data: Shared) -> dict[str, Any]:
     labelled = data.codes >= 0
     value, k = fit.log_likelihood_, fit.n_parameters_
-    if not fit.mechanism_.informative:
+    if not fit.mechanism_.informative and data.has_pattern:
         chance = chance_log_likelihood(labelled[data.shown], data.weight[data.shown])
         value, k = value + chance, k + 1
     doubt = float((data.weight * fit.entropy(data.X, Shannon()))[~labelled].sum())
@@ -96,22 +106,19 @@ def _criteria(fit: Any, data: Shared) -> dict[str, Any]:
 def _held_out(clf: Any, data: Shared, fold: IntArray) -> AnyArray:
     """Return the log loss of each of a fold's rows under a fit to all the others."""
     keep = np.setdiff1d(np.arange(data.codes.size), fold)
-    fit, _ = _fit(
-        clf,
-        _take(data.X, keep),
-        _take(data.y, keep),
-        data.weight[keep],
-        data.shown[keep],
-        classes=data.classes,
-    )
+    fit, _ = _fit(clf, data, keep, classes=data.classes)
     place = {c: h for h, c in enumerate(fit.classes_.tolist())}
     own = np.array([place[data.classes[h]] for h in data.codes[fold]])
     log_tau = fit.predict_log_proba(_take(data.X, fold))
     return np.asarray(-log_tau[np.arange(fold.size), own])
 
 
-def _take(rows: Any, places: IntArray) -> Any:
+def _take(rows: Any, places: IntArray | slice) -> Any:
     """Return some rows of whatever holds them."""
+    if isinstance(places, slice):
+        return rows
     if hasattr(rows, "iloc"):
         return rows.iloc[places]
+    if hasattr(rows, "take") and not isinstance(rows, np.ndarray):  # Arrow's tables and columns
+        return rows.take(places)
     return rows[places] if hasattr(rows, "shape") else [rows[k] for k in places]

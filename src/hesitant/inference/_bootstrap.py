@@ -4,6 +4,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.optimize import linear_sum_assignment
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -61,7 +62,7 @@ def bootstrap(
     random_state : int, RandomState, Generator or None
         Results do not depend on the number of workers.
     n_jobs : int, optional
-        Workers, by joblib: any of its backends.
+        Workers, by joblib: any of its backends. With more than one, each fit keeps to one thread.
     progress : bool, default=False
         Show a progress bar.
 
@@ -90,7 +91,7 @@ def bootstrap(
         raise ValueError(f"kind={kind!r}: choose one of {', '.join(map(repr, KINDS))}.")
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
     data = attach(clf, X, y, sample_weight, reviewed)
-    task = _Replicate(data, kind, stratify)
+    task = _Replicate(data, kind, stratify, together=effective_n_jobs(n_jobs) > 1)
     done = replicate(
         task, n, random_state=random_state, n_jobs=n_jobs, progress=progress, description=kind
     )
@@ -163,8 +164,10 @@ def _remarks(failures: str, unsettled: int, relabelled: int) -> list[str]:
 class _Replicate:
     """One draw and its fit; a class so that workers can receive it."""
 
-    def __init__(self, data: Attached, kind: str, stratify: bool) -> None:
+    def __init__(self, data: Attached, kind: str, stratify: bool, together: bool = False) -> None:
         self.clf, self.kind, self.stratify = data.clf, kind, stratify
+        # Fits side by side would fight for cores; one after the other each has those it wants.
+        self.n_jobs = 1 if together else data.clf.n_jobs
         self.X = np.asarray(data.X)
         self.codes, self.reviewed, self.weight = data.labels.codes, data.reviewed, data.weight
         self.start = data.state
@@ -184,7 +187,7 @@ class _Replicate:
             start=self.clf,
             reviewed=self.reviewed[place],
             sample_weight=self.weight[place],
-            n_jobs=1,
+            n_jobs=self.n_jobs,
         )
         state, moved = self._matched(fit.state_, codes)
         return state, bool(fit.converged_), moved

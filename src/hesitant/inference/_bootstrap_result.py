@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -74,7 +75,7 @@ class BootstrapResult(Result):
             normal (logarithms of variances, logits of probabilities): steady with few
             replicates. Or percentiles of the replicates, or those reflected about the estimate.
         """
-        check_number("level", level, float, 1e-6, 1 - 1e-6)
+        check_number("level", level, Real, 1e-6, 1 - 1e-6)
         return interval_of(self.replicates, self.estimate, self.scales, level, method)
 
     def to_frame(self) -> "pd.DataFrame":
@@ -85,9 +86,9 @@ class BootstrapResult(Result):
 
     def plot(self, ax: Any = None, parameters: str | None = None) -> Any:
         """Draw estimates with their intervals; only parameters whose name contains this."""
-        from hesitant.inference._interval_display import IntervalDisplay
+        from hesitant.inference._interval_display import IntervalDisplay, chosen
 
-        keep = [k for k, name in enumerate(self.parameters) if (parameters or "") in name]
+        keep = chosen(self.parameters, parameters)
         caption = f"estimate and {percent(self.level, 0)} bootstrap interval"
         names = [self.parameters[k] for k in keep]
         return IntervalDisplay(

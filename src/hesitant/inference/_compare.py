@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils import check_random_state
 
 from hesitant._typing import FloatArray, IntArray
@@ -58,7 +58,7 @@ def compare(
     random_state : int, RandomState or None
         For the folds.
     n_jobs : int, optional
-        Workers, by joblib.
+        Workers, by joblib. With more than one, each fit keeps to one thread.
 
     Returns
     -------
@@ -96,6 +96,7 @@ def compare(
         check_reviewed(reviewed, n),
         labels.classes.tolist(),
         _folds(labels.codes, cv, random_state),
+        effective_n_jobs(n_jobs) > 1,
     )
     done = _with_gaps(
         Parallel(n_jobs=n_jobs)(delayed(assess)(name, clf, data) for name, clf in models.items())
@@ -107,7 +108,7 @@ def compare(
         key=lambda c: last if math.isnan(getattr(c, sort_by)) else sign * getattr(c, sort_by),
     )
     _tell_failures(ranked)
-    return Comparison(ranked, sort_by, ranked[0].name, _remarks(models, data.folds))
+    return Comparison(ranked, sort_by, ranked[0].name, _remarks(models, data))
 
 
 def _agreed(name: str, models: dict[str, Any]) -> Any:
@@ -169,16 +170,21 @@ def _is_silent(mechanism: Any) -> bool:
     return mechanism is None or mechanism == "ignorable" or isinstance(mechanism, Ignorable)
 
 
-def _remarks(models: dict[str, Any], folds: list[IntArray]) -> list[str]:
+def _remarks(models: dict[str, Any], data: Shared) -> list[str]:
     silent = [_is_silent(clf.mechanism) for clf in models.values()]
     out = []
-    if any(silent) and not all(silent):
+    if not data.has_pattern and not all(silent):
+        out.append(
+            "The reviewed rows are all labelled or all blank, so there is no pattern to explain: "
+            "models that differ in nothing but the mechanism are the same fit."
+        )
+    elif any(silent) and not all(silent):
         out.append(
             "Models without a mechanism do not explain which labels are missing. So that all "
             "likelihoods are of the same data (features, labels, pattern), theirs include the "
             "likelihood of labels missing by pure chance, with one more parameter."
         )
-    if folds:
+    if data.folds and (data.codes < 0).any():
         out.append(
             "The log loss is measured on rows that somebody labelled. If those are the easy ones, "
             "it says little about the blanks; likelihood, AIC, BIC and ICL judge all rows."

@@ -49,7 +49,7 @@ class ComparisonDisplay(Drawing):
                 loss, y, xerr=error, fmt="o", color=class_color(4), markersize=5, linewidth=1
             )
             right.axvline(0, color=GREY, linewidth=0.7, linestyle=":")
-            right.set_xlabel("held-out log loss, distance from the best ± s.e.")
+            right.set_xlabel("held-out log loss,\ndistance from the best ± s.e.")
             if np.isnan(loss).all():
                 right.text(0.5, 0.5, "not cross-validated", transform=right.transAxes, ha="center")
         return self

@@ -1,7 +1,8 @@
 """What the pattern buys: precision and error rate with it, without it, with all labels."""
 
+import dataclasses
 from collections.abc import Callable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ def efficiency(
     *,
     n_rows: int = 1000,
     n_draws: int = 50_000,
+    reviewed_share: float | None = None,
     random_state: Any = None,
 ) -> Efficiency:
     """Ask how much precision the pattern of blanks adds, at a fitted model taken as the truth.
@@ -45,6 +47,10 @@ def efficiency(
         Rows of the study imagined. Variances and excess error are proportional to 1 / n_rows.
     n_draws : int, default=50000
         Rows drawn to average over; the error this leaves is reported.
+    reviewed_share : float, optional
+        Share of the rows that somebody is shown; only those have a pattern. By default that of
+        the rows of the fit, where the others keep their share of labels too. A model that was
+        loaded does not carry its rows: unless told otherwise all of them count as reviewed.
     random_state : int, RandomState, Generator or None
 
     Returns
@@ -84,13 +90,15 @@ def efficiency(
     check_is_fitted(clf, "state_")
     check_number("n_rows", n_rows, Integral, 1)
     check_number("n_draws", n_draws, Integral, 20 * BATCHES)
+    reviewed, known = _reviewed(clf, reviewed_share)
     if not clf.family_.has_coordinates:
         raise ValueError(
             f"The family {type(clf.family_).__name__} has no `coordinates` method, so its "
             "information cannot be computed: write one."
         )
     rng = np.random.default_rng(seeds(random_state, 1)[0])
-    chart, aim, batches = draw_moments(clf, n_draws, BATCHES, rng)
+    chart, aim, drawn = draw_moments(clf, n_draws, BATCHES, rng)
+    batches = [_as_reviewed(batch, reviewed, known) for batch in drawn]
     total = batches[0]
     for batch in batches[1:]:
         total = total + batch
@@ -119,6 +127,7 @@ def efficiency(
     return Efficiency(
         n_rows=int(n_rows),
         n_draws=int(-(-n_draws // BATCHES) * BATCHES),
+        reviewed_share=reviewed,
         share_labelled=total.labelled / total.n,
         bayes_error=scalars["bayes_error"],
         excess_error={w: scalars[f"excess {w}"] for w in WAYS},
@@ -129,7 +138,34 @@ def efficiency(
         parameters=names,
         std_errors=std_errors,
         monte_carlo_error=error,
-        remarks=_remarks(clf, usable, scalars, error),
+        remarks=_remarks(clf, usable, scalars, error) + _rows_remarks(clf, reviewed_share),
+    )
+
+
+def _reviewed(clf: Any, given: float | None) -> tuple[float, float]:
+    """Return the share of rows that are reviewed, and the share labelled of the others."""
+    if given is not None:
+        check_number("reviewed_share", given, Real, 0, 1)
+        return float(given), 0.0
+    if not hasattr(clf, "_rows"):
+        return 1.0, 0.0
+    tally = clf._rows.tally
+    total = tally.weight
+    hidden = total - tally.reviewed_labelled - tally.reviewed_blank
+    if hidden <= 1e-9 * total:
+        return 1.0, 0.0
+    labelled = float(tally.labelled.sum()) - tally.reviewed_labelled
+    return float(1 - hidden / total), float(max(labelled, 0.0) / hidden)
+
+
+def _as_reviewed(m: Moments, share: float, known: float) -> Moments:
+    """Return the sums where the others' labels, if any, are given by chance and tell nothing."""
+    other = (1 - share) * known
+    return dataclasses.replace(
+        m,
+        seen=share * m.seen + other * m.label,
+        pattern=share * m.pattern,
+        labelled=share * m.labelled + other * m.n,
     )
 
 
@@ -225,6 +261,15 @@ def _standard_errors(
         )
         for w in WAYS
     }
+
+
+def _rows_remarks(clf: Any, given: float | None) -> list[str]:
+    if given is not None or hasattr(clf, "_rows"):
+        return []
+    return [
+        "The model does not carry the rows of its fit, so every row counts as one that somebody "
+        "reviewed: give reviewed_share if not all were."
+    ]
 
 
 def _remarks(

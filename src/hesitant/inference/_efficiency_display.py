@@ -6,6 +6,7 @@ import numpy as np
 
 from hesitant._typing import IntArray
 from hesitant.inference._drawing import BLANK, GREY, Drawing, class_color, drawing, new_figure
+from hesitant.inference._interval_display import chosen
 
 __all__ = ["EfficiencyDisplay"]
 
@@ -57,15 +58,7 @@ class EfficiencyDisplay(Drawing):
     def _shown(self) -> tuple[IntArray, int]:
         """Return which parameters to draw, and how many more there would be."""
         r = self.result
-        keep = np.array(
-            [k for k, name in enumerate(r.parameters) if (self.parameters or "") in name],
-            dtype=int,
-        )
-        if not keep.size:
-            raise ValueError(
-                f"parameters={self.parameters!r} is part of no parameter's name; names are such "
-                f"as {', '.join(r.parameters[:3])}."
-            )
+        keep = np.array(chosen(r.parameters, self.parameters), dtype=int)
         cost = (r.std_errors["ignorance"] / r.std_errors["complete"])[keep]
         most = np.sort(keep[np.argsort(-cost, kind="stable")[:MOST]])
         return most, keep.size - most.size

@@ -25,6 +25,8 @@ class Efficiency(Result):
     ----------
     n_rows, n_draws : int
         Rows of the study imagined, and rows drawn to compute its information.
+    reviewed_share : float
+        Share of the rows that somebody is shown: only their blanks make a pattern.
     share_labelled : float
         Expected share of rows with a label.
     bayes_error : float
@@ -55,6 +57,7 @@ class Efficiency(Result):
 
     n_rows: int
     n_draws: int
+    reviewed_share: float
     share_labelled: float
     bayes_error: float
     excess_error: dict[str, float]
@@ -103,7 +106,7 @@ class Efficiency(Result):
                 for w in WAYS
             ],
             f"Expected error rate of the fitted rule with {self.n_rows:,} rows, "
-            f"{percent(self.share_labelled, 0)} of them labelled; Bayes error "
+            f"{self._shares()}; Bayes error "
             f"{number(self.bayes_error)} ± {number(mc['bayes_error'], 2)}",
         )
         yield Table(
@@ -125,6 +128,12 @@ class Efficiency(Result):
         yield Table(("parameter", *WAYS), rows, f"Standard errors with {self.n_rows:,} rows")
         yield from (f"* {remark}" for remark in self.remarks)
 
+    def _shares(self) -> str:
+        labelled = f"{percent(self.share_labelled, 0)} of them labelled"
+        if self.reviewed_share == 1:
+            return labelled
+        return f"{percent(self.reviewed_share, 0)} of them reviewed and {labelled}"
+
     def _in_words(self) -> str:
         blanks = self.n_rows * (1 - self.share_labelled)
         worth, mc = self.labels_worth["error"], self.monte_carlo_error
@@ -144,6 +153,12 @@ class Efficiency(Result):
             f"Of {self.n_rows:,} rows about {blanks:,.0f} are blank. For the error rate, where "
             "they are is worth "
         )
+        if self.reviewed_share < 1:
+            start = (
+                f"Of {self.n_rows:,} rows {percent(self.reviewed_share, 0)} are reviewed, and "
+                f"about {blanks:,.0f} of all are blank. For the error rate, where the reviewed "
+                "ones among them are is worth "
+            )
         doubt = mc["error full / complete"]
         if self.worth_all["error"]:
             return f"{start}more than labels for all of them would be."

@@ -1,5 +1,6 @@
 """Estimates with their intervals, as dots and bars."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -7,7 +8,18 @@ import numpy as np
 from hesitant._typing import FloatArray
 from hesitant.inference._drawing import GREY, Drawing, class_color, drawing, new_figure
 
-__all__ = ["IntervalDisplay"]
+__all__ = ["IntervalDisplay", "chosen"]
+
+
+def chosen(names: Sequence[str], part: str | None) -> list[int]:
+    """Return the places of names that contain a part, all by default."""
+    keep = [k for k, name in enumerate(names) if (part or "") in name]
+    if not keep:
+        raise ValueError(
+            f"parameters={part!r} is part of no parameter's name; names are such as "
+            f"{', '.join(names[:3])}."
+        )
+    return keep
 
 
 class IntervalDisplay(Drawing):
@@ -18,7 +30,7 @@ class IntervalDisplay(Drawing):
     names : list of str
         Such as ``mean[a, x0]``; the part before the bracket is the kind.
     estimate, lower, upper : arrays
-        A bound that is not finite is drawn to the edge.
+        An infinite bound is an arrow to the edge; where a bound is NaN there is no bar.
     caption : str
     """
 
@@ -30,6 +42,11 @@ class IntervalDisplay(Drawing):
         upper: FloatArray,
         caption: str = "",
     ) -> None:
+        if not len(names):
+            raise ValueError(
+                "There is no parameter to draw: `parameters` is part of none of the names that "
+                "the result's own .parameters lists."
+            )
         self.names, self.caption = list(names), caption
         self.estimate, self.lower, self.upper = estimate, lower, upper
 
@@ -56,17 +73,24 @@ class IntervalDisplay(Drawing):
 
     def _panel(self, ax: Any, places: list[int]) -> None:
         y = np.arange(len(places))
-        middle = self.estimate[places]
-        finite = np.concatenate((middle, self.lower[places], self.upper[places]))
-        finite = finite[np.isfinite(finite)]
-        low, high = finite.min(), finite.max()
-        reach = 0.06 * (high - low) + 1e-12
-        left = np.maximum(np.nan_to_num(self.lower[places], neginf=low - reach), low - reach)
-        right = np.minimum(np.nan_to_num(self.upper[places], posinf=high + reach), high + reach)
+        middle, lower, upper = (v[places] for v in (self.estimate, self.lower, self.upper))
+        known = ~(np.isnan(lower) | np.isnan(upper))
+        ends = np.concatenate((middle, lower[known], upper[known]))
+        ends = ends[np.isfinite(ends)]
+        low, high = (ends.min(), ends.max()) if ends.size else (0.0, 0.0)
+        reach = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
         if low < 0 < high:
             ax.axvline(0, color=GREY, linewidth=0.6, linestyle=":")
-        ax.hlines(y, left, right, color=class_color(0), linewidth=1.5)
-        ax.plot(middle, y, "o", color=class_color(0), markersize=4)
+        color = class_color(0)
+        left, right = np.clip((lower[known], upper[known]), low - reach, high + reach)
+        ax.hlines(y[known], left, right, color=color, linewidth=1.5)
+        for marker, edge, endless in (
+            ("<", low - reach, known & np.isneginf(lower)),
+            (">", high + reach, known & np.isposinf(upper)),
+        ):
+            for place in y[endless]:  # one by one: without any, the layout would have no size
+                ax.plot(edge, place, marker, color=color, markersize=5, clip_on=False)
+        ax.plot(middle, y, "o", color=color, markersize=4)
         ax.set_yticks(y, [self.names[k] for k in places])
         ax.set_ylim(len(places) - 0.4, -0.6)
         ax.set_xlim(low - reach, high + reach)

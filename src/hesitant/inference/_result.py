@@ -7,6 +7,7 @@ the same content, and neither needs an optional library.
 import dataclasses
 import html
 import importlib
+import itertools
 import math
 import textwrap
 from abc import abstractmethod
@@ -18,6 +19,7 @@ import numpy as np
 __all__ = ["Result", "Table", "need", "number", "percent", "plain"]
 
 WIDTH = 88
+LONGEST = 30  # rows of a table that is read and not searched
 
 
 def need(module: str, extra: str) -> Any:
@@ -32,11 +34,26 @@ def need(module: str, extra: str) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A header and rows of values, with a caption above."""
+    """A header and rows of values, with a caption above.
+
+    Of many rows the first are printed, and ``rest`` says where to find all of them.
+    """
 
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
     caption: str = ""
+    rest: str = ".to_frame()"
+
+    @property
+    def shown(self) -> Sequence[Sequence[Any]]:
+        """The rows to print; a few too many are no reason to cut."""
+        return self.rows if len(self.rows) <= LONGEST + 2 else self.rows[:LONGEST]
+
+    @property
+    def left_out(self) -> str:
+        """What to say of the others; empty if there are none."""
+        more = len(self.rows) - len(self.shown)
+        return f"... and {more:,} more: {self.rest} has them all" if more else ""
 
 
 class Result:
@@ -71,8 +88,9 @@ class Result:
 
     def _repr_html_(self) -> str:
         parts = [f"<h4>{html.escape(self.title)}</h4>"]
-        for part in self._content():
-            parts.append(_html_table(part) if isinstance(part, Table) else _html_paragraph(part))
+        for is_item, group in itertools.groupby(self._content(), _is_item):
+            inner = "".join(map(_html_part, group))
+            parts.append(f"<ul>{inner}</ul>" if is_item else inner)
         return f'<div class="hesitant-result">{"".join(parts)}</div>'
 
 
@@ -120,20 +138,26 @@ def _wrap(paragraph: str) -> str:
     )
 
 
-def _html_paragraph(paragraph: str) -> str:
-    if paragraph.startswith("* "):
-        return f"<li>{html.escape(paragraph[2:])}</li>"
-    return f"<p>{html.escape(paragraph)}</p>"
+def _is_item(part: str | Table) -> bool:
+    return isinstance(part, str) and part.startswith("* ")
+
+
+def _html_part(part: str | Table) -> str:
+    if isinstance(part, Table):
+        return _html_table(part)
+    if _is_item(part):
+        return f"<li>{html.escape(part[2:])}</li>"
+    return f"<p>{html.escape(part)}</p>"
 
 
 def _cells(table: Table) -> list[list[str]]:
-    return [list(table.header), *([number(v) for v in row] for row in table.rows)]
+    return [list(table.header), *([number(v) for v in row] for row in table.shown)]
 
 
 def _is_text(table: Table) -> list[bool]:
     """Tell columns of words, which align left, from columns of numbers."""
     return [
-        all(isinstance(row[k], str) for row in table.rows) if table.rows else True
+        all(isinstance(row[k], str) for row in table.shown) if table.rows else True
         for k in range(len(table.header))
     ]
 
@@ -144,6 +168,8 @@ def _text_table(table: Table) -> str:
     words = _is_text(table)
     lines = [_line(row, widths, words) for row in cells]
     lines.insert(1, "-" * max(map(len, lines)))
+    if table.left_out:
+        lines.append(table.left_out)
     if table.caption:
         lines.insert(0, _wrap(table.caption))
     return "\n".join(lines)
@@ -170,4 +196,9 @@ def _html_table(table: Table) -> str:
     header, *body = _cells(table)
     caption = f"<caption>{html.escape(table.caption)}</caption>" if table.caption else ""
     rows = "".join(row(r, "td") for r in body)
-    return f"<table>{caption}<thead>{row(header, 'th')}</thead><tbody>{rows}</tbody></table>"
+    foot = ""
+    if table.left_out:
+        cell = f'<td colspan="{len(header)}">{html.escape(table.left_out)}</td>'
+        foot = f"<tfoot><tr>{cell}</tr></tfoot>"
+    head = f"<thead>{row(header, 'th')}</thead>"
+    return f"<table>{caption}{head}<tbody>{rows}</tbody>{foot}</table>"

@@ -3,8 +3,8 @@
 from typing import Any
 
 from hesitant.diagnostics import Diagnosis
-from hesitant.diagnostics._verdict import ALPHA
-from hesitant.report._words import noun, p_value, percent
+from hesitant.diagnostics._verdict import ALPHA, p_in_words
+from hesitant.report._words import noun, percent, short
 
 __all__ = ["summarise_verdict"]
 
@@ -18,6 +18,13 @@ _HEADLINES = {
     "all": "Every row has a label.",
     "none": "No row has a label.",
     "unseen": "The blanks cannot be judged.",
+}
+# Where labels may be missing by class, no more than that is claimed.
+_BY_CLASS = {
+    "hard": "The blanks mark hard cases, or whole classes.",
+    "easy": "The blanks mark easy cases, or whole classes.",
+    "mixed": "The blanks depend on difficulty, or on the class.",
+    "random": "The blanks look random in difficulty, but not in class.",
 }
 
 
@@ -33,6 +40,7 @@ def summarise_verdict(
     """
     decisive = diagnosis.decisive
     tone = _tone(diagnosis, labels)
+    by_class = diagnosis.missing_by_class
     paragraphs = [_what_is_there(labels), _what_it_means(tone, diagnosis, decisive)]
     if change.get("available") and tone in ("hard", "easy", "mixed", "random"):
         paragraphs.append(_what_changes(tone, change))
@@ -40,7 +48,7 @@ def summarise_verdict(
         paragraphs.append(_what_to_do(labels))
     return {
         "tone": tone,
-        "headline": _HEADLINES[tone],
+        "headline": (_HEADLINES | _BY_CLASS if by_class else _HEADLINES)[tone],
         "paragraphs": [p for p in paragraphs if p],
         "cautions": _cautions(tone, diagnosis, change, clf),
     }
@@ -91,12 +99,18 @@ def _what_it_means(tone: str, diagnosis: Diagnosis, decisive: Any) -> str:
         f"Take a blank row and a labelled one at random: the blank one is the harder to classify "
         f"in {percent(diagnosis.harder_share)} of cases"
     )
-    test = f"{decisive.name} test, {p_value(decisive.p_value)}"
+    test = f"{decisive.name} test, {p_in_words(decisive.p_value)}"
     if tone == "crowded":
         return (
             f"{pairs} ({test}), but the model has so many parameters for so few rows that "
             "tests find a link where there is none. Use fewer features or a simpler covariance, "
             "and ask again."
+        )
+    if diagnosis.missing_by_class:
+        return (
+            f"{pairs}, where pure chance would give about 50 % ({test}). But some classes are "
+            "labelled far more readily than their difficulty explains: labels may be missing by "
+            "class, and then their pattern says little about where the classes overlap."
         )
     if tone == "mixed":
         return (
@@ -163,11 +177,25 @@ def _cautions(tone: str, diagnosis: Diagnosis, change: dict[str, Any], clf: Any)
             "its classes may not be the expert's. Try another family, or other features."
         )
     shape = next((t for t in diagnosis.tests if t.name.startswith("shape")), None)
+    if diagnosis.missing_by_class:
+        out.append(f"{_shares(diagnosis)} Both fits take it that no class is favoured.")
     # a skipped test has a p-value of NaN, which is not below anything
     if shape is not None and shape.p_value < ALPHA and tone in ("hard", "easy"):
         out.append(
             "The chance of a label does not fall with difficulty along quite the curve that was "
-            f"assumed ({p_value(shape.p_value)}). That the two are linked stands; take the "
-            "labelling probabilities as approximate, and see whether another family agrees."
+            f"assumed ({p_in_words(shape.p_value)}). "
+            + ("Take" if diagnosis.missing_by_class else "That the two are linked stands; take")
+            + " the labelling probabilities as approximate, and see whether another family agrees."
         )
     return out
+
+
+def _shares(diagnosis: Diagnosis) -> str:
+    """Say of the most and the least readily labelled class how often they are, and might be."""
+    ranked = sorted(diagnosis.by_class, key=lambda r: r["labelled"] - r["expected"])
+    least, most = (
+        f"{percent(r['labelled'])} of class {short(r['class'])} (of rows as hard, "
+        f"{percent(r['expected'])})"
+        for r in (ranked[0], ranked[-1])
+    )
+    return f"Labels are given to {most} but to {least}."
