@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks._common import best_of, blobs
 from hesitant import FitWarning, MixtureClassifier
-from hesitant.inference._attached import likelihood_of, open_chart
+from hesitant.attached import likelihood_of, open_chart
 from hesitant.inference._curvature import curvature
 
 

@@ -20,7 +20,7 @@ from scipy.special import erf
 
 from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
-from hesitant.inference._drawing import BLANK, class_color, class_marker, drawing, new_figure
+from hesitant._drawing import BLANK, class_color, class_marker, drawing, new_figure
 
 SEED = 43
 MEANS = np.array([[-1.1, 0.0], [1.1, 0.0]])

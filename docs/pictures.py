@@ -10,7 +10,7 @@ from hesitant import MixtureClassifier
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.diagnostics import EntropyDisplay, RegionsDisplay, diagnose
 from hesitant.exceptions import FitWarning
-from hesitant.inference._drawing import (
+from hesitant._drawing import (
     BLANK,
     GREY,
     class_color,

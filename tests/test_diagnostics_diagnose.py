@@ -15,10 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hesitant import FitWarning, MixtureClassifier
+from hesitant._words import p_value
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.diagnostics import Diagnosis, diagnose
 from hesitant.diagnostics._test import Test
-from hesitant.diagnostics._verdict import p_in_words
 from hesitant.mechanisms import EntropyMechanism, Ignorable
 from hesitant.uncertainty import Shannon, SquaredLogOdds, transformed_entropy
 
@@ -238,9 +238,9 @@ def test_no_pattern_has_no_shares():
 
 
 def test_p_values_are_neither_zero_nor_one(result):
-    assert p_in_words(0.997) == "p > 0.99"
-    assert p_in_words(0.99) == "p = 0.99"
-    assert p_in_words(1e-30) == "p < 0.0001"
+    assert p_value(0.997) == "p > 0.99"
+    assert p_value(0.99) == "p = 0.99"
+    assert p_value(1e-30) == "p < 0.0001"
     gone = dataclasses.replace(result, tests=[Test("score", 1e4, 0.0, 1)])
     assert "< 1e-300" in str(gone)
 

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from hesitant import MixtureClassifier
+from hesitant._drawing import class_color, class_marker
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.diagnostics import (
     EntropyDisplay,
@@ -19,7 +20,6 @@ from hesitant.diagnostics import (
     kolmogorov_smirnov,
 )
 from hesitant.inference import information
-from hesitant.inference._drawing import class_color, class_marker
 from hesitant.inference._interval_display import IntervalDisplay
 from hesitant.uncertainty import Shannon, transformed_entropy
 

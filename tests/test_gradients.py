@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hesitant.chart import Chart
 from hesitant.labels import encode
 from hesitant.mechanisms import (
     EntropyMechanism,
@@ -13,7 +14,6 @@ from hesitant.mechanisms import (
     Polynomial,
     Spline,
 )
-from hesitant.solvers._chart import Chart
 from hesitant.uncertainty import Renyi, Shannon, SquaredLogOdds
 
 MECHANISMS = {

@@ -13,10 +13,10 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.datasets import load_iris
 
 from hesitant import MixtureClassifier
+from hesitant._result import percent
 from hesitant.datasets import simulate
 from hesitant.families import StudentT
 from hesitant.inference import _aim, _efficiency_display, _fisher, efficiency
-from hesitant.inference._result import percent
 
 GAP = 2.0
 

@@ -14,10 +14,10 @@ from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.exceptions import NotFittedError
 
 from hesitant import FitWarning, MixtureClassifier
+from hesitant.attached import likelihood_of, open_chart
 from hesitant.datasets import simulate
 from hesitant.families import Family, StudentT
 from hesitant.inference import information, summary
-from hesitant.inference._attached import likelihood_of, open_chart
 from hesitant.inference._axes import find_axes
 from hesitant.inference._curvature import curvature
 from hesitant.inference._scores import class_scores, mix

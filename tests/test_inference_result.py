@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from hesitant import FitWarning, MixtureClassifier
-from hesitant.inference._result import Result, Table, need, number, percent, plain
+from hesitant._optional import need
+from hesitant._result import Result, Table, number, percent, plain
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from hesitant import MixtureClassifier
+from hesitant.chart import Chart
 from hesitant.exceptions import FitWarning
 from hesitant.families import Gaussian, StepError, StudentT
 from hesitant.families._dof import (
@@ -21,7 +22,6 @@ from hesitant.families._heavy_tailed import HeavyTailedParams
 from hesitant.families._location_scale import LocationScaleParams
 from hesitant.labels import encode
 from hesitant.mechanisms import Ignorable
-from hesitant.solvers._chart import Chart
 from test_heavy_tails import COVARIANCES, climb, two_classes
 
 

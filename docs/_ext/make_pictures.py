@@ -3,7 +3,7 @@
 import warnings
 from pathlib import Path
 
-from hesitant.inference._drawing import _COLORS, _STYLE, Drawing
+from hesitant._drawing import _COLORS, _STYLE, Drawing
 
 
 def draw_pages(app):

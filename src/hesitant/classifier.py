@@ -25,7 +25,7 @@ from hesitant.families import FAMILIES, Family
 from hesitant.fitting import Fit, fit_mixture
 from hesitant.intake import check_features, is_dask, take
 from hesitant.likelihood import Likelihood, log_posterior
-from hesitant.mechanisms import MECHANISMS, Ignorable, Mechanism
+from hesitant.mechanisms import Mechanism, as_mechanism
 from hesitant.remarks import NotConvergedWarning, fit_remarks, label_remarks
 from hesitant.rows import BLOCK_SIZE, ManyRows
 from hesitant.solvers import SOLVERS
@@ -235,13 +235,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         _check_seed(self.random_state)
         look_up("solver", self.solver, SOLVERS)
         family = choose("family", self.family, FAMILIES, Family)
-        if isinstance(self.mechanism, str) and self.mechanism.lower() == "none":
-            raise ValueError(f"mechanism={self.mechanism!r}: for none, give None, not its name.")
-        mechanism = (
-            Ignorable()
-            if self.mechanism is None
-            else choose("mechanism", self.mechanism, MECHANISMS, Mechanism)
-        )
+        mechanism = as_mechanism(self.mechanism)
         if mechanism.informative and self.alpha != 0.5:
             raise ValueError(
                 f"alpha={self.alpha!r} with a mechanism: the full likelihood is the likelihood "

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from hesitant._typing import AnyArray, BoolArray, IntArray
 
-__all__ = ["Labels", "combine", "describe", "encode", "seen_in"]
+__all__ = ["Labels", "combine", "describe", "encode", "names_of", "seen_in"]
 
 PART = 1 << 18
 
@@ -271,6 +271,11 @@ def _positions(seen: AnyArray, ordered: AnyArray) -> IntArray:
         inverse.reshape(-1)
     ]
     return positions
+
+
+def names_of(classes: AnyArray) -> list[str]:
+    """Return the classes as tables and legends print them."""
+    return [c if isinstance(c, str) else describe(c) for c in classes.tolist()]
 
 
 def describe(value: Any) -> str:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hesitant._words import noun
 from hesitant.cli._data import TableOptions, stem
 from hesitant.cli._mistakes import in_options
 from hesitant.cli._notes import table_notes
 from hesitant.cli._predictions import prediction_frame
 from hesitant.cli._terminal import Terminal
-from hesitant.report._words import noun
 
 if TYPE_CHECKING:
     from hesitant.report import Report

@@ -6,13 +6,13 @@ from typing import Any
 
 import typer
 
+from hesitant._words import number
 from hesitant.cli._analysis import ModelOptions, prepare
 from hesitant.cli._data import TableOptions
 from hesitant.cli._mistakes import in_options
 from hesitant.cli._notes import table_notes
 from hesitant.cli._predictions import check_target
 from hesitant.cli._terminal import Terminal
-from hesitant.report._words import number
 
 __all__ = ["Candidates", "compare"]
 

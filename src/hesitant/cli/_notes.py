@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from hesitant.report._words import noun
+from hesitant._words import noun
 
 if TYPE_CHECKING:
     from hesitant.tables import Columns

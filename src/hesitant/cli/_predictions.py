@@ -25,7 +25,7 @@ def prediction_frame(model: Any, X: Any, columns: "Columns", label: Any = None) 
     """
     import pandas as pd
 
-    from hesitant.inference._attached import class_names
+    from hesitant.attached import class_names
 
     classifier, Z = model, X
     if hasattr(model, "steps"):

@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hesitant._words import noun, number, percent, short
 from hesitant.cli._mistakes import in_options
 from hesitant.cli._terminal import Terminal
-from hesitant.report._words import noun, number, percent, short
 
 if TYPE_CHECKING:
     from hesitant.cli._analysis import Outputs

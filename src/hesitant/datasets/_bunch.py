@@ -103,7 +103,7 @@ class PartlyLabelled(Generic[F, L]):
         -------
         DataFrame
         """
-        from hesitant.datasets._formats import need
+        from hesitant._optional import need
 
         pandas = need("pandas")
         if label in self.feature_names:

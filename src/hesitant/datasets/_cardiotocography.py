@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hesitant._optional import need
 from hesitant.datasets._bunch import PartlyLabelled
 from hesitant.datasets._files import Source, load_table
-from hesitant.datasets._formats import (
-    keep_columns,
-    need,
-    numeric,
-    read_csv,
-    read_sheet,
-    with_header,
-)
+from hesitant.datasets._formats import keep_columns, numeric, read_csv, read_sheet, with_header
 
 if TYPE_CHECKING:
     import pandas as pd

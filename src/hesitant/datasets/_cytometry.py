@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hesitant._optional import need
 from hesitant.datasets._bunch import PartlyLabelled
 from hesitant.datasets._files import Source, load_table
-from hesitant.datasets._formats import keep_columns, need, numeric, read_csv
+from hesitant.datasets._formats import keep_columns, numeric, read_csv
 
 if TYPE_CHECKING:
     import pandas as pd

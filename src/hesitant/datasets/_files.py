@@ -14,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hesitant.datasets._formats import fingerprint, need
+from hesitant._optional import need
+from hesitant.datasets._formats import fingerprint
 
 if TYPE_CHECKING:
     import pandas as pd

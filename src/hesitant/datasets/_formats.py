@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hesitant._optional import need
+
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def need(module: str, extra: str = "data") -> Any:
-    """Import an optional module, or say which extra brings it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"this needs {module}, which is not installed: pip install 'hesitant[{extra}]'"
-        ) from error
 
 
 def read_csv(path: Path, columns: Iterable[str]) -> pd.DataFrame:

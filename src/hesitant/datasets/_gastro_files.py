@@ -6,15 +6,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hesitant._optional import need
 from hesitant.datasets._files import Source
-from hesitant.datasets._formats import (
-    keep_columns,
-    need,
-    numeric,
-    read_csv,
-    read_sheet,
-    with_header,
-)
+from hesitant.datasets._formats import keep_columns, numeric, read_csv, read_sheet, with_header
 
 if TYPE_CHECKING:
     import pandas as pd

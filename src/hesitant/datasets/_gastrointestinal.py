@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from hesitant._optional import need
 from hesitant.datasets._bunch import PartlyLabelled
 from hesitant.datasets._consensus import consensus
 from hesitant.datasets._files import load_table
-from hesitant.datasets._formats import need
 from hesitant.datasets._gastro_files import DOCTORS, FEATURES, OPINIONS
 from hesitant.datasets._sparse_lda import sparse_discriminant_features
 

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.stats import chi2
 
 from hesitant._typing import BoolArray, FloatArray
+from hesitant.attached import class_names
 from hesitant.diagnostics._fits import Fits
-from hesitant.inference._attached import class_names
 from hesitant.likelihood import log_posterior
 from hesitant.rows import Block
 from hesitant.uncertainty import Shannon, transformed_entropy

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hesitant._typing import FloatArray
+from hesitant.attached import check_classifier
 from hesitant.checks import check_number
 from hesitant.diagnostics._by_class import labelled_by_class
 from hesitant.diagnostics._diagnosis import Diagnosis
@@ -21,11 +22,10 @@ from hesitant.diagnostics._shape_test import shape_test
 from hesitant.diagnostics._smoother import LabellingCurve, check_bandwidth, labelling_curve
 from hesitant.diagnostics._test import Test
 from hesitant.diagnostics._verdict import caveats, decide, verdict
-from hesitant.inference._attached import check_classifier
 from hesitant.inference._pattern import chance_log_likelihood
 from hesitant.inference._replicates import refit
 from hesitant.intake import check_features, is_dask
-from hesitant.mechanisms import EntropyMechanism, Mechanism
+from hesitant.mechanisms import as_mechanism
 from hesitant.rows import ManyRows
 
 __all__ = ["diagnose"]
@@ -264,25 +264,23 @@ def _falls_short(full: Any, ignorance: Any, rows: ManyRows) -> bool:
     return bool(full.log_likelihood_ < ignorance.log_likelihood_ + chance - 1e-6)
 
 
-def _logistic(mechanism: Any) -> tuple[Any, list[str]]:
+def _logistic(given: Any) -> tuple[Any, list[str]]:
     """Return a mechanism with coefficients that can be tested, and what was changed."""
-    if mechanism is None or mechanism == "entropy" or type(mechanism) is EntropyMechanism:
-        return ("entropy" if mechanism is None else mechanism), []
-    if mechanism == "mixed" or isinstance(mechanism, EntropyMechanism):
-        options = {} if isinstance(mechanism, str) else mechanism.get_params(deep=False)
-        return EntropyMechanism(**options), [
+    mechanism = as_mechanism(given)
+    if not mechanism.informative:
+        return "entropy", []
+    testable = mechanism.testable()
+    if testable is mechanism:
+        return given, []
+    if testable is not None:
+        return testable, [
             "The mixed mechanism's chance losses are not identified when difficulty plays no "
             "part, so the tests use its logistic part alone."
         ]
-    if isinstance(mechanism, str) and mechanism != "ignorable":
-        return mechanism, []  # unknown: the classifier says which there are
-    remarks = []
-    if isinstance(mechanism, Mechanism) and mechanism.informative:
-        remarks = [
-            f"{type(mechanism).__name__} has no coefficients to test: the tests use the "
-            "logistic mechanism of Shannon's entropy."
-        ]
-    return "entropy", remarks
+    return "entropy", [
+        f"{type(mechanism).__name__} has no coefficients to test: the tests use the logistic "
+        "mechanism of Shannon's entropy."
+    ]
 
 
 def _knows(template: Any, X: Any, y: Any, **rows: Any) -> bool:

@@ -4,11 +4,12 @@ import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from hesitant._optional import need
+from hesitant._result import Result, Table, number
 from hesitant._typing import FloatArray
 from hesitant.diagnostics._smoother import LabellingCurve
 from hesitant.diagnostics._test import Test
 from hesitant.inference._information import ObservedInformation
-from hesitant.inference._result import Result, Table, need, number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,11 +5,11 @@ from typing import Any, Self
 import numpy as np
 from scipy.stats import gaussian_kde
 
+from hesitant._drawing import BLANK, GREY, Drawing, class_color, drawing, new_figure
+from hesitant._result import percent
 from hesitant._typing import BoolArray, FloatArray
+from hesitant.attached import attach
 from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve, shown_range
-from hesitant.inference._attached import attach
-from hesitant.inference._drawing import BLANK, GREY, Drawing, class_color, drawing, new_figure
-from hesitant.inference._result import percent
 from hesitant.labels import encode
 from hesitant.uncertainty import Shannon, transformed_entropy
 

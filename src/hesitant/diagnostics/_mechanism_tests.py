@@ -11,6 +11,7 @@ the bootstrap included, for the fit it draws from is itself too sure of its clas
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.stats import chi2
 
 from hesitant._typing import BoolArray, FloatArray
@@ -92,7 +93,7 @@ def bootstrap_likelihood_ratio(
         return few
     observed = _ratio(fits.ignorance, fits.full, fits.seen, fits.weight)
     parts = replicate(
-        _NullReplicate(fits),
+        _NullReplicate(fits, together=effective_n_jobs(n_jobs) > 1),
         n,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -116,8 +117,9 @@ def bootstrap_likelihood_ratio(
 class _NullReplicate:
     """One data set under the null, fitted both ways; a class so that workers can receive it."""
 
-    def __init__(self, fits: Fits) -> None:
+    def __init__(self, fits: Fits, together: bool) -> None:
         self.ignorance, self.full = fits.ignorance, fits.full
+        self.n_jobs = 1 if together else fits.full.n_jobs  # one core each, if there are others
         self.labelled, self.reviewed, self.weight, *_ = fits.measured
 
     def __call__(self, rng: np.random.Generator) -> float:
@@ -125,7 +127,7 @@ class _NullReplicate:
         y = truth.astype(object)
         y[~self.labelled] = None
         rows: dict[str, Any] = {"reviewed": self.reviewed, "sample_weight": self.weight}
-        null = refit(self.ignorance, X, y, start=self.ignorance, n_jobs=1, **rows)
-        full = refit(self.full, X, y, start=null, n_jobs=1, **rows)
+        null = refit(self.ignorance, X, y, start=self.ignorance, n_jobs=self.n_jobs, **rows)
+        full = refit(self.full, X, y, start=null, n_jobs=self.n_jobs, **rows)
         shown = self.reviewed
         return _ratio(null, full, self.labelled[shown], self.weight[shown])

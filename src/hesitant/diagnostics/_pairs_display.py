@@ -5,11 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from hesitant._drawing import BLANK, Drawing, class_color, drawing, new_figure
 from hesitant._typing import FloatArray, IntArray
+from hesitant.attached import attach, class_names, feature_names
 from hesitant.diagnostics._scatter import as_matrix, find_features, legend_handles, scatter
-from hesitant.inference._attached import attach, class_names, feature_names
-from hesitant.inference._drawing import BLANK, Drawing, class_color, drawing, new_figure
-from hesitant.labels import describe, encode
+from hesitant.labels import encode, names_of
 
 __all__ = ["PairsDisplay"]
 
@@ -93,7 +93,7 @@ class PairsDisplay(Drawing):
         labels = encode(y, missing_label)
         if len(labels.codes) != len(values):
             raise ValueError(f"X has {len(values)} rows and y has {len(labels.codes)}.")
-        classes = [c if isinstance(c, str) else describe(c) for c in labels.classes.tolist()]
+        classes = names_of(labels.classes)
         return cls(values, labels.codes, classes, names)._chosen(features).plot()
 
     def _chosen(self, features: Sequence[Any] | None) -> Self:

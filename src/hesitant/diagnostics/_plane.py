@@ -8,9 +8,9 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.spatial import KDTree
 
+from hesitant._optional import need
 from hesitant._typing import FloatArray
 from hesitant.diagnostics._scatter import find_features
-from hesitant.inference._result import need
 
 __all__ = ["Plane", "choose_plane", "reach", "surface_on"]
 

@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from hesitant._drawing import Drawing, class_color, drawing, new_figure
 from hesitant._typing import FloatArray, IntArray
+from hesitant.attached import attach, class_names, feature_names
 from hesitant.diagnostics._plane import choose_plane, reach, surface_on
 from hesitant.diagnostics._scatter import legend_handles, scatter
-from hesitant.inference._attached import attach, class_names, feature_names
-from hesitant.inference._drawing import Drawing, class_color, drawing, new_figure
-from hesitant.labels import describe, encode
+from hesitant.labels import encode, names_of
 
 __all__ = ["RegionsDisplay"]
 
@@ -173,7 +173,7 @@ class RegionsDisplay(Drawing):
         points = np.asarray(X, dtype=float)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(f"X has shape {points.shape}: give the two features of the grid.")
-        listed = [c if isinstance(c, str) else describe(c) for c in labels.classes.tolist()]
+        listed = names_of(labels.classes)
         return cls(grid_x, grid_y, proba, points, labels.codes, listed, names).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

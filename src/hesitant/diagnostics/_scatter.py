@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from hesitant._drawing import BLANK, class_color, class_marker
 from hesitant._typing import FloatArray, IntArray
-from hesitant.inference._drawing import BLANK, class_color, class_marker
 
 __all__ = ["as_matrix", "find_features", "legend_handles", "scatter"]
 

@@ -9,16 +9,16 @@ from scipy.stats import chi2
 
 from hesitant._cores import one_blas_thread
 from hesitant._typing import FloatArray
+from hesitant.attached import open_chart
+from hesitant.chart import Chart
 from hesitant.diagnostics._fits import SMALLEST_GROUP, Fits
 from hesitant.diagnostics._test import Test, skipped
 from hesitant.families import Family
-from hesitant.inference._attached import open_chart
 from hesitant.inference._axes import Axes, find_axes
 from hesitant.inference._scores import class_scores, mix
 from hesitant.likelihood import State, log_posterior
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline
 from hesitant.rows import Block
-from hesitant.solvers._chart import Chart
 
 __all__ = ["shape_test"]
 

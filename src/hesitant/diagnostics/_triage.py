@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hesitant._optional import need
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.checks import check_number
-from hesitant.families import Family
-from hesitant.inference._attached import (
+from hesitant.attached import (
     attach,
     check_classifier,
     class_names,
@@ -17,13 +16,14 @@ from hesitant.inference._attached import (
     open_chart,
     refuse_dask,
 )
+from hesitant.chart import Chart
+from hesitant.checks import check_number
+from hesitant.families import Family
 from hesitant.inference._axes import Axes, find_axes
 from hesitant.inference._information import ObservedInformation, information_of, warn_if_rising
-from hesitant.inference._result import need
 from hesitant.inference._scores import class_scores
 from hesitant.intake import check_features
 from hesitant.likelihood import Likelihood, State, log_posterior
-from hesitant.solvers._chart import Chart
 from hesitant.uncertainty import Shannon
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 import dataclasses
 
+from hesitant._words import p_value
 from hesitant.diagnostics._test import Test
 
-__all__ = ["ALPHA", "Finding", "caveats", "decide", "p_in_words", "verdict"]
+__all__ = ["ALPHA", "Finding", "caveats", "decide", "verdict"]
 
 ALPHA = 0.05
 FEW = 20  # the test of a handful of rows finds nothing, whatever the truth
@@ -106,7 +107,7 @@ def verdict(
         )
     pair = (
         f"a blank row is harder than a labelled one in {100 * harder_share:.0f} % of pairs "
-        f"({test.name} test: {p_in_words(test.p_value)})"
+        f"({test.name} test: {p_value(test.p_value)})"
     )
     if finding.tone == "random" and by_class:
         return (
@@ -133,10 +134,10 @@ def verdict(
         return out
     if shape.p_value < ALPHA:
         return out + (
-            f" The fitted curve does not have the right shape ({p_in_words(shape.p_value)}): try "
+            f" The fitted curve does not have the right shape ({p_value(shape.p_value)}): try "
             "EntropyMechanism(basis='spline'), another order, or another family."
         )
-    return out + f" The fitted curve's shape agrees with the data ({p_in_words(shape.p_value)})."
+    return out + f" The fitted curve's shape agrees with the data ({p_value(shape.p_value)})."
 
 
 def _but_by_class(tone: str, pair: str) -> str:
@@ -182,10 +183,3 @@ def caveats(family: str, bootstrapped: bool) -> list[str]:
         "A dependence on difficulty is not proof of its cause: anything else that makes labels "
         "rare where the classes meet looks alike.",
     ]
-
-
-def p_in_words(p: float) -> str:
-    """Return a p-value as a sentence has it."""
-    if p < 1e-4:
-        return "p < 0.0001"
-    return "p > 0.99" if p >= 0.995 else f"p = {p:.2g}"  # rounded, it would be 1

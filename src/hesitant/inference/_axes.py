@@ -10,8 +10,8 @@ import dataclasses
 import numpy as np
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant.chart import Chart
 from hesitant.families import Family
-from hesitant.solvers._chart import Chart
 
 __all__ = ["STEP", "Axes", "find_axes"]
 

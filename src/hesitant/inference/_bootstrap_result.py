@@ -1,26 +1,25 @@
 """What a bootstrap found."""
 
 import dataclasses
-from collections.abc import Iterator
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.stats import norm
 
 from hesitant._typing import FloatArray
 from hesitant.checks import check_number
+from hesitant.inference._estimates import Estimates
 from hesitant.inference._natural import Scale
-from hesitant.inference._result import Result, Table, need, percent
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["BootstrapResult", "interval_of"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class BootstrapResult(Result):
+class BootstrapResult(Estimates):
     """Estimates from rows drawn again.
 
     Attributes
@@ -47,20 +46,16 @@ class BootstrapResult(Result):
 
     title: ClassVar[str] = "How sure are we? Bootstrap"
 
+    columns: ClassVar[tuple[str, ...]] = ("estimate", "bias", "std_error", "lower", "upper")
+    bars: ClassVar[str] = "bootstrap interval"
+
     kind: str
-    parameters: list[str]
-    estimate: FloatArray
     bias: FloatArray
-    std_error: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    level: float
     n_replicates: int
     n_failed: int
     n_not_converged: int
     n_relabelled: int
     failures: dict[str, int]
-    remarks: list[str]
     replicates: FloatArray = dataclasses.field(repr=False)
     scales: list[Scale] = dataclasses.field(repr=False)
 
@@ -78,29 +73,8 @@ class BootstrapResult(Result):
         check_number("level", level, Real, 1e-6, 1 - 1e-6)
         return interval_of(self.replicates, self.estimate, self.scales, level, method)
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return parameter, estimate, bias, std_error, lower and upper."""
-        columns = ("estimate", "bias", "std_error", "lower", "upper")
-        values = {c: getattr(self, c) for c in columns}
-        return need("pandas", "data").DataFrame({"parameter": self.parameters, **values})
-
-    def plot(self, ax: Any = None, parameters: str | None = None) -> Any:
-        """Draw estimates with their intervals; only parameters whose name contains this."""
-        from hesitant.inference._interval_display import IntervalDisplay, chosen
-
-        keep = chosen(self.parameters, parameters)
-        caption = f"estimate and {percent(self.level, 0)} bootstrap interval"
-        names = [self.parameters[k] for k in keep]
-        return IntervalDisplay(
-            names, self.estimate[keep], self.lower[keep], self.upper[keep], caption
-        ).plot(ax)
-
-    def _content(self) -> Iterator[str | Table]:
-        yield f"{self.n_replicates:,} {self.kind} replicates."
-        names = ("estimate", "bias", "std_error", "lower", "upper")
-        rows = list(zip(self.parameters, *(getattr(self, n) for n in names), strict=True))
-        yield Table(("parameter", *names), rows, f"Intervals at {percent(self.level, 0)}")
-        yield from self.remarks
+    def _introduction(self) -> str:
+        return f"{self.n_replicates:,} {self.kind} replicates."
 
 
 def interval_of(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hesitant.families import FAMILIES
-from hesitant.mechanisms import Basis, EntropyMechanism, MixedMechanism
+from hesitant.mechanisms import EntropyMechanism, as_mechanism
 
 __all__ = ["as_candidates", "describe_model"]
 
@@ -72,23 +72,14 @@ def _listed(name: str, values: Any) -> list[Any]:
 def describe_model(clf: Any) -> str:
     """Return a model in a few words: family, covariance, mechanism, alpha if not one half."""
     family = clf.family if isinstance(clf.family, str) else repr(clf.family)
-    parts = [family, clf.covariance, _describe_mechanism(clf.mechanism)]
+    parts = [family, clf.covariance, _in_words(clf.mechanism)]
     if clf.alpha != 0.5:
         parts.append(f"alpha={clf.alpha:g}")
     return ", ".join(parts)
 
 
-def _describe_mechanism(mechanism: Any) -> str:
-    if mechanism is None:
-        return "none"
-    if type(mechanism) not in (EntropyMechanism, MixedMechanism):
+def _in_words(mechanism: Any) -> str:
+    try:
+        return as_mechanism(mechanism).in_words
+    except (TypeError, ValueError):  # its fit will say what is wrong
         return str(mechanism)
-    words = ["mixed" if isinstance(mechanism, MixedMechanism) else "entropy"]
-    if mechanism.uncertainty is not None:
-        words.append(repr(mechanism.uncertainty))
-    elif mechanism.order != 1:
-        words.append(f"order {mechanism.order:g}")
-    if mechanism.basis != "linear":
-        basis = mechanism.basis
-        words.append(repr(basis) if isinstance(basis, Basis) else str(basis))
-    return " ".join(words)

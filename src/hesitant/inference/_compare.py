@@ -11,14 +11,14 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils import check_random_state
 
 from hesitant._typing import FloatArray, IntArray
+from hesitant.attached import refuse_dask
 from hesitant.checks import check_number, check_reviewed
 from hesitant.exceptions import FitWarning
 from hesitant.inference._assessment import Shared, assess
-from hesitant.inference._attached import refuse_dask
 from hesitant.inference._candidates import as_candidates
 from hesitant.inference._comparison import CRITERIA, Candidate, Comparison
 from hesitant.labels import encode
-from hesitant.mechanisms import Ignorable
+from hesitant.mechanisms import as_mechanism
 
 __all__ = ["compare"]
 
@@ -167,7 +167,10 @@ def _with_gaps(done: list[tuple[Candidate, FloatArray | None]]) -> list[Candidat
 
 
 def _is_silent(mechanism: Any) -> bool:
-    return mechanism is None or mechanism == "ignorable" or isinstance(mechanism, Ignorable)
+    try:
+        return not as_mechanism(mechanism).informative
+    except (TypeError, ValueError):  # its fit will say what is wrong
+        return False
 
 
 def _remarks(models: dict[str, Any], data: Shared) -> list[str]:

@@ -5,7 +5,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hesitant.inference._result import Result, Table, need
+from hesitant._optional import need
+from hesitant._result import Result, Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hesitant.inference._drawing import GREY, Drawing, class_color, drawing, new_figure
+from hesitant._drawing import GREY, Drawing, class_color, drawing, new_figure
 
 __all__ = ["ComparisonDisplay"]
 

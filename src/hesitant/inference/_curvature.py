@@ -17,6 +17,7 @@ import numpy as np
 
 from hesitant._cores import one_blas_thread
 from hesitant._typing import FloatArray
+from hesitant.chart import Chart
 from hesitant.families import Family
 from hesitant.inference._axes import STEP, Axes, find_axes
 from hesitant.inference._natural import NaturalUnits
@@ -24,7 +25,6 @@ from hesitant.inference._scores import class_scores, log_joint, mix
 from hesitant.likelihood import Evaluation, Likelihood, State, normalise
 from hesitant.mechanisms import Mechanism
 from hesitant.rows import Block
-from hesitant.solvers._chart import Chart
 
 __all__ = ["curvature", "invert", "natural_jacobian", "scatter"]
 

@@ -10,15 +10,15 @@ from scipy.optimize import brentq
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._typing import FloatArray
+from hesitant.attached import class_names, feature_names
+from hesitant.chart import Chart
 from hesitant.checks import check_number
 from hesitant.inference._aim import Aim
-from hesitant.inference._attached import class_names, feature_names
 from hesitant.inference._curvature import natural_jacobian
 from hesitant.inference._efficiency_result import PAIRS, WAYS, Efficiency
 from hesitant.inference._fisher import Moments, draw_moments
 from hesitant.inference._natural import natural_units
 from hesitant.inference._replicates import seeds
-from hesitant.solvers._chart import Chart
 
 __all__ = ["efficiency"]
 

@@ -4,8 +4,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from hesitant._drawing import BLANK, GREY, Drawing, class_color, drawing, new_figure
 from hesitant._typing import IntArray
-from hesitant.inference._drawing import BLANK, GREY, Drawing, class_color, drawing, new_figure
 from hesitant.inference._interval_display import chosen
 
 __all__ = ["EfficiencyDisplay"]

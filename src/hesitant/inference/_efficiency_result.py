@@ -5,8 +5,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from hesitant._optional import need
+from hesitant._result import Result, Table, number, percent
 from hesitant._typing import FloatArray
-from hesitant.inference._result import Result, Table, need, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from hesitant._typing import FloatArray
+from hesitant.chart import Chart
 from hesitant.inference._aim import Aim, take_aim
 from hesitant.inference._axes import Axes, find_axes
 from hesitant.inference._scores import class_scores, spread_out
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.rows import Rows
-from hesitant.solvers._chart import Chart
 
 __all__ = ["Moments", "draw_moments"]
 

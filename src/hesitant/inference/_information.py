@@ -2,7 +2,6 @@
 
 import dataclasses
 import warnings
-from collections.abc import Iterator
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,19 +9,19 @@ import numpy as np
 from scipy.stats import norm
 
 from hesitant._typing import BoolArray, FloatArray
-from hesitant.checks import check_number
-from hesitant.exceptions import FitWarning
-from hesitant.inference._attached import (
+from hesitant.attached import (
     class_names,
     feature_names,
     likelihood_of,
     open_chart,
 )
+from hesitant.chart import Chart
+from hesitant.checks import check_number
+from hesitant.exceptions import FitWarning
 from hesitant.inference._curvature import curvature, invert, natural_jacobian, scatter
+from hesitant.inference._estimates import Estimates
 from hesitant.inference._natural import NaturalUnits, natural_units
-from hesitant.inference._result import Result, Table, need, percent
 from hesitant.likelihood import Likelihood
-from hesitant.solvers._chart import Chart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +40,7 @@ _RISES = (
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class ObservedInformation(Result):
+class ObservedInformation(Estimates):
     """Estimates with their standard errors and confidence intervals.
 
     Attributes
@@ -70,56 +69,16 @@ class ObservedInformation(Result):
 
     title: ClassVar[str] = "How sure are we? Estimates and standard errors"
 
-    parameters: list[str]
-    estimate: FloatArray
-    std_error: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    level: float
     n_rows: int
     robust: bool
     flat_directions: list[str]
-    remarks: list[str]
     covariance: FloatArray = dataclasses.field(repr=False)
     chart_information: FloatArray = dataclasses.field(repr=False)
     chart_covariance: FloatArray = dataclasses.field(repr=False)
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return parameter, estimate, std_error, lower and upper, one row a parameter."""
-        pandas = need("pandas", "data")
-        columns = ("estimate", "std_error", "lower", "upper")
-        return pandas.DataFrame(
-            {"parameter": self.parameters, **{c: getattr(self, c) for c in columns}}
-        )
-
-    def plot(self, ax: Any = None, parameters: str | None = None) -> Any:
-        """Draw estimates with their intervals.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        parameters : str, optional
-            Only parameters whose name contains this, such as ``"mean"``.
-        """
-        from hesitant.inference._interval_display import IntervalDisplay
-
-        keep = [k for k, name in enumerate(self.parameters) if (parameters or "") in name]
-        return IntervalDisplay(
-            [self.parameters[k] for k in keep],
-            self.estimate[keep],
-            self.lower[keep],
-            self.upper[keep],
-            f"estimate and {percent(self.level, 0)} interval",
-        ).plot(ax=ax)
-
-    def _content(self) -> Iterator[str | Table]:
+    def _introduction(self) -> str:
         kind = "sandwich" if self.robust else "observed information"
-        yield f"{self.n_rows:,} rows; standard errors from the {kind}."
-        names = ("estimate", "std_error", "lower", "upper")
-        rows = list(zip(self.parameters, *(getattr(self, n) for n in names), strict=True))
-        caption = f"Intervals at {percent(self.level, 0)}"
-        yield Table(("parameter", *names), rows, caption)
-        yield from self.remarks
+        return f"{self.n_rows:,} rows; standard errors from the {kind}."
 
 
 def information(

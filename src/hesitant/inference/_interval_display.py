@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from hesitant._drawing import GREY, Drawing, class_color, drawing, new_figure
 from hesitant._typing import FloatArray
-from hesitant.inference._drawing import GREY, Drawing, class_color, drawing, new_figure
 
 __all__ = ["IntervalDisplay", "chosen"]
 

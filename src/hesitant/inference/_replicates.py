@@ -13,9 +13,9 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from hesitant._optional import need
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning, hearing
-from hesitant.inference._result import need
 
 __all__ = ["Replicates", "refit", "replicate", "seeds"]
 

@@ -1,5 +1,6 @@
 """Missing-label mechanisms: how the chance of a label depends on the difficulty of a case."""
 
+from hesitant._choices import choose
 from hesitant.mechanisms._base import Mechanism
 from hesitant.mechanisms._bases import (
     Basis,
@@ -19,6 +20,16 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "ignorable": Ignorable,
 }
 
+
+def as_mechanism(value: str | Mechanism | None) -> Mechanism:
+    """Return the mechanism that a value names or is; None is none."""
+    if value is None:
+        return Ignorable()
+    if isinstance(value, str) and value.lower() == "none":
+        raise ValueError(f"mechanism={value!r}: for none, give None, not its name.")
+    return choose("mechanism", value, MECHANISMS, Mechanism)
+
+
 __all__ = [
     "MECHANISMS",
     "Basis",
@@ -32,4 +43,5 @@ __all__ = [
     "MixedMechanism",
     "Polynomial",
     "Spline",
+    "as_mechanism",
 ]

@@ -82,6 +82,19 @@ class Mechanism(BaseEstimator):
             Its derivatives in theta.
         """
 
+    @property
+    def in_words(self) -> str:
+        """The mechanism in a few words, as a list of models names it."""
+        return repr(self)
+
+    def testable(self) -> "Mechanism | None":
+        """Return the part of the mechanism that is nothing but chance if its slopes are zero.
+
+        Tests of whether difficulty matters are tests of those slopes. None, the default, if the
+        mechanism has no such part.
+        """
+        return None
+
     # -- what follows from it ---------------------------------------------------------------
 
     @property

@@ -39,6 +39,11 @@ class Ignorable(Mechanism):
     intercept_: float
     coef_: FloatArray
 
+    @property
+    def in_words(self) -> str:
+        """None."""
+        return "none"
+
     def log_probability(
         self, u: FloatArray, labelled: BoolArray, theta: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -74,6 +74,24 @@ class EntropyMechanism(Mechanism):
         """Intercept and the basis functions."""
         return ["intercept", *choose("basis", self.basis, BASES, Basis).names]
 
+    _kind = "entropy"
+
+    @property
+    def in_words(self) -> str:
+        """Kind, measure and basis, as far as they are not the usual ones."""
+        words = [self._kind]
+        if self.uncertainty is not None:
+            words.append(repr(self.uncertainty))
+        elif self.order != 1:
+            words.append(f"order {self.order:g}")
+        if self.basis != "linear":
+            words.append(repr(self.basis) if isinstance(self.basis, Basis) else str(self.basis))
+        return " ".join(words)
+
+    def testable(self) -> "EntropyMechanism":
+        """Return the mechanism itself: without slopes it is a coin."""
+        return self
+
     def natural(self, theta: FloatArray) -> dict[str, float]:
         """Return the intercept, and the coefficient of each basis function."""
         intercept, *names = self.parameter_names[: theta.size]
@@ -166,6 +184,7 @@ class MixedMechanism(EntropyMechanism):
     ['intercept', 'u', 'logit dropout']
     """
 
+    _kind = "mixed"
     probabilities = ("dropout",)
     dropout_: float
 
@@ -178,6 +197,10 @@ class MixedMechanism(EntropyMechanism):
     def parameter_names(self) -> list[str]:
         """Those of the logistic part, and the logit of δ."""
         return [*super().parameter_names, "logit dropout"]
+
+    def testable(self) -> EntropyMechanism:
+        """Return the logistic part: without slopes δ and the intercept say the same."""
+        return EntropyMechanism(**self.get_params(deep=False))
 
     def natural(self, theta: FloatArray) -> dict[str, float]:
         """Return those of the logistic part, and δ itself."""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
+from hesitant.attached import Attached, class_names, feature_names
 from hesitant.diagnostics import Diagnosis
 from hesitant.diagnostics._fits import MOST_PARAMETERS
 from hesitant.inference import ObservedInformation
-from hesitant.inference._attached import Attached, class_names, feature_names
 from hesitant.inference._information import information_of
 from hesitant.labels import Labels
 

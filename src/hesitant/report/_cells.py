@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from hesitant.report._words import count, number, p_value, percent, short
+from hesitant._words import count, number, p_value, percent, short
 
 __all__ = [
     "Cell",

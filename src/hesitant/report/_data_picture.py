@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from hesitant._typing import FloatArray, IntArray
+from hesitant._words import noun, percent, short
 from hesitant.report._case import Case, top_two
 from hesitant.report._chart import Chart
 from hesitant.report._projection import Plane, drawn_rows, leading_features, planes, shown_ends
-from hesitant.report._words import noun, percent, short
 
 __all__ = ["change_pictures", "class_css", "data_pictures"]
 

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from hesitant._typing import FloatArray
+from hesitant._words import percent
 from hesitant.diagnostics import Diagnosis
 from hesitant.diagnostics._smoother import shown_range
 from hesitant.report._chart import Chart
-from hesitant.report._words import percent
 
 __all__ = ["entropy_pictures"]
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from hesitant._words import number
 from hesitant.report._case import Case
-from hesitant.report._words import number
 
 __all__ = ["summarise_method"]
 

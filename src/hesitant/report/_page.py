@@ -5,6 +5,8 @@ import hashlib
 from functools import cache
 from typing import Any
 
+from hesitant._optional import need
+from hesitant._words import count, number, percent, short, shorten_in, together
 from hesitant.report._case import Case
 from hesitant.report._data_picture import (
     COLORS,
@@ -16,7 +18,6 @@ from hesitant.report._data_picture import (
 )
 from hesitant.report._entropy_picture import entropy_pictures
 from hesitant.report._tables import SHOWN_TRIAGE, tables
-from hesitant.report._words import count, number, percent, short, shorten_in, together
 
 __all__ = ["render"]
 
@@ -78,16 +79,12 @@ def _environment() -> tuple[Any, str, str]:
 
     Everything is escaped unless this module says otherwise: names come from files of strangers.
     """
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise ImportError("the report needs Jinja2: pip install 'hesitant[cli]'") from error
-    loader = PackageLoader("hesitant.report")
-    environment = Environment(
+    jinja2, markupsafe = need("jinja2", "cli"), need("markupsafe", "cli")
+    loader = jinja2.PackageLoader("hesitant.report")
+    environment = jinja2.Environment(
         loader=loader,
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=lambda value: together(value) if type(value) is str else value,
@@ -99,7 +96,7 @@ def _environment() -> tuple[Any, str, str]:
         short=short,
         cut=lambda text, most: text if len(text) <= most else text[:most] + " …",
         clean=short,
-        trusted=Markup,
+        trusted=markupsafe.Markup,
     )
     style, script = (loader.get_source(environment, name)[0] for name in ("style.css", "sort.js"))
     return environment, style, script

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hesitant.inference._result import plain
+from hesitant._result import plain
 from hesitant.report._case import Case
 
 __all__ = ["summarise_parameters"]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from hesitant.inference._result import plain
+from hesitant._result import plain
 
 __all__ = ["summarise_repeat"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from hesitant._result import plain
 from hesitant._typing import AnyArray
+from hesitant.attached import attach
 from hesitant.diagnostics import diagnose
-from hesitant.inference._attached import attach
-from hesitant.inference._result import plain
 from hesitant.report._case import Case
 from hesitant.report._change import summarise_change
 from hesitant.report._labels import summarise_labels

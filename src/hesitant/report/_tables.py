@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hesitant._words import noun, percent, short, shorten_in
 from hesitant.report._cells import (
     Cell,
     Column,
@@ -13,7 +14,6 @@ from hesitant.report._cells import (
     percent_cell,
 )
 from hesitant.report._data_picture import class_css
-from hesitant.report._words import noun, percent, short, shorten_in
 
 __all__ = ["SHOWN_TRIAGE", "tables"]
 

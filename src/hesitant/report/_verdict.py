@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from hesitant._words import noun, p_value, percent, short
 from hesitant.diagnostics import Diagnosis
-from hesitant.diagnostics._verdict import ALPHA, p_in_words
-from hesitant.report._words import noun, percent, short
+from hesitant.diagnostics._verdict import ALPHA
 
 __all__ = ["summarise_verdict"]
 
@@ -99,7 +99,7 @@ def _what_it_means(tone: str, diagnosis: Diagnosis, decisive: Any) -> str:
         f"Take a blank row and a labelled one at random: the blank one is the harder to classify "
         f"in {percent(diagnosis.harder_share)} of cases"
     )
-    test = f"{decisive.name} test, {p_in_words(decisive.p_value)}"
+    test = f"{decisive.name} test, {p_value(decisive.p_value)}"
     if tone == "crowded":
         return (
             f"{pairs} ({test}), but the model has so many parameters for so few rows that "
@@ -183,7 +183,7 @@ def _cautions(tone: str, diagnosis: Diagnosis, change: dict[str, Any], clf: Any)
     if shape is not None and shape.p_value < ALPHA and tone in ("hard", "easy"):
         out.append(
             "The chance of a label does not fall with difficulty along quite the curve that was "
-            f"assumed ({p_in_words(shape.p_value)}). "
+            f"assumed ({p_value(shape.p_value)}). "
             + ("Take" if diagnosis.missing_by_class else "That the two are linked stands; take")
             + " the labelling probabilities as approximate, and see whether another family agrees."
         )

@@ -1,8 +1,8 @@
 """Quasi-Newton over all parameters, or with the mechanism profiled out."""
 
 from hesitant._typing import FloatArray
+from hesitant.chart import Chart
 from hesitant.likelihood import Likelihood, State
-from hesitant.solvers._chart import Chart
 from hesitant.solvers._lbfgs import maximise
 from hesitant.solvers._progress import Climb, Progress, refuse_not_finite
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from hesitant._drawing import GREY, class_color, class_marker, new_figure
 from hesitant.diagnostics import EntropyDisplay, PairsDisplay, RegionsDisplay
-from hesitant.inference._drawing import GREY, class_color, class_marker, new_figure
 from hesitant.studies._style import panel_letter
 from hesitant.uncertainty import Shannon
 

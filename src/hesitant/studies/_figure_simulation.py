@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from hesitant._drawing import BLANK, class_color, class_marker, new_figure
 from hesitant.datasets import simulate
-from hesitant.inference._drawing import BLANK, class_color, class_marker, new_figure
 from hesitant.studies._estimators import Row, true_log_posterior
 from hesitant.studies._style import INK, panel_letter
 

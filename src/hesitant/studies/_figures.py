@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hesitant.inference._drawing import drawing
+from hesitant._drawing import drawing
 from hesitant.studies._style import save
 from hesitant.studies._summary import summarise
 from hesitant.studies._workshop import DATASETS, Workshop

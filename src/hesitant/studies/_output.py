@@ -5,17 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from hesitant._result import plain
 from hesitant.studies._estimators import Row
 from hesitant.studies._journal import StudyError
 from hesitant.tables import write_atomically
 
-__all__ = ["make_folder", "plain", "write_json", "write_table"]
+__all__ = ["make_folder", "write_json", "write_table"]
 
 
 def make_folder(out: Any) -> Path:
@@ -54,18 +52,3 @@ def _cell(value: Any) -> Any:
 def write_json(path: Path, content: Any) -> Path:
     """Write plain data as JSON."""
     return write_atomically(path, json.dumps(plain(content), indent=1) + "\n", force=True)
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON knows it; what is not finite becomes None."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Path):
-        return str(value)
-    return value

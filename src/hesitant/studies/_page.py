@@ -6,7 +6,7 @@ import base64
 from pathlib import Path
 from typing import Any
 
-from hesitant.datasets._formats import need
+from hesitant._optional import need
 from hesitant.studies._estimators import Row
 from hesitant.studies._figures import CAPTIONS
 from hesitant.studies._printed import PRINTED

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hesitant._result import plain
 from hesitant.studies._estimators import Row
-from hesitant.studies._output import plain
 
 __all__ = ["Part", "Reproduction"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hesitant.report._words import noun
+from hesitant._words import noun
 from hesitant.studies._estimators import Row
 
 __all__ = ["OPEN", "about_full", "about_readings", "choices", "signed"]

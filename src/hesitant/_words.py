@@ -78,12 +78,14 @@ def p_value(p: float | None) -> str:
 
     Examples
     --------
-    >>> [p_value(p) for p in (0.03219, 1e-30)]
-    ['p = 0.032', 'p < 0.0001']
+    >>> [p_value(p) for p in (0.03219, 1e-30, 0.9971)]
+    ['p = 0.032', 'p < 0.0001', 'p > 0.99']
     """
     if p is None or math.isnan(p):
         return "not tested"
-    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
+    if p < 1e-4:
+        return "p < 0.0001"
+    return "p > 0.99" if p >= 0.995 else f"p = {p:.2g}"  # rounded, it would be 1
 
 
 def short(name: object, limit: int = LONGEST) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
+from hesitant.chart import Chart
 from hesitant.intake import is_dask
-from hesitant.labels import Labels, describe
+from hesitant.labels import Labels, names_of
 from hesitant.likelihood import Evaluation, Likelihood, State
 from hesitant.rows import ManyRows, Rows
-from hesitant.solvers._chart import Chart
 
 __all__ = [
     "Attached",
@@ -107,7 +107,7 @@ def refuse_dask(X: Any) -> None:
 
 def class_names(clf: Any) -> list[str]:
     """Return the classes as tables and legends print them."""
-    return [c if isinstance(c, str) else describe(c) for c in clf.classes_.tolist()]
+    return names_of(clf.classes_)
 
 
 def feature_names(clf: Any) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hesitant.inference._result import need
+from hesitant._optional import need
 
 __all__ = ["BLANK", "GREY", "Drawing", "class_color", "class_marker", "drawing", "new_figure"]
 

@@ -6,7 +6,6 @@ the same content, and neither needs an optional library.
 
 import dataclasses
 import html
-import importlib
 import itertools
 import math
 import textwrap
@@ -16,20 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = ["Result", "Table", "need", "number", "percent", "plain"]
+__all__ = ["Result", "Table", "number", "percent", "plain"]
 
 WIDTH = 88
 LONGEST = 30  # rows of a table that is read and not searched
-
-
-def need(module: str, extra: str) -> Any:
-    """Import an optional module, or say which extra brings it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"this needs {module}, which is not installed: pip install 'hesitant[{extra}]'"
-        ) from error
 
 
 @dataclasses.dataclass(frozen=True)
