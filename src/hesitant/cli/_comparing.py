@@ -16,7 +16,7 @@ from hesitant.cli._terminal import Terminal
 
 __all__ = ["Candidates", "compare"]
 
-_COVARIANCES = ("full", "tied", "diag", "spherical")
+COVARIANCES = ("full", "tied", "diag", "spherical")
 _MECHANISMS = ("entropy", "mixed", "none")
 
 
@@ -38,7 +38,7 @@ class Candidates:
         from hesitant.families import FAMILIES
 
         families = _known("--family", self.family or list(FAMILIES), list(FAMILIES))
-        covariances = _known("--covariance", self.covariance or ["full", "tied"], _COVARIANCES)
+        covariances = _known("--covariance", self.covariance or ["full", "tied"], COVARIANCES)
         mechanisms = _known("--mechanism", self.mechanism or ["entropy", "none"], _MECHANISMS)
         return {
             "family": families,

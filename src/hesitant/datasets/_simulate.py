@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
-_MEANS = ((0.0, 0.0), (0.0, 3.0))
-_COVARIANCES = (((1.0, 0.7), (0.7, 1.0)), ((1.0, 0.0), (0.0, 1.0)))
+MEANS = ((0.0, 0.0), (0.0, 3.0))
+COVARIANCES = (((1.0, 0.7), (0.7, 1.0)), ((1.0, 0.0), (0.0, 1.0)))
 
 _SIMULATED = """\
 {n:,} draws from {g} Gaussian classes in {p} dimensions; the chance of a label is
@@ -40,8 +40,8 @@ an elliptical approximation of the populations. No measurement, no person, no li
 def simulate(
     n: int = 500,
     *,
-    means: ArrayLike = _MEANS,
-    covariances: ArrayLike = _COVARIANCES,
+    means: ArrayLike = MEANS,
+    covariances: ArrayLike = COVARIANCES,
     weights: ArrayLike | None = None,
     intercept: float = 1.0,
     slope: float = -5.0,

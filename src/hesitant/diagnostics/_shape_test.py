@@ -39,7 +39,7 @@ def shape_test(fits: Fits) -> Test:
     if unfit is not None:
         return unfit
     mechanism = fits.full.mechanism_
-    if not math.isfinite(mechanism._maximum):
+    if not math.isfinite(mechanism.maximum):
         return skipped(_SHAPE, "the uncertainty has no largest value to place knots by")
     added = _added(mechanism)
     state, family = fits.full.state_, fits.full.family_
@@ -132,7 +132,7 @@ def _added(mechanism: EntropyMechanism) -> "_Added":
     """Return spline functions that the basis lacks, finer ones if the first add too few."""
     assert isinstance(mechanism.basis, Basis)  # the mechanism was prepared for a fit
     for df in (4, 6, 10, 18):
-        added = _Added(mechanism.basis, df, mechanism._maximum)
+        added = _Added(mechanism.basis, df, mechanism.maximum)
         if added.mix.shape[1] >= 2:
             break
     return added

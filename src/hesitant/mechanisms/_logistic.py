@@ -122,15 +122,16 @@ class EntropyMechanism(Mechanism):
             )
         out.uncertainty.check(n_classes)
         out.basis = choose("basis", self.basis, BASES, Basis)
-        out._maximum = out.uncertainty.maximum(n_classes)
-        out.basis.check(out._maximum)
+        out.maximum = out.uncertainty.maximum(n_classes)
+        out.basis.check(out.maximum)
         return out
 
-    _maximum: float
+    maximum: float
+    """Largest value of the uncertainty, known once the mechanism is prepared."""
 
     def _design(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         assert isinstance(self.basis, Basis)  # prepare() has run
-        return self.basis.evaluate(u, self._maximum)
+        return self.basis.evaluate(u, self.maximum)
 
     def predictor(
         self, u: FloatArray, theta: FloatArray

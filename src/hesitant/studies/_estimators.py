@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from hesitant._typing import FloatArray, IntArray
 from hesitant.classifier import MixtureClassifier
-from hesitant.datasets._simulate import _COVARIANCES, _MEANS
+from hesitant.datasets._simulate import COVARIANCES, MEANS
 from hesitant.exceptions import FitWarning
 
 __all__ = ["Entry", "Row", "entries", "evaluate", "true_log_posterior"]
@@ -112,7 +112,7 @@ def true_log_posterior(X: FloatArray) -> FloatArray:
     joint = np.stack(
         [
             multivariate_normal(mean, covariance).logpdf(X)
-            for mean, covariance in zip(_MEANS, _COVARIANCES, strict=True)
+            for mean, covariance in zip(MEANS, COVARIANCES, strict=True)
         ],
         axis=1,
     )
