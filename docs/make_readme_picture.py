@@ -19,8 +19,8 @@ from matplotlib.lines import Line2D
 from scipy.special import erf
 
 from hesitant import MixtureClassifier
-from hesitant.datasets import simulate
 from hesitant._drawing import BLANK, class_color, class_marker, drawing, new_figure
+from hesitant.datasets import simulate
 
 SEED = 43
 MEANS = np.array([[-1.1, 0.0], [1.1, 0.0]])

@@ -7,9 +7,6 @@ from scipy.special import expit
 from scipy.stats import multivariate_normal, norm
 
 from hesitant import MixtureClassifier
-from hesitant.datasets import make_cytometry_like, simulate
-from hesitant.diagnostics import EntropyDisplay, RegionsDisplay, diagnose
-from hesitant.exceptions import FitWarning
 from hesitant._drawing import (
     BLANK,
     GREY,
@@ -18,6 +15,9 @@ from hesitant._drawing import (
     drawing,
     new_figure,
 )
+from hesitant.datasets import make_cytometry_like, simulate
+from hesitant.diagnostics import EntropyDisplay, RegionsDisplay, diagnose
+from hesitant.exceptions import FitWarning
 
 MEANS = ((0.0, 0.0), (0.0, 3.0))
 COVARIANCES = (((1.0, 0.7), (0.7, 1.0)), ((1.0, 0.0), (0.0, 1.0)))

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip
-from hesitant.likelihood import _normalise
+from hesitant.likelihood import normalise
 from hesitant.uncertainty import Renyi, Shannon, SquaredLogOdds, transformed_entropy
 
 
 def evaluate(measure, joint):
-    log_tau, tau, _ = _normalise(np.array(joint, dtype=float))
+    log_tau, tau, _ = normalise(np.array(joint, dtype=float))
     return measure.evaluate(log_tau, tau)
 
 
@@ -100,7 +100,7 @@ def test_log1p_strip(values):
     st.lists(st.lists(st.floats(-1e200, 1e200), min_size=3, max_size=3), min_size=1, max_size=9)
 )
 def test_posteriors_are_probabilities(joint):
-    log_tau, tau, log_f = _normalise(np.array(joint))
+    log_tau, tau, log_f = normalise(np.array(joint))
     np.testing.assert_allclose(tau.sum(axis=1), 1, rtol=1e-12)
     assert np.isfinite(log_tau).all()
     assert np.isfinite(log_f).all()
