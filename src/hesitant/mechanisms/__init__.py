@@ -43,5 +43,4 @@ __all__ = [
     "MixedMechanism",
     "Polynomial",
     "Spline",
-    "as_mechanism",
 ]
