@@ -67,7 +67,7 @@ def fit_mixture(
                 "than rows): raise reg_covar, drop features, or use covariance='tied' or 'diag'."
             )
         )
-    return max(fits, key=partial(_rank, likelihood))
+    return fits[0] if len(fits) == 1 else max(fits, key=partial(_rank, likelihood))
 
 
 def _rank(likelihood: Likelihood, fit: Fit) -> tuple[bool, float]:
