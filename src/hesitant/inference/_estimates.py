@@ -1,6 +1,7 @@
 """Parameters with estimates, errors and intervals: what two kinds of results look like."""
 
 import dataclasses
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -54,9 +55,9 @@ class Estimates(Result):
             f"estimate and {percent(self.level, 0)} {self.bars}",
         ).plot(ax=ax)
 
+    @abstractmethod
     def _introduction(self) -> str:
         """Return what the errors rest on."""
-        raise NotImplementedError
 
     def _content(self) -> Iterator[str | Table]:
         yield self._introduction()

@@ -1,0 +1,96 @@
+"""Labels missing by class: told from difficulty and from chance."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import chi2_contingency
+
+from hesitant import MixtureClassifier
+from hesitant.datasets import simulate
+from hesitant.diagnostics import diagnose
+
+CHANCE = {"intercept": 0.6, "slope": 0.0}
+
+
+def three(n, seed):
+    """Return three classes of equal size, three apart."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, n)
+    X = rng.standard_normal((n, 2)) + 3.0 * np.eye(3)[truth, 1:]
+    return rng, X, truth
+
+
+def test_two_classes_labelled_unequally():
+    for seed in range(5):
+        data = simulate(n=500, random_state=seed)
+        chance = np.where(data.truth == 0, 0.9, 0.3)
+        y = np.where(np.random.default_rng([seed, 1]).random(500) < chance, data.truth, -1)
+        found = diagnose(data.features, y)
+        assert found.missing_by_class
+        first, second = found.by_class
+        assert first["class"] == "0"
+        assert first["labelled"] > first["expected"] + 0.1
+        assert second["labelled"] < second["expected"] - 0.1
+        assert first["rows"] + second["rows"] == pytest.approx(500)
+        assert not found.verdict.startswith("The blanks are about difficulty")
+        assert "missing by class" in found.verdict
+
+
+def test_three_classes_labelled_unequally():
+    rng, X, truth = three(2000, 0)
+    y = np.where(rng.random(2000) < np.array([0.9, 0.5, 0.15])[truth], truth, -1)
+    found = diagnose(X, y)
+    assert found.missing_by_class
+    assert json.loads(json.dumps(found.to_dict()))["by_class"] == found.by_class
+    (words,) = (r for r in found.remarks if "missing by class" in r)
+    assert "of class 0 and" in words
+    assert "of class 2, which difficulty does not explain" in words
+    assert "Share labelled by class" in str(found)
+    verdict = MixtureClassifier().fit(X, y).report(X, y).to_dict()["verdict"]
+    assert "class" in verdict["headline"]
+    assert any("% of class 2" in caution for caution in verdict["cautions"])
+    assert "That the two are linked stands" not in str(verdict)
+    assert "Labels are missing where the classes overlap" not in str(verdict)
+
+
+def test_a_class_that_is_never_labelled():
+    rng, X, truth = three(2000, 1)
+    y = np.where((rng.random(2000) < 0.6) & (truth != 2), truth, -1)
+    found = diagnose(X, y, estimator=MixtureClassifier(classes=[0, 1, 2], random_state=0))
+    assert found.missing_by_class
+    assert found.by_class[2]["labelled"] == 0
+    assert any("0 % of class 2" in remark for remark in found.remarks)
+
+
+@pytest.mark.parametrize("setting", [{}, CHANCE])
+def test_difficulty_and_chance_are_not_taken_for_class(setting):
+    for seed in range(20):
+        data = simulate(n=500, **setting, random_state=seed)
+        found = diagnose(data.features, data.labels)
+        assert not found.missing_by_class
+        assert "Share labelled by class" not in str(found)
+        assert len(found.by_class) == 2
+
+
+def test_shares_by_class_by_hand():
+    """Without strata it is Pearson's test of labels against classes."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 40)
+    X = rng.standard_normal((40, 1)) + 60.0 * truth[:, None]  # nobody doubts a class
+    y = np.where(rng.random(40) < np.where(truth == 0, 0.8, 0.4), truth, -1)
+    from hesitant.diagnostics._by_class import labelled_by_class
+    from hesitant.diagnostics._diagnose import _fit_both
+
+    found = labelled_by_class(_fit_both(MixtureClassifier(), X, y)[0])
+    table = [[np.sum((truth == h) & seen) for seen in (y >= 0, y < 0)] for h in (0, 1)]
+    assert found.p_value == pytest.approx(chi2_contingency(table, correction=False).pvalue)
+    np.testing.assert_allclose(found.labelled, [(y >= 0)[truth == h].mean() for h in (0, 1)])
+    np.testing.assert_allclose(found.expected, (y >= 0).mean())
+
+
+def test_no_pattern_has_no_shares():
+    data = simulate(n=100, random_state=0)
+    found = diagnose(data.features, data.truth)
+    assert found.by_class == []
+    assert not found.missing_by_class
