@@ -2,11 +2,13 @@
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hesitant.cli import main
 from hesitant.families import Gaussian
 from hesitant.likelihood import Likelihood, State
 from hesitant.rows import Rows
@@ -86,3 +88,20 @@ def build():
         return Likelihood(rows, family, mechanism), state
 
     return make
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Return a function that runs a command line and returns exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["hesitant", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out = capsys.readouterr()
+        assert "Traceback" not in out.err
+        return left.value.code or 0, out.out, " ".join(out.err.split())
+
+    return command

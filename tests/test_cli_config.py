@@ -1,29 +1,17 @@
 """Options from a TOML file: the same names, and the command line wins."""
 
 import json
-import sys
 
 import pytest
 
-from hesitant.cli import main
 from hesitant.datasets import simulate
 from hesitant.persistence import load
 
 
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    simulate(n=150, random_state=1).to_frame("y").to_csv("a.csv", index=False)
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["hesitant", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out = capsys.readouterr()
-        return left.value.code or 0, out.out, " ".join(out.err.split())
-
-    return command
+@pytest.fixture(autouse=True)
+def table(tmp_path):
+    """A table where the commands are run."""
+    simulate(n=150, random_state=1).to_frame("y").to_csv(tmp_path / "a.csv", index=False)
 
 
 CONFIG = """

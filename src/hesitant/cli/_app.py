@@ -15,6 +15,7 @@ __all__ = ["analyse", "app", "demo", "predict", "simulate"]
 
 @app.command(short_help="Fit a model to a table, and report on it.")
 def analyse(
+    ctx: typer.Context,
     table: o.Table,
     label: o.Label,
     features: o.Features = None,
@@ -59,21 +60,7 @@ def analyse(
 
     terminal = Terminal(json=as_json, quiet=quiet)
     _check_alpha(alpha, mechanism)
-    read = TableOptions(
-        table,
-        label=label,
-        features=features,
-        drop=drop,
-        id=id,
-        reviewed=reviewed,
-        weight=weight,
-        missing=missing,
-        on_missing=on_missing,
-        format=format,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-    )
+    read = TableOptions.of(ctx.params)
     model = ModelOptions(
         family, covariance, mechanism, alpha, standardise, pca, seed, jobs, starts, bootstrap
     )

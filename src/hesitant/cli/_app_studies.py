@@ -15,6 +15,7 @@ __all__ = ["compare", "reproduce"]
 
 @app.command(short_help="Rank models of a table.")
 def compare(
+    ctx: typer.Context,
     table: o.Table,
     label: o.Label,
     features: o.Features = None,
@@ -84,21 +85,7 @@ def compare(
     from hesitant.cli._comparing import compare as run
 
     terminal = Terminal(json=as_json, quiet=quiet)
-    read = TableOptions(
-        table,
-        label=label,
-        features=features,
-        drop=drop,
-        id=id,
-        reviewed=reviewed,
-        weight=weight,
-        missing=missing,
-        on_missing=on_missing,
-        format=format,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-    )
+    read = TableOptions.of(ctx.params)
     candidates = Candidates(family, covariance, mechanism, folds, standardise, pca, seed, jobs)
     grid = candidates.grid()
     with reporting(terminal):

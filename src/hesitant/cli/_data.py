@@ -1,9 +1,9 @@
 """From the options about a table to the columns of a fit."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +30,12 @@ class TableOptions:
     encoding: str | None = None
     delimiter: str | None = None
     decimal: str = "."
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """Pick from all of a command's options those that are about its table."""
+        own = [field.name for field in fields(cls) if field.name != "source"]
+        return cls(options["table"], **{name: options[name] for name in own})
 
     def read(self, *, min_columns: int = 2) -> "pd.DataFrame":
         """Read the table; identifiers stay text, so that 007 is not 7."""
