@@ -141,26 +141,40 @@ def test_statistics_that_allow_no_step():
         family.maximise(params, family.statistics(params, X, -np.ones((len(X), 1))))
 
 
-def test_statistics_add_over_blocks_and_do_not_depend_on_what_came_before():
+def test_statistics_add_over_blocks_and_take_what_a_look_kept():
     X, _ = two_classes(n=700, seed=5)
     family = StudentT().specialise("full", 1e-6)
     weights = np.random.default_rng(0).uniform(-0.2, 1, (700, 2))
     params = family.initial(X, np.abs(weights))
     whole = family.statistics(params, X, weights)
-    first, second = X[:300].copy(), X[300:].copy()
-    family.log_density(params, second)
     parts = [
-        family.statistics(params, x, w)
-        for x, w in ((first, weights[:300]), (second, weights[300:]))
+        family.statistics(params, X[rows], weights[rows]) for rows in (slice(300), slice(300, 700))
     ]
     for total, a, b in zip(whole, *parts, strict=True):
         np.testing.assert_allclose(a + b, total, rtol=1e-11, atol=1e-11)
-    # Rows left by a density serve once: an array changed since then is seen as it is.
-    family.log_density(params, first)
-    family.statistics(params, first, weights[:300])
-    first[:] = X[300:600]
-    again = family.statistics(params, first, weights[:300])
-    assert not np.allclose(again[1], parts[0][1])
+    log_density, kept = family.look(params, X)
+    np.testing.assert_array_equal(log_density, family.log_density(params, X))
+    log_density[:] = np.nan  # the caller's
+    for a, b in zip(whole, family.statistics(params, X, weights, kept), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("method", ["log_density", "statistics"])
+def test_a_subclass_with_a_method_of_its_own_is_not_looked_past(method):
+    calls = []
+
+    def own(self, *arguments):
+        calls.append(len(arguments))
+        return getattr(StudentT, method)(self, *arguments)
+
+    own_class = type("Own", (StudentT,), {method: own})
+    X, y = two_classes(n=200, seed=5)
+    fit, plain = (
+        MixtureClassifier(family=family, mechanism=None).fit(X, y)
+        for family in (own_class(), StudentT())
+    )
+    assert calls
+    assert fit.log_likelihood_ == pytest.approx(plain.log_likelihood_, rel=1e-12)
 
 
 # -- maxima -------------------------------------------------------------------------------------

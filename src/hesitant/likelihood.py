@@ -104,7 +104,10 @@ def log_posterior(
     family: Family, state: State, X: AnyArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return log posteriors (n, g), posteriors (n, g) and log densities of the rows (n,)."""
-    joint = family.log_density(state.params, X)
+    return _posterior(family.log_density(state.params, X), state)
+
+
+def _posterior(joint: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
     joint += np.log(np.maximum(state.weights, 1e-300))  # an empty class is improbable, not NaN
     return normalise(joint)
 
@@ -112,12 +115,14 @@ def log_posterior(
 def _evaluate_block(
     block: Block, family: Family, mechanism: Mechanism, state: State
 ) -> tuple[float | FloatArray, ...]:
-    log_tau, tau, log_f = log_posterior(family, state, block.X)
+    log_density, kept = family.look(state.params, block.X)
+    log_tau, tau, log_f = _posterior(log_density, state)
     value, counts, w = _expected_labels(log_tau, tau, log_f, block.codes, block.weight)
     pattern, gradient, curvature = mechanism.contribute(
         log_tau, tau, block.labelled, block.review, state.theta, w, counts
     )
-    statistics = family.statistics(state.params, block.X, w)
+    given = () if kept is None else (kept,)  # a family that keeps nothing may not ask for it
+    statistics = family.statistics(state.params, block.X, w, *given)
     return value + pattern, counts, gradient, curvature, *statistics
 
 

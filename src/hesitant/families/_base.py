@@ -101,8 +101,14 @@ class Family(BaseEstimator):
         """Return log f_h(x_i) as (n, g)."""
 
     @abstractmethod
-    def statistics(self, params: Params, X: AnyArray, weights: FloatArray) -> Statistics:
-        """Return the weighted sums that :meth:`maximise` needs; weights may be negative."""
+    def statistics(
+        self, params: Params, X: AnyArray, weights: FloatArray, kept: Any = None
+    ) -> Statistics:
+        """Return the weighted sums that :meth:`maximise` needs; weights may be negative.
+
+        ``kept`` is what :meth:`look` kept at the same parameters and rows, or None. A family
+        that does not write :meth:`look` can leave it out.
+        """
 
     @abstractmethod
     def maximise(self, params: Params, statistics: Statistics) -> Params:
@@ -121,6 +127,20 @@ class Family(BaseEstimator):
         """Return the number of free parameters of all classes."""
 
     # -- optional -------------------------------------------------------------------------------
+
+    def look(self, params: Params, X: AnyArray) -> tuple[FloatArray, Any]:
+        """Return what :meth:`log_density` does, and what :meth:`statistics` may want of it.
+
+        Write it if both need the same costly intermediate results. The log densities are the
+        caller's to overwrite, so they must not be among what is kept.
+        """
+        return self.log_density(params, X), None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Densities or statistics of one's own have no use for another family's look.
+        if {"log_density", "statistics"} & set(vars(cls)) and "look" not in vars(cls):
+            cls.look = Family.look  # type: ignore[method-assign]
 
     def coordinates(self, params: Params, counts: FloatArray) -> Coordinates:
         """Return a chart about ``params``, for the quasi-Newton solvers."""

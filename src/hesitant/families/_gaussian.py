@@ -37,7 +37,7 @@ class Gaussian(LocationScaleFamily):
         return q
 
     def statistics(
-        self, params: LocationScaleParams, X: AnyArray, weights: FloatArray
+        self, params: LocationScaleParams, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
         """Return weighted count, sum and scatter about the current locations."""
         return weighted_moments(X, params.center, params.spread, params.location, weights)

@@ -2,8 +2,6 @@
 
 import dataclasses
 import math
-import threading
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Self
@@ -66,22 +64,8 @@ def distances(params: HeavyTailedParams, X: AnyArray) -> FloatArray:
     return q
 
 
-class _Memo(threading.local):
-    """What a density has just computed in this thread, for the statistics that follow it."""
-
-    params: Any = None
-    X: Any = None
-    rows: tuple[FloatArray, ...] = ()
-
-
-_MEMO = _Memo()
-
-
 class HeavyTailedFamily(LocationScaleFamily):
-    """Base of the families with degrees of freedom.
-
-    They write ``_compute_rows``: all that is costly about each row and class.
-    """
+    """Base of the families with degrees of freedom."""
 
     _limit = "Gaussian"
     warm_up = 10  # EM crawls in the degrees of freedom: quasi-Newton gets there sooner
@@ -109,28 +93,11 @@ class HeavyTailedFamily(LocationScaleFamily):
                 )
         return super().specialise(covariance, reg_covar)
 
-    def _rows(self, params: HeavyTailedParams, X: AnyArray) -> tuple[FloatArray, ...]:
-        """Return ``_compute_rows``, and leave it for the statistics at the same point."""
-        rows = self._compute_rows(params, X)
-        _MEMO.params, _MEMO.X, _MEMO.rows = params, X, rows
-        return rows
-
-    def _rows_again(self, params: HeavyTailedParams, X: AnyArray) -> tuple[FloatArray, ...]:
-        """Return what ``_rows`` left, once, or compute it: an array may change, later on."""
-        known = _MEMO.params is params and _MEMO.X is X
-        rows = _MEMO.rows if known else self._compute_rows(params, X)
-        _MEMO.params, _MEMO.X, _MEMO.rows = None, None, ()
-        return rows
-
     def _constant(self, params: HeavyTailedParams) -> FloatArray:
         """Return the log densities at the classes' centres, were they not skewed."""
         out = t_constants(params.nu, params.center.size) + params.log_volume
         # An infinite whitener is out of bounds. No row must make a finite value of it.
         return np.where(out < np.inf, out, np.nan)
-
-    @abstractmethod
-    def _compute_rows(self, params: Any, X: AnyArray) -> tuple[FloatArray, ...]:
-        """Return what density and statistics share, as arrays (n, g)."""
 
     # -- starts -----------------------------------------------------------------------------
 

@@ -73,24 +73,28 @@ class SkewT(HeavyTailedFamily):
 
     def log_density(self, params: SkewTParams, X: AnyArray) -> FloatArray:
         """Return the skew-t log densities (n, g)."""
-        return self._rows(params, X)[0] + (self._constant(params) + math.log(2.0))
+        return SkewT.look(self, params, X)[0]
 
-    def statistics(self, params: SkewTParams, X: AnyArray, weights: FloatArray) -> Statistics:
+    def look(self, params: SkewTParams, X: AnyArray) -> tuple[FloatArray, Any]:
+        """Return the log densities; keep expected precisions, logs and derivatives."""
+        nu, p = params.nu, X.shape[1]
+        along = projections(X, params.center, params.spread, params.location, params.axis)
+        shape, *kept = skew_t_rows(distances(params, X), along, nu, p, *tables(nu, p))
+        return shape + (self._constant(params) + math.log(2.0)), kept
+
+    def statistics(
+        self, params: SkewTParams, X: AnyArray, weights: FloatArray, kept: Any = None
+    ) -> Statistics:
         """Return weighted sums: those of the t family, then drive and driven.
 
         ``drive`` sums the derivative of the log density in the slanted residual η·u, and
         ``driven`` that derivative times u.
         """
         units = params.center, params.spread, params.location
-        _, *terms = self._rows_again(params, X)
+        terms = kept or SkewT.look(self, params, X)[1]
         precise, count, logs, drive, driven = weigh(X, *units, weights, *terms)
         mass, first, second = weighted_moments(X, *units, precise)
         return count, mass, first, second, logs, drive, driven
-
-    def _compute_rows(self, params: SkewTParams, X: AnyArray) -> tuple[FloatArray, ...]:
-        nu, p = params.nu, X.shape[1]
-        along = projections(X, params.center, params.spread, params.location, params.axis)
-        return skew_t_rows(distances(params, X), along, nu, p, *tables(nu, p))
 
     def maximise(self, params: SkewTParams, statistics: Statistics) -> SkewTParams:
         """Return the M-step: location, scale and slant together, then EM's dof."""

@@ -52,11 +52,16 @@ class StudentT(HeavyTailedFamily):
 
     def log_density(self, params: HeavyTailedParams, X: AnyArray) -> FloatArray:
         """Return the t log densities (n, g)."""
-        _, rise = self._rows(params, X)
-        return self._constant(params) - 0.5 * (params.nu + X.shape[1]) * rise
+        return StudentT.look(self, params, X)[0]
+
+    def look(self, params: HeavyTailedParams, X: AnyArray) -> tuple[FloatArray, Any]:
+        """Return the log densities; keep squared distances q and ``log(1 + q/ν)``."""
+        q = distances(params, X)
+        rise = log_rise(q, params.nu)
+        return self._constant(params) - 0.5 * (params.nu + X.shape[1]) * rise, (q, rise)
 
     def statistics(
-        self, params: HeavyTailedParams, X: AnyArray, weights: FloatArray
+        self, params: HeavyTailedParams, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
         """Return weighted sums: count, mass, first and second moments, logs.
 
@@ -64,17 +69,13 @@ class StudentT(HeavyTailedFamily):
         of those weights, and logs is that of the expected logs, less a constant.
         """
         nu = params.nu
-        q, rise = self._rows_again(params, X)
+        q, rise = kept or StudentT.look(self, params, X)[1]
         precise = weights * (nu + X.shape[1]) / (nu + q)
         mass, first, second = weighted_moments(
             X, params.center, params.spread, params.location, precise
         )
         logs = -np.einsum("ih,ih->h", weights, rise)
         return np.einsum("ih->h", weights), mass, first, second, logs
-
-    def _compute_rows(self, params: HeavyTailedParams, X: AnyArray) -> tuple[FloatArray, ...]:
-        q = distances(params, X)
-        return q, log_rise(q, params.nu)
 
     def maximise(self, params: HeavyTailedParams, statistics: Statistics) -> HeavyTailedParams:
         """Return the M-step: moments weighted by expected precisions, then EM's dof."""
