@@ -68,7 +68,6 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
     "within_subsection_order": "FileNameSortKey",
-    "image_scrapers": ("matplotlib", "make_pictures.scrape_displays"),
     "reset_modules": ("matplotlib", "make_pictures.draw_like_the_package"),
     "download_all_examples": False,
     "show_signature": False,

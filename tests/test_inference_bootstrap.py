@@ -14,7 +14,7 @@ from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.inference import _bootstrap as module
 from hesitant.inference import bootstrap, information
-from hesitant.inference._interval_display import IntervalDisplay
+from hesitant.inference._displays import IntervalDisplay
 
 
 @pytest.fixture(scope="module")

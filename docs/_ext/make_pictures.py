@@ -3,7 +3,7 @@
 import warnings
 from pathlib import Path
 
-from hesitant._drawing import _COLORS, _STYLE, Drawing
+from hesitant._drawing import _COLORS, _STYLE
 
 
 def draw_pages(app):
@@ -30,27 +30,6 @@ def draw_pages(app):
 
 def _is_fresh(path, newest):
     return path.exists() and path.stat().st_mtime > newest
-
-
-def scrape_displays(block, block_vars, gallery_conf):
-    """Save the displays that a cell of an example leaves behind or ends with.
-
-    The package's displays do not pass through pyplot, where the gallery looks for pictures.
-    """
-    from sphinx_gallery.scrapers import figure_rst
-
-    seen = block_vars["example_globals"].setdefault("__drawn__", [])
-    paths = []
-    for name, value in list(block_vars["example_globals"].items()):
-        if name.startswith("__") and name != "___":
-            continue
-        if not isinstance(value, Drawing) or any(value is other for other in seen):
-            continue
-        seen.append(value)
-        path = next(block_vars["image_path_iterator"])
-        value.save(path, dpi=160)
-        paths.append(path)
-    return figure_rst(paths, gallery_conf["src_dir"])
 
 
 def draw_like_the_package(gallery_conf, filename):

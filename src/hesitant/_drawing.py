@@ -1,27 +1,28 @@
-"""What all pictures share: colours anyone can tell apart, plain axes, and no global state.
+"""What all pictures share: colours anyone can tell apart, plain axes, rows as points.
 
-Figures are made without pyplot, so none stays open behind the user's back and no current figure
-changes. In a notebook a display shows itself; elsewhere use its ``figure_`` or give axes of a
-pyplot figure to draw on.
+Displays draw on figures that pyplot knows, so ``plt.show()`` and ``plt.savefig`` work on them.
+Pages and files (the report, the studies) draw on figures of their own.
 """
 
-import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hesitant._optional import need
+import numpy as np
 
-__all__ = ["BLANK", "GREY", "Drawing", "class_color", "class_marker", "drawing", "new_figure"]
+from hesitant._optional import need
+from hesitant._typing import FloatArray, IntArray
+from hesitant._words import short
 
 # Okabe and Ito's colours, told apart with any kind of colour vision; black is for blanks.
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 _MARKERS = ("o", "^", "v", "D", "P", "X", "*")
 BLANK = "#000000"
 GREY = "#6b6b6b"
+INK = "#333333"
 
 _STYLE = {
-    "axes.edgecolor": "#333333",
+    "axes.edgecolor": INK,
     "axes.labelsize": 9,
     "axes.linewidth": 0.7,
     "axes.spines.right": False,
@@ -53,9 +54,9 @@ def class_marker(h: int) -> str:
 
 
 @contextmanager
-def drawing() -> Iterator[None]:
+def drawing(**style: Any) -> Iterator[None]:
     """Draw in the package's style; the user's own settings come back afterwards."""
-    with need("matplotlib", "plot").rc_context(_STYLE):
+    with need("matplotlib", "plot").rc_context(_STYLE | style):
         yield
 
 
@@ -68,12 +69,18 @@ def new_figure(width: float, height: float) -> Any:
     return figure
 
 
+def as_text(name: object, limit: int = 40) -> str:
+    """Return a user's name as a picture can show it: short, and no dollar starts a formula."""
+    return short(name, limit).replace("$", r"\$")
+
+
 class Drawing:
     """Base of the displays: what has been drawn, and how to keep it.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
+        Known to pyplot unless axes were given.
     axes_ : array of Axes
     ax_ : Axes
         The first, or only, of them.
@@ -87,9 +94,61 @@ class Drawing:
         """Write the picture to a file; the ending (.png, .svg, .pdf) decides the format."""
         self.figure_.savefig(path, **options)
 
-    def _repr_png_(self) -> bytes | None:
-        if not hasattr(self, "figure_"):
-            return None
-        buffer = io.BytesIO()
-        self.figure_.savefig(buffer, format="png")
-        return buffer.getvalue()
+    def _use(self, axes: Any, size: tuple[float, float], *shape: int, **options: Any) -> bool:
+        """Take the axes given, or those of a new figure; return whether it is new."""
+        new = axes is None
+        if new:
+            figure = need("matplotlib.pyplot", "plot").figure(figsize=size, layout="constrained")
+            axes = figure.subplots(*shape, **options)
+        self.axes_ = np.atleast_1d(np.asarray(axes, dtype=object))
+        self.ax_ = self.axes_.flat[0]
+        self.figure_ = self.ax_.figure
+        return new
+
+
+# -- rows as points -------------------------------------------------------------------------------
+
+
+def scatter(ax: Any, points: FloatArray, codes: IntArray) -> None:
+    """Draw labelled rows by class, then blanks on top of them.
+
+    Each group's ``gid`` names its class (``rows-2``, ``rows-blank``) and the group keeps the
+    positions of its rows, so that a page can say which row a point is.
+    """
+    n = len(codes)
+    size = float(np.clip(8000 / max(n, 1), 1.5, 16.0))
+    faint = 0.6 if n < 2000 else 0.4 if n < 6000 else 0.25
+    many = n > 3000  # thousands of vector shapes would make a file nobody can open
+    for h in [*np.unique(codes[codes >= 0]), -1]:
+        blank = h < 0
+        mine = np.flatnonzero(codes == h)
+        group = ax.scatter(
+            points[mine, 0],
+            points[mine, 1],
+            s=max(0.9 * size, 4.0) if blank else size,
+            marker="s" if blank else class_marker(h),
+            color=BLANK if blank else class_color(h),
+            alpha=(0.85 if mine.size < 2000 else 0.5) if blank else faint,
+            linewidths=0,
+            rasterized=many,
+            zorder=4 if blank else 3,
+            gid="rows-blank" if blank else f"rows-{h}",
+        )
+        group.rows = mine
+
+
+def legend_handles(classes: Sequence[str], codes: IntArray) -> list[Any]:
+    """Return a legend entry for each class and for the blanks, with counts."""
+    from matplotlib.lines import Line2D
+
+    counts = np.bincount(codes[codes >= 0], minlength=len(classes))
+    entries = [
+        (f"{as_text(name)} ({counts[h]:,})", class_marker(h), class_color(h))
+        for h, name in enumerate(classes)
+    ]
+    if (codes < 0).any():
+        entries.append((f"blank ({int((codes < 0).sum()):,})", "s", BLANK))
+    return [
+        Line2D([], [], linestyle="", marker=m, color=c, markersize=5, label=label)
+        for label, m, c in entries
+    ]

@@ -1,19 +1,18 @@
 """The paper's three panels: densities, distribution functions, labelling probability."""
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from scipy.stats import gaussian_kde
 
-from hesitant._drawing import BLANK, GREY, Drawing, class_color, drawing, new_figure
-from hesitant._result import percent
+from hesitant._drawing import BLANK, GREY, Drawing, class_color, drawing
 from hesitant._typing import BoolArray, FloatArray
+from hesitant._words import percent
 from hesitant.attached import attach
 from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve, shown_range
 from hesitant.labels import encode
 from hesitant.uncertainty import Shannon, transformed_entropy
-
-__all__ = ["EntropyDisplay"]
 
 _LABEL = "transformed entropy, logit(e / log g)"
 _SEEN = class_color(0)
@@ -124,19 +123,14 @@ class EntropyDisplay(Drawing):
     def plot(self, axes: Any = None) -> Self:
         """Draw on three axes, or on a new figure."""
         with drawing():
-            if axes is None:
-                self.figure_ = new_figure(10.2, 3.6)
+            if self._use(axes, (10.2, 3.6), 1, 3):
                 self.figure_.get_layout_engine().set(w_pad=0.12)  # between a label and a panel
-                axes = self.figure_.subplots(1, 3)
-            self.axes_ = np.asarray(axes, dtype=object).ravel()
             if self.axes_.size != 3:
                 raise ValueError(f"axes has {self.axes_.size} panels: give three.")
-            self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
-            self.limits_ = self._limits()
-            self._densities(self.axes_[0])
-            self._distributions(self.axes_[1])
-            self._probability(self.axes_[2])
-            for ax, letter in zip(self.axes_, "abc", strict=True):
+            self.densities(self.axes_.flat[0])
+            self.distributions(self.axes_.flat[1])
+            self.probability(self.axes_.flat[2])
+            for ax, letter in zip(self.axes_.flat, "abc", strict=True):
                 ax.set_xlim(*self.limits_)
                 ax.set_xlabel(_LABEL)
                 ax.set_title(f"({letter}) {ax.get_title(loc='left')}")
@@ -149,13 +143,15 @@ class EntropyDisplay(Drawing):
         )
         return [group for group in both if group[1].size]
 
-    def _limits(self) -> tuple[float, float]:
-        """Return the range to show; the far left, where rows are certain, is cut off."""
+    @cached_property
+    def limits_(self) -> tuple[float, float]:
+        """The range to show; the far left, where rows are certain, is cut off."""
         low, high = shown_range(np.concatenate((self.labelled, self.blank)))
         margin = 0.05 * (high - low) + 1e-9
         return low - margin, high + 2 * margin
 
-    def _densities(self, ax: Any) -> None:
+    def densities(self, ax: Any) -> None:
+        """Draw how labelled and blank rows are spread over entropy."""
         grid = np.linspace(*self.limits_, 300)
         for name, t, color, style in self._groups():
             near = t[t >= self.limits_[0]]
@@ -171,7 +167,8 @@ class EntropyDisplay(Drawing):
         ax.set_title("Densities")
         _legend_below(ax)
 
-    def _distributions(self, ax: Any) -> None:
+    def distributions(self, ax: Any) -> None:
+        """Draw the share of rows below each entropy."""
         for _, t, color, style in self._groups():
             x = np.concatenate(([self.limits_[0]], t, [self.limits_[1]]))
             share = np.concatenate(([0.0], np.arange(1, t.size + 1) / t.size, [1.0]))
@@ -191,7 +188,8 @@ class EntropyDisplay(Drawing):
         ax.set_title("Distribution functions")
         _legend_below(ax)
 
-    def _probability(self, ax: Any) -> None:
+    def probability(self, ax: Any) -> None:
+        """Draw the chance of a label against entropy."""
         ax.set_ylim(-0.06, 1.06)
         ax.set_ylabel("probability of a label")
         ax.set_title("Labelling probability")
@@ -203,7 +201,7 @@ class EntropyDisplay(Drawing):
         if c is None:
             ax.text(0.5, 0.5, "too few rows", transform=ax.transAxes, ha="center", color=GREY)
             return
-        name = f"kernel estimate, {percent(c.level, 0)} band"
+        name = f"kernel estimate, {percent(c.level, whole=True)} band"
         ax.fill_between(c.grid, c.lower, c.upper, color=_SEEN, alpha=0.18, linewidth=0)
         ax.plot(c.grid, c.probability, color=_SEEN, label=name)
         if c.fitted is not None:

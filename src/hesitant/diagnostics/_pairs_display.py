@@ -5,13 +5,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from hesitant._drawing import BLANK, Drawing, class_color, drawing, new_figure
+from hesitant._drawing import (
+    BLANK,
+    Drawing,
+    as_text,
+    class_color,
+    drawing,
+    legend_handles,
+    scatter,
+)
 from hesitant._typing import FloatArray, IntArray
 from hesitant.attached import attach, class_names, feature_names
-from hesitant.diagnostics._scatter import as_matrix, find_features, legend_handles, scatter
 from hesitant.labels import encode, names_of
-
-__all__ = ["PairsDisplay"]
 
 MOST = 8
 
@@ -106,17 +111,14 @@ class PairsDisplay(Drawing):
         p = len(self.features)
         side = max(1.5, 7.2 / p) if p > 1 else 3.4
         with drawing():
-            self.figure_ = new_figure(side * p + 0.4, side * p + 0.2)
-            grid = self.figure_.subplots(p, p, squeeze=False, sharex="col")
-            self.axes_ = np.full((p, p), None, dtype=object)
-            for i in range(p):
-                for j in range(p):
-                    if j > i:
-                        grid[i, j].remove()
-                        continue
-                    self.axes_[i, j] = grid[i, j]
-                    self._panel(grid[i, j], i, j)
-            self.ax_ = self.axes_[0, 0]
+            size = (side * p + 0.4, side * p + 0.2)
+            self._use(None, size, p, p, squeeze=False, sharex="col")
+            for (i, j), ax in np.ndenumerate(self.axes_):
+                if j > i:
+                    ax.remove()
+                    self.axes_[i, j] = None
+                else:
+                    self._panel(ax, i, j)
             handles = legend_handles(self.classes, self.codes)
             if p > 1:
                 self.figure_.legend(handles=handles, loc="upper right", fontsize=9)
@@ -131,11 +133,11 @@ class PairsDisplay(Drawing):
         else:
             scatter(ax, self.X[:, [j, i]], self.codes)
         if i == p - 1:
-            ax.set_xlabel(self.features[j])
+            ax.set_xlabel(as_text(self.features[j]))
         else:
             ax.tick_params(labelbottom=False)
         if j == 0 and i > 0:
-            ax.set_ylabel(self.features[i])
+            ax.set_ylabel(as_text(self.features[i]))
         elif j != i:
             ax.tick_params(labelleft=False)
 
@@ -152,3 +154,33 @@ class PairsDisplay(Drawing):
             )
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
+
+
+def as_matrix(X: Any, names: Any = None) -> tuple[FloatArray, list[str]]:
+    """Return features as an array with a name for each column."""
+    if names is None and hasattr(X, "columns"):
+        names = [str(c) for c in X.columns]
+    values = np.asarray(X, dtype=float)
+    if values.ndim != 2:
+        raise ValueError(f"X has shape {values.shape}: give one row a case, one column a feature.")
+    names = [f"x{j}" for j in range(values.shape[1])] if names is None else list(map(str, names))
+    if len(names) != values.shape[1]:
+        raise ValueError(f"{len(names)} feature names for {values.shape[1]} features.")
+    return values, names
+
+
+def find_features(
+    wanted: Sequence[Any] | None, names: list[str], most: int | None = None
+) -> list[int]:
+    """Return the positions of features given by name or position."""
+    if wanted is None:
+        return list(range(len(names)))[:most]
+    places = []
+    for f in wanted:
+        if isinstance(f, str) and f in names:
+            places.append(names.index(f))
+        elif isinstance(f, int | np.integer) and -len(names) <= f < len(names):
+            places.append(int(f) % len(names))
+        else:
+            raise ValueError(f"features contains {f!r}: give names or positions among {names}.")
+    return places

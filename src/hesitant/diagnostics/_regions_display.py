@@ -1,21 +1,25 @@
 """Class regions on a plane through the data, with the rows on top."""
 
+import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
+from scipy.spatial import KDTree
 
-from hesitant._drawing import Drawing, class_color, drawing, new_figure
+from hesitant._drawing import INK, Drawing, as_text, class_color, drawing, legend_handles, scatter
+from hesitant._optional import need
 from hesitant._typing import FloatArray, IntArray
 from hesitant.attached import attach, class_names, feature_names
-from hesitant.diagnostics._plane import choose_plane, reach, surface_on
-from hesitant.diagnostics._scatter import legend_handles, scatter
+from hesitant.diagnostics._pairs_display import find_features
 from hesitant.labels import encode, names_of
 
-__all__ = ["RegionsDisplay"]
-
-_LINE = "#222222"
+DRAWS, NEIGHBOURS = 20_000, 80
+# Log odds against the next best class, and how strongly the class's colour shows beyond: even,
+# 80 and 95 in a hundred.
+_SHADES = ((0.0, 0.10), (1.386, 0.18), (2.944, 0.28))
 
 
 class RegionsDisplay(Drawing):
@@ -179,40 +183,33 @@ class RegionsDisplay(Drawing):
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on a new figure."""
         with drawing():
-            if ax is None:
-                self.figure_ = new_figure(5.6, 4.4)
-                ax = self.figure_.subplots()
-            self.ax_, self.axes_, self.figure_ = ax, np.array([ax]), ax.figure
-            box = (self.grid_x[0], self.grid_x[-1], self.grid_y[0], self.grid_y[-1])
-            ax.imshow(
-                self._colours(),
-                extent=box,
-                origin="lower",
-                aspect="auto",
-                interpolation="bilinear",
-                zorder=0,
-            )
+            self._use(ax, (5.6, 4.4))
+            ax = self.ax_
+            self._shade(ax)
             self._boundaries(ax, self.proba, "-")
             if self.reference is not None:
                 self._boundaries(ax, self.reference, (0, (4, 3)))
             scatter(ax, self.points, self.codes)
-            ax.set(xlabel=self.names[0], ylabel=self.names[1], xlim=box[:2], ylim=box[2:])
+            ends = (self.grid_x[0], self.grid_x[-1]), (self.grid_y[0], self.grid_y[-1])
+            x, y = map(as_text, self.names)
+            ax.set(xlabel=x, ylabel=y, xlim=ends[0], ylim=ends[1])
             handles = legend_handles(self.classes, self.codes)
             if self.reference is not None:
                 handles += self._line_handles()
             ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return self
 
-    def _colours(self) -> FloatArray:
-        """Return each point's colour: its class's, mixed with white by its uncertainty."""
-        from matplotlib.colors import to_rgb
+    def _shade(self, ax: Any) -> None:
+        """Fill where each class is the most probable, more strongly where it is surer."""
+        from matplotlib.colors import to_rgba
 
-        g = self.proba.shape[2]
-        palette = np.array([to_rgb(class_color(h)) for h in range(g)])
-        best = self.proba.max(axis=2)
-        sure = np.clip((best - 1 / g) / (1 - 1 / g), 0, 1)[..., None]
-        strength = 0.08 + 0.27 * sure
-        return 1 - strength * (1 - palette[self.proba.argmax(axis=2)])
+        logs = np.log(np.maximum(self.proba, 1e-300))
+        levels = [*(level for level, _ in _SHADES), 1e4]
+        for h in range(len(self.classes)):
+            odds = logs[..., h] - np.delete(logs, h, axis=2).max(axis=2)
+            if (odds > 0).any():
+                fill = [to_rgba(class_color(h), strength) for _, strength in _SHADES]
+                ax.contourf(self.grid_x, self.grid_y, odds, levels, colors=fill, zorder=0)
 
     def _boundaries(self, ax: Any, proba: FloatArray, style: Any) -> None:
         """Draw where two classes tie, each pair once so that dashes stay dashes."""
@@ -228,7 +225,7 @@ class RegionsDisplay(Drawing):
                 self.grid_y,
                 np.ma.array(odds, mask=~between),
                 levels=[0.0],
-                colors=[_LINE],
+                colors=[INK],
                 linewidths=0.9,
                 linestyles=[style],
                 zorder=2,
@@ -238,6 +235,108 @@ class RegionsDisplay(Drawing):
         from matplotlib.lines import Line2D
 
         return [
-            Line2D([], [], color=_LINE, linewidth=0.9, label="this model"),
-            Line2D([], [], color=_LINE, linewidth=0.9, linestyle=(0, (4, 3)), label="the other"),
+            Line2D([], [], color=INK, linewidth=0.9, label="this model"),
+            Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (4, 3)), label="the other"),
         ]
+
+
+# -- planes through feature space -----------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Plane:
+    """A plane in feature space: ``origin + a · axes[0] + b · axes[1]``.
+
+    Attributes
+    ----------
+    origin : array of shape (p,)
+    axes : array of shape (2, p)
+    inverse : array of shape (p, 2)
+        Rows less the origin, times this, are the rows' places on the plane.
+    names : tuple of str
+    """
+
+    origin: FloatArray
+    axes: FloatArray
+    inverse: FloatArray
+    names: tuple[str, str]
+
+    @classmethod
+    def of_features(cls, X: FloatArray, i: int, j: int, names: list[str]) -> Self:
+        """Two features vary; all others stay at their means."""
+        axes = np.eye(X.shape[1])[[i, j]]
+        origin = X.mean(axis=0)
+        origin[[i, j]] = 0.0
+        return cls(origin, axes, axes.T, (names[i], names[j]))
+
+    @classmethod
+    def of_components(cls, X: FloatArray) -> Self:
+        """The first two principal components on the correlation scale, through the mean."""
+        origin, spread = X.mean(axis=0), np.maximum(X.std(axis=0), 1e-300)
+        _, value, vector = np.linalg.svd((X - origin) / spread, full_matrices=False)
+        share = value**2 / np.sum(value**2)
+        names = tuple(f"component {k + 1} ({100 * share[k]:.0f} %)" for k in range(2))
+        return cls(origin, vector[:2] * spread, (vector[:2] / spread).T, names)  # type: ignore[arg-type]
+
+    def place(self, X: FloatArray) -> FloatArray:
+        """Return the rows' coordinates on the plane (n, 2)."""
+        return (X - self.origin) @ self.inverse
+
+    def lift(self, points: FloatArray) -> FloatArray:
+        """Return points of the plane as rows of features."""
+        return self.origin + points @ self.axes
+
+
+def choose_plane(rows: FloatArray, features: Sequence[Any] | None, names: list[str]) -> Plane:
+    """Return the plane of the features asked for, the only two, or the main components."""
+    p = rows.shape[1]
+    if p < 2:
+        raise ValueError("Regions need at least two features: use EntropyDisplay, or a histogram.")
+    if features is None:
+        return Plane.of_features(rows, 0, 1, names) if p == 2 else Plane.of_components(rows)
+    places = find_features(features, names)
+    if len(places) != 2 or places[0] == places[1]:
+        raise ValueError(f"features={features!r}: give two different features.")
+    return Plane.of_features(rows, places[0], places[1], names)
+
+
+def reach(values: FloatArray, m: int) -> FloatArray:
+    """Return a grid over nearly all values: a far outlier or two would leave no room for them."""
+    low, high = np.quantile(values, [0.002, 0.998])
+    first, third = np.quantile(values, [0.25, 0.75])
+    if third > first:
+        far = 4 * (third - first)
+        low, high = max(low, first - far), min(high, third + far)
+    margin = 0.06 * (high - low) or 0.05 * abs(low) or 0.5
+    return np.linspace(low - margin, high + margin, m)
+
+
+def surface_on(plane: Plane, mesh: FloatArray, others: str) -> Callable[[Any], FloatArray]:
+    """Return a function from a classifier to its class probabilities on the mesh."""
+    shape = (*mesh.shape[:2], -1)
+    points = mesh.reshape(-1, 2)
+    if others not in ("average", "mean"):
+        raise ValueError(f"others={others!r}: choose 'average' or 'mean'.")
+    if others == "mean" or plane.origin.size == 2:
+        return lambda clf: _proba(clf, plane.lift(points)).reshape(shape)
+
+    def averaged(clf: Any) -> FloatArray:
+        rows, _, _ = clf.sample(DRAWS, random_state=0)
+        places, proba = plane.place(rows), _proba(clf, rows)
+        spread = places.std(axis=0)
+        found = KDTree(places / spread).query(points / spread, k=NEIGHBOURS)
+        away, near = np.asarray(found[0]), np.asarray(found[1])
+        weight = np.exp(-2 * (away / away[:, -1:]) ** 2)
+        mean = np.einsum("ik,ikg->ig", weight, proba[near]) / weight.sum(axis=1)[:, None]
+        # What is left is the noise of the draws.
+        return gaussian_filter(mean.reshape(shape), (2, 2, 0))
+
+    return averaged
+
+
+def _proba(clf: Any, rows: FloatArray) -> FloatArray:
+    names = getattr(clf, "feature_names_in_", None)
+    if names is None:
+        return np.asarray(clf.predict_proba(rows))
+    # A model fitted to a data frame wants its names back.
+    return np.asarray(clf.predict_proba(need("pandas", "data").DataFrame(rows, columns=names)))

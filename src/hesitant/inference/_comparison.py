@@ -86,7 +86,7 @@ class Comparison(Result):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the ranking criterion and the cross-validated log loss, model by model."""
-        from hesitant.inference._comparison_display import ComparisonDisplay
+        from hesitant.inference._displays import ComparisonDisplay
 
         return ComparisonDisplay(self.candidates, self.sort_by).plot(axes)
 

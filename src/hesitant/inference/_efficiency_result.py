@@ -88,7 +88,7 @@ class Efficiency(Result):
             Only parameters whose name contains this, such as ``"mean"``. Of more than 40 those
             are drawn whose errors the blanks increase most.
         """
-        from hesitant.inference._efficiency_display import EfficiencyDisplay
+        from hesitant.inference._displays import EfficiencyDisplay
 
         return EfficiencyDisplay(self, parameters).plot(axes)
 

@@ -44,7 +44,7 @@ class Estimates(Result):
         parameters : str, optional
             Only parameters whose name contains this, such as ``"mean"``.
         """
-        from hesitant.inference._interval_display import IntervalDisplay, chosen
+        from hesitant.inference._displays import IntervalDisplay, chosen
 
         keep = chosen(self.parameters, parameters)
         return IntervalDisplay(
