@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from hesitant.diagnostics import diagnose
     from hesitant.inference import compare
     from hesitant.persistence import load, save
+    from hesitant.statements import Statements
 
 __version__ = "0.1.0"
 
 __all__ = [
     "FitWarning",
     "MixtureClassifier",
+    "Statements",
     "__version__",
     "compare",
     "consensus",
@@ -29,6 +31,7 @@ __all__ = [
 # print its help without waiting for scikit-learn and SciPy.
 _ROOMS = {
     "MixtureClassifier": "hesitant.classifier",
+    "Statements": "hesitant.statements",
     "compare": "hesitant.inference",
     "consensus": "hesitant.datasets",
     "diagnose": "hesitant.diagnostics",

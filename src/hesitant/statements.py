@@ -1,0 +1,538 @@
+"""Who said what about which row: labels, sets, probabilities or grades, of one reader or many."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, Self, cast
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
+from hesitant.labels import describe, encode
+
+WITHHELD, NOT_SHOWN = -1, -2
+SUM_TOLERANCE = 0.01
+NOUN = {"labels": "labels", "sets": "sets", "probabilities": "reports", "grades": "grades"}
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Statements:
+    """What each reader said of each row, checked; use one of the ``from_`` methods to make it.
+
+    Statements can be sliced by rows like an array, and stay as they are otherwise. They take the
+    place of y: ``clf.fit(X, statements)``.
+
+    Attributes
+    ----------
+    kind : {"labels", "sets", "probabilities", "grades"}
+    said : integer array of shape (n, J)
+        What reader j said of row i: a position in ``options``; −1 if the reader was shown the row
+        and withheld an answer, −2 if the row was never shown.
+    readers : tuple of str
+    classes : array of shape (g,)
+    options : array
+        What could be said. Labels: the classes. Sets: a boolean array of shape (m, g), a row a
+        set. Grades: the scale, from surely the first class to surely the second.
+    truth : integer array of shape (n,)
+        Position of the class where it is known for certain, −1 elsewhere.
+    chances : array of shape (n, J, g) or None
+        Reported probabilities; NaN where there is none.
+
+    Examples
+    --------
+    >>> from hesitant import Statements
+    >>> said = Statements.from_labels({"Ada": ["a", "b", None], "Bo": ["a", None, "a"]})
+    >>> said
+    Statements: 3 rows, 2 readers, labels of the classes 'a', 'b'
+    reader  labels  withheld  never shown
+    Ada          2         1            0
+    Bo           2         1            0
+    >>> said[:2].said.tolist()
+    [[0, 0], [1, -1]]
+    """
+
+    kind: str
+    said: IntArray
+    readers: tuple[str, ...]
+    classes: AnyArray
+    options: AnyArray
+    truth: IntArray
+    chances: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.said, self.classes, self.options, self.chances, self.truth):
+            if array is not None:
+                array.flags.writeable = False
+
+    # -- making them ----------------------------------------------------------------------
+
+    @classmethod
+    def from_labels(
+        cls,
+        Y: Any,
+        readers: Sequence[Any] | None = None,
+        shown: Any = None,
+        missing_label: Any = -1,
+        *,
+        classes: Sequence[Any] | None = None,
+        truth: Any = None,
+    ) -> Self:
+        """Make statements from a table of labels, a column a reader.
+
+        Parameters
+        ----------
+        Y : array-like or data frame of shape (n, J), or (n,) of one reader
+            Labels. A blank (``missing_label``, None, NaN, NA or null) was withheld, unless
+            ``shown`` says otherwise.
+        readers : sequence of J names, optional
+            By default the names of the columns, or "reader 1", "reader 2" and so on.
+        shown : boolean array-like of shape (n, J) or (n,), optional
+            False where a reader never saw the row.
+        missing_label : scalar, default=-1
+        classes : sequence, optional
+            All class values, in the order wanted; by default those seen, sorted.
+        truth : array-like of shape (n,), optional
+            The class of rows for which it is known for certain (histology, say), blank elsewhere.
+        """
+        table, names = _table(Y, "Y")
+        n, J = table.shape
+        known = _truth_column(truth, n)
+        labels = encode(_below(*table.T, known), missing_label, classes)
+        codes = labels.codes.reshape(J + 1, n).T
+        said = _hide(codes[:, :J], shown)
+        return cls(
+            "labels", said, _names(readers, names, J), labels.classes, labels.classes, codes[:, J]
+        )
+
+    @classmethod
+    def from_long(
+        cls,
+        table: Any,
+        *,
+        row: str,
+        reader: str,
+        label: str,
+        rows: Sequence[Any] | None = None,
+        missing_label: Any = -1,
+        classes: Sequence[Any] | None = None,
+        truth: Any = None,
+    ) -> Self:
+        """Make statements from a long table of labels: one line a statement.
+
+        A row that a reader has no line for was never shown to that reader; an empty label was
+        withheld.
+
+        Parameters
+        ----------
+        table : data frame (pandas, polars, Arrow, …) or mapping of columns
+        row, reader, label : str
+            The columns that say which row, who, and what.
+        rows : sequence or int, optional
+            The rows' names in the order of X, or the number of rows where names are positions
+            counted from 0. By default positions up to the largest.
+        missing_label, classes, truth
+            As for :meth:`from_labels`.
+        """
+        cells, names = _table(table, "table")
+        for name in (row, reader, label):
+            if name not in (names or ()):
+                raise ValueError(f"the table has no column {name!r}; it has {names or []}.")
+        of, who, what = (cells[:, (names or []).index(name)] for name in (row, reader, label))
+        at, n = _positions(of.tolist(), row, rows)
+        persons, j = np.unique([str(person) for person in who], return_inverse=True)
+        labels = encode(_below(what, _truth_column(truth, n)), missing_label, classes)
+        codes = labels.codes[: len(at)]
+        said = np.full((n, len(persons)), NOT_SHOWN, dtype=codes.dtype)
+        said[at, j] = codes
+        twice = np.flatnonzero(said[at, j] != codes)
+        if twice.size:
+            raise ValueError(
+                f"reader {who[twice[0]]!r} has two different labels for row {of[twice[0]]!r}: "
+                "keep one line for each row and reader."
+            )
+        known = labels.codes[len(at) :]
+        readers = tuple(persons.tolist())
+        return cls("labels", said, readers, labels.classes, labels.classes, known)
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        Q: Any,
+        classes: Sequence[Any] | None = None,
+        readers: Sequence[Any] | None = None,
+        shown: Any = None,
+        *,
+        missing_label: Any = -1,
+        truth: Any = None,
+    ) -> Self:
+        """Make statements from subjective probabilities over the classes.
+
+        Parameters
+        ----------
+        Q : array-like or data frame of shape (n, g), or array-like of shape (n, J, g)
+            Probabilities that add up to one; a row of NaN was withheld.
+        classes : sequence of g class values
+            In the order of Q's last axis; by default the columns of a data frame.
+        readers, shown, missing_label, truth
+            As for :meth:`from_labels`.
+        """
+        if not isinstance(Q, np.ndarray) and _is_frame(Q):
+            Q, columns = _table(Q, "Q")
+            classes = columns if classes is None else classes
+        try:
+            Q = np.array(Q, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError("Q holds something that is no number: give probabilities.") from None
+        Q = Q[:, None, :] if Q.ndim == 2 else Q
+        if Q.ndim != 3 or 0 in Q.shape:
+            raise ValueError(
+                f"Q has shape {Q.shape}: give (n, g) probabilities, or (n, J, g) of J readers."
+            )
+        if classes is None or len(classes) != Q.shape[2]:
+            raise ValueError(
+                f"classes={classes!r}: name the {Q.shape[2]} classes in the order of Q's columns."
+            )
+        names, total = _names(readers, None, Q.shape[1]), Q.sum(axis=2, keepdims=True)
+        none = np.isnan(Q).all(axis=2)
+        for bad, complaint in (
+            (np.isnan(total[:, :, 0]) & ~none, "is NaN for some of the classes"),
+            (((Q < 0) | np.isinf(Q)).any(axis=2), "has a probability below 0, or infinite"),
+            (abs(total[:, :, 0] - 1) > SUM_TOLERANCE, "does not add up to 1 (percentages?)"),
+        ):
+            if bad.any():
+                i, j = np.argwhere(bad)[0]
+                raise ValueError(
+                    f"row {i} of {names[j]} {complaint}: {Q[i, j].tolist()}. Give probabilities "
+                    "that add up to 1, or NaN for all classes where the reader withheld them."
+                )
+        known = encode(_truth_column(truth, len(Q)), missing_label, classes)
+        said = _hide(np.where(none, WITHHELD, 0), shown)
+        return cls(
+            "probabilities", said, names, known.classes, known.classes, known.codes, Q / total
+        )
+
+    @classmethod
+    def from_sets(
+        cls,
+        sets: Any,
+        classes: Sequence[Any] | None = None,
+        readers: Sequence[Any] | None = None,
+        shown: Any = None,
+        *,
+        missing_label: Any = -1,
+        truth: Any = None,
+    ) -> Self:
+        """Make statements from sets of classes: "a or b, not c" is ``{"a", "b"}``.
+
+        Parameters
+        ----------
+        sets : sequence of n sets, mapping from readers to such sequences, or data frame
+            A single label stands for the set of itself. None was withheld, and so was a set of
+            all classes, which leaves everything open.
+        classes, readers, shown, missing_label, truth
+            As for :meth:`from_labels`.
+
+        Examples
+        --------
+        >>> from hesitant import Statements
+        >>> said = Statements.from_sets([{"a", "b"}, "c", None, {"a"}])
+        >>> said.options[said.said[0, 0]].tolist()
+        [True, True, False]
+        """
+        if isinstance(sets, str) or not isinstance(sets, Iterable):
+            raise TypeError(f"sets={sets!r}: give a sequence of sets, one a row.")
+        table, names = _table(sets if _is_frame(sets) else {"reader 1": sets}, "sets")
+        n, J = table.shape
+        cells = [_members(cell, missing_label) for cell in table.ravel()]
+        if [] in cells:
+            i, j = divmod(cells.index([]), J)
+            raise ValueError(
+                f"row {i} of reader {j + 1} is an empty set, which rules out every class: give "
+                "None for an answer withheld."
+            )
+        members = _object([value for cell in cells for value in cell or ()])
+        labels = encode(_below(_truth_column(truth, n), members), missing_label, classes)
+        pieces = np.split(labels.codes[n:], np.cumsum([len(cell or ()) for cell in cells]))
+        options: dict[bytes, int] = {}
+        said = np.full(n * J, WITHHELD)
+        for k, piece in enumerate(pieces[:-1]):
+            inside = np.isin(np.arange(len(labels.classes)), piece)
+            if piece.size and not inside.all():
+                said[k] = options.setdefault(inside.tobytes(), len(options))
+        possible = np.frombuffer(b"".join(options), dtype=bool).reshape(len(options), -1).copy()
+        said = _hide(said.reshape(n, J), shown)
+        readers = _names(readers, names, J)
+        return cls("sets", said, readers, labels.classes, possible, labels.codes[:n])
+
+    @classmethod
+    def from_grades(
+        cls,
+        R: Any,
+        scale: Sequence[Any],
+        classes: Sequence[Any],
+        readers: Sequence[Any] | None = None,
+        shown: Any = None,
+        *,
+        missing_label: Any = None,
+        truth: Any = None,
+    ) -> Self:
+        """Make statements from grades on an ordered scale between two classes.
+
+        Parameters
+        ----------
+        R : array-like or data frame of shape (n, J), or (n,) of one reader
+            Grades; a blank was withheld.
+        scale : sequence of at least 3 values
+            All grades in order, from surely the first class to surely the second (BI-RADS, or 1 to
+            5); those in the middle are hesitation.
+        classes : sequence of 2 class values
+        readers, shown, missing_label, truth
+            As for :meth:`from_labels`.
+
+        Examples
+        --------
+        >>> from hesitant import Statements
+        >>> Statements.from_grades([[1, 2], [3, None]], [1, 2, 3, 4, 5], ["benign", "malignant"])
+        Statements: 2 rows, 2 readers, grades between the classes 'benign', 'malignant'
+        reader    grades  withheld  never shown
+        reader 1       2         0            0
+        reader 2       1         1            0
+        """
+        table, names = _table(R, "R")
+        if len(scale) < 3 or len(classes) != 2:
+            raise ValueError(
+                f"scale={list(scale)!r}, classes={list(classes)!r}: give at least 3 grades in "
+                "order, between 2 classes. Two grades are labels: use from_labels."
+            )
+        try:
+            graded = encode(_below(*table.T), missing_label, scale)
+        except ValueError as error:
+            words = str(error).replace("y contains", "R contains").replace("classes", "scale")
+            raise ValueError(words) from None
+        known = encode(_truth_column(truth, len(table)), missing_label, classes)
+        said = _hide(graded.codes.reshape(table.shape[::-1]).T, shown)
+        readers = _names(readers, names, table.shape[1])
+        return cls("grades", said, readers, known.classes, graded.classes, known.codes)
+
+    # -- looking at them ------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.said)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and readers."""
+        return cast(tuple[int, int], self.said.shape)
+
+    def __getitem__(self, rows: Any) -> "Statements":
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+            rows = rows[0]
+        if isinstance(rows, Integral):
+            rows = slice(int(rows), int(rows) + 1 or None)
+        chances = None if self.chances is None else self.chances[rows]
+        return dataclasses.replace(
+            self, said=self.said[rows], chances=chances, truth=self.truth[rows]
+        )
+
+    @property
+    def given(self) -> BoolArray:
+        """Whether each reader said something of each row (n, J)."""
+        return self.said >= 0
+
+    @property
+    def shown(self) -> BoolArray:
+        """Whether each reader was shown each row (n, J)."""
+        return self.said != NOT_SHOWN
+
+    @property
+    def counts(self) -> dict[str, list[Any]]:
+        """Columns of a table with a row a reader: what was said, withheld, and never shown."""
+        parts = (self.given, self.said == WITHHELD, ~self.shown)
+        heads = (NOUN[self.kind], "withheld", "never shown")
+        sums = {head: part.sum(axis=0).tolist() for head, part in zip(heads, parts, strict=True)}
+        return {"reader": list(self.readers), **sums}
+
+    def agreement(self) -> FloatArray:
+        """Return the share of rows on which each two readers say the same, of those both spoke of.
+
+        NaN for two who never spoke of one row. (J, J); of probabilities, the likeliest class.
+        """
+        J = self.shape[1]
+        said = self.said
+        if self.chances is not None:
+            said = np.where(self.given, np.nan_to_num(self.chances).argmax(axis=2), -1)
+        out = np.full((J, J), np.nan)
+        for j in range(J):
+            for k in range(J):
+                both = (said[:, j] >= 0) & (said[:, k] >= 0)
+                if both.any():
+                    out[j, k] = np.mean(said[both, j] == said[both, k])
+        return out
+
+    def votes(self) -> FloatArray:
+        """Return what was said as votes for the classes (n, g), one for each reader who spoke.
+
+        A set shares its vote; probabilities are shares; a grade is as far from one class to the
+        other as it is along the scale.
+        """
+        n, J = self.shape
+        g = len(self.classes)
+        out = np.zeros((n, g))
+        share: FloatArray
+        if self.kind == "labels":
+            share = np.eye(g)
+        elif self.kind == "sets":
+            share = self.options / np.maximum(self.options.sum(axis=1, keepdims=True), 1)
+        else:
+            along = np.linspace(0, 1, max(len(self.options), 2))
+            share = np.column_stack((1 - along, along))
+        for j in range(J):
+            spoke = self.said[:, j] >= 0
+            out[spoke] += (
+                share[self.said[spoke, j]] if self.chances is None else self.chances[spoke, j]
+            )
+        return out
+
+    def __repr__(self) -> str:
+        n, J = self.shape
+        classes = ", ".join(map(describe, self.classes[:8])) + ", …" * (len(self.classes) > 8)
+        between = {"grades": "between", "probabilities": "on"}.get(self.kind, "of")
+        lines = [
+            f"Statements: {n:,} row{'s' * (n != 1)}, {J} reader{'s' * (J != 1)}, {NOUN[self.kind]}"
+            f" {between} the classes {classes}"
+        ]
+        columns = [[head, *map(str, values[:20])] for head, values in self.counts.items()]
+        widths = [max(map(len, column)) for column in columns]
+        for name, *cells in zip(*columns, strict=True):
+            right = (cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True))
+            lines.append("  ".join((name.ljust(widths[0]), *right)))
+        if J > 20:
+            lines.append(f"… and {J - 20:,} more")
+        known = int((self.truth >= 0).sum())
+        if known:
+            lines.append(f"The class of {known:,} row{'s' * (known != 1)} is known for certain.")
+        return "\n".join(lines)
+
+
+# -- what users hand over -------------------------------------------------------------------
+
+
+def _is_frame(values: Any) -> bool:
+    """Whether values are a table with named columns, or an array of two dimensions."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 2
+    native = nw.from_native(values, eager_only=True, pass_through=True)
+    return isinstance(values, Mapping) or isinstance(native, nw.DataFrame)
+
+
+def _table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
+    """Return values as an array of shape (n, J), and the columns' names if they have some."""
+    names: list[str] | None = None
+    if hasattr(values, "collect") and not hasattr(values, "to_dict"):
+        raise TypeError(f"{what} is a lazy frame: give {what}.collect().")
+    native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        values = _object(native.to_list())
+    elif isinstance(native, nw.DataFrame) or isinstance(values, Mapping):
+        frame = native.to_dict(as_series=False) if isinstance(native, nw.DataFrame) else values
+        names, columns = [str(k) for k in frame], [_object(v) for v in frame.values()]
+        if len({len(c) for c in columns}) != 1:
+            raise ValueError(f"{what} needs columns of one length, a column a reader.")
+        values = np.column_stack(columns)
+    elif not isinstance(values, np.ndarray):
+        try:  # as objects: NumPy would turn the 1 of [1, "a"] into text
+            values = np.array(list(values), dtype=object)
+            if values.ndim == 1 and any(isinstance(v, list | tuple) for v in values):
+                raise ValueError("ragged")
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{what} is no table: give rows of one length, a column a reader."
+            ) from None
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or not values.size:
+        raise ValueError(f"{what} has shape {values.shape}: give a row a case, a column a reader.")
+    return values, names
+
+
+def _object(values: Any) -> AnyArray:
+    """Return values as they are, in one column."""
+    listed = list(values)
+    out = np.empty(len(listed), dtype=object)
+    out[:] = listed
+    return out
+
+
+def _below(*columns: AnyArray) -> AnyArray:
+    """Return columns one below the other, in a type that changes no value."""
+    same = len({c.dtype.kind for c in columns if c.size}) == 1
+    return np.concatenate([c if same else c.astype(object) for c in columns if c.size])
+
+
+def _truth_column(truth: Any, n: int) -> AnyArray:
+    if truth is None:
+        return np.full(n, None, dtype=object)
+    column, _ = _table(truth, "truth")
+    if column.shape != (n, 1):
+        raise ValueError(f"truth has shape {column.shape}: give a class or a blank for {n} rows.")
+    return column[:, 0]
+
+
+def _members(cell: Any, missing_label: Any) -> list[Any] | None:
+    """Return the classes that a cell of sets leaves possible, None if it says nothing."""
+    if isinstance(cell, set | frozenset | list | tuple | np.ndarray):
+        return list(cell)
+    return None if encode(_object([cell]), missing_label).codes[0] < 0 else [cell]
+
+
+def _positions(values: list[Any], column: str, rows: Any) -> tuple[IntArray, int]:
+    """Return where in X each line of a long table belongs, and the number of rows."""
+    names = None if rows is None or isinstance(rows, int | np.integer) else list(rows)
+    if names is not None:
+        place = {name: i for i, name in enumerate(names)}
+        if len(place) < len(names):
+            raise ValueError("rows names a row twice: give each row of X a name of its own.")
+    else:
+        whole = [v for v in values if isinstance(v, int | np.integer) and v >= 0]
+        n = max(whole, default=-1) + 1 if rows is None else int(rows)
+        place = {i: i for i in range(n)}
+    for value in values:
+        if value not in place:
+            raise ValueError(
+                f"column {column!r} names the row {value!r}, which is not known: give rows=, the "
+                "rows' names in the order of X (or their number, if names are positions)."
+            )
+    return np.array([place[value] for value in values], dtype=np.int64), len(place)
+
+
+def _hide(said: IntArray, shown: Any) -> IntArray:
+    """Return what was said in a small type, with −2 where a reader was never shown the row."""
+    said = said.astype(np.min_scalar_type(-int(said.max(initial=0)) - 2))
+    if shown is None:
+        return said
+    values, _ = _table(shown, "shown")
+    if values.shape != said.shape:
+        raise ValueError(
+            f"shown has shape {values.shape}: give one value for each of {said.shape}."
+        )
+    if not np.isin(values, (0, 1)).all():
+        raise ValueError(
+            "shown holds something else: give True where a reader saw the row, or False."
+        )
+    hidden = ~values.astype(bool)
+    if (hidden & (said >= 0)).any():
+        i, j = np.argwhere(hidden & (said >= 0))[0]
+        raise ValueError(
+            f"shown is False for row {i} and reader {j + 1}, who said something of it. A class "
+            "known in another way belongs in truth=."
+        )
+    return np.where(hidden, NOT_SHOWN, said).astype(said.dtype)
+
+
+def _names(given: Sequence[Any] | None, found: list[str] | None, J: int) -> tuple[str, ...]:
+    if given is None:
+        return tuple(found or (f"reader {j + 1}" for j in range(J)))
+    names = tuple(str(name) for name in given)
+    if isinstance(given, str) or len(names) != J or len(set(names)) < J:
+        raise ValueError(f"readers={given!r}: give {J} different names, one a column.")
+    return names
