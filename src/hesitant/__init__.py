@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hesitant.inference import compare
     from hesitant.persistence import load, save
     from hesitant.statements import Statements
+    from hesitant.weights import inverse_probability_weights
 
 __version__ = "0.1.0"
 
@@ -23,6 +24,7 @@ __all__ = [
     "compare",
     "consensus",
     "diagnose",
+    "inverse_probability_weights",
     "load",
     "save",
 ]
@@ -35,6 +37,7 @@ _ROOMS = {
     "compare": "hesitant.inference",
     "consensus": "hesitant.datasets",
     "diagnose": "hesitant.diagnostics",
+    "inverse_probability_weights": "hesitant.weights",
     "load": "hesitant.persistence",
     "save": "hesitant.persistence",
 }

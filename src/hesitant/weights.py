@@ -1,0 +1,123 @@
+"""Weights for labelled rows that stand in for the blank ones."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+
+from hesitant._choices import look_up
+from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant.checks import check_number, check_reviewed
+from hesitant.classifier import MixtureClassifier
+from hesitant.intake import check_features
+from hesitant.labels import encode
+
+REFERENCE = 2000
+BANDWIDTHS = np.geomspace(0.1, 2.5, 15)
+FLOOR = 1e-3
+
+
+def inverse_probability_weights(
+    X: Any,
+    y: Any,
+    *,
+    chance: str = "mechanism",
+    estimator: MixtureClassifier | None = None,
+    trim: float = 0.95,
+    reviewed: Any = None,
+    missing_label: Any = -1,
+) -> FloatArray:
+    """Weigh labelled rows by one over their chance of a label.
+
+    The labelled rows, so weighted, look like all rows: hard cases that did get a label count for
+    the many that did not. For ``fit(X, y, sample_weight=...)`` with ``alpha=1``, where blank rows
+    do not count at all.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+    y : array-like of shape (n,)
+    chance : {"mechanism", "kernel"}, default="mechanism"
+        Where the chance of a label comes from: the mechanism of a fitted classifier, or a kernel
+        regression of "labelled" on the features, which assumes no mechanism and needs few features
+        and many rows (its bandwidth is the best of 15 by leave-one-out likelihood).
+    estimator : MixtureClassifier, optional
+        The classifier whose mechanism to use; fitted to X and y first, unless it is already. By
+        default Gaussian classes with the mechanism "entropy".
+    trim : float, default=0.95
+        Weights above this quantile of them are cut down to it: one row with a chance of a label
+        near zero would otherwise outweigh all others. 1 leaves them as they are.
+    reviewed : boolean array-like of shape (n,), optional
+        False for rows that nobody was shown; they get no weight, and do not count as blanks.
+    missing_label : scalar, default=-1
+
+    Returns
+    -------
+    weights : array of shape (n,)
+        Zero for blank rows, one on average over the labelled ones.
+
+    Examples
+    --------
+    >>> from hesitant import MixtureClassifier, inverse_probability_weights
+    >>> from hesitant.datasets import simulate
+    >>> data = simulate(n=500, random_state=0)
+    >>> weight = inverse_probability_weights(data.features, data.labels)
+    >>> clf = MixtureClassifier(mechanism=None, alpha=1)
+    >>> clf = clf.fit(data.features, data.labels, sample_weight=weight)
+    """
+    check_number("trim", trim, Real, 0.5, 1)
+    look_up("chance", chance, {"mechanism": None, "kernel": None})
+    labelled = encode(y, missing_label).labelled
+    seen = check_reviewed(reviewed, len(labelled))
+    if not (labelled & seen).any():
+        raise ValueError("y has no label of a reviewed row: there is nothing to weigh.")
+    if chance == "kernel":
+        values = check_features(MixtureClassifier(), X, reset=True)
+        p = _kernel_chance(np.asarray(values, dtype=float), labelled, seen)
+    else:
+        clf = MixtureClassifier(missing_label=missing_label) if estimator is None else estimator
+        if not hasattr(clf, "state_"):
+            clf = clone(clf).fit(X, y, reviewed=reviewed)
+        p = np.asarray(clf.labelling_probability(X))
+    if len(p) != len(labelled):
+        raise ValueError(f"X has {len(p)} rows and y has {len(labelled)}: give as many of both.")
+    counts = labelled & seen
+    raw = 1 / np.maximum(p[counts], FLOOR)
+    weight = np.zeros(len(p))
+    cut = np.minimum(raw, np.quantile(raw, trim))
+    weight[counts] = cut / cut.mean()
+    return weight
+
+
+def _kernel_chance(X: FloatArray, labelled: BoolArray, seen: BoolArray) -> FloatArray:
+    """Return a kernel estimate of the chance of a label, each row's own answer left out."""
+    # Every so manieth of the rows that were shown is enough to learn a smooth function from.
+    own = np.flatnonzero(seen)
+    base = own[:: -(-len(own) // REFERENCE)]
+    scale = np.quantile(X, 0.75, axis=0) - np.quantile(X, 0.25, axis=0)
+    Z = X / np.where(scale > 0, scale / 1.349, 1.0)
+    r = labelled[base].astype(float)
+    # The rate of all rows counts like one further row: where no row is near, it is the estimate.
+    rate = r.mean()
+
+    def estimate(squares: FloatArray, h: float) -> FloatArray:
+        K = np.exp(-0.5 / h**2 * squares)
+        return np.asarray((K @ r + rate) / (K.sum(axis=1) + 1))
+
+    def distances(rows: IntArray) -> FloatArray:
+        squares = cdist(Z[rows], Z[base], "sqeuclidean")
+        squares[rows[:, None] == base[None, :]] = np.inf
+        return np.asarray(squares)
+
+    among = distances(base)
+    shrink = len(base) ** (-1 / (X.shape[1] + 4))  # the known rate of the best bandwidth
+
+    def loss(h: float) -> float:
+        p = np.clip(estimate(among, h * shrink), 1e-9, 1 - 1e-9)
+        return -float(np.mean(np.log(np.where(r > 0, p, 1 - p))))
+
+    best = shrink * min(BANDWIDTHS.tolist(), key=loss)
+    parts = np.array_split(np.arange(len(X)), -(-len(X) // 1000))
+    return np.concatenate([estimate(distances(rows), best) for rows in parts])
