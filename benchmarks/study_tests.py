@@ -86,7 +86,7 @@ def answers(
     model = MixtureClassifier(mechanism=EntropyMechanism(basis=basis), classes=classes)
     result = diagnose(X, y, estimator=model, n_boot=n_boot, random_state=seed)
     out = {test.name: test.p_value for test in result.tests}
-    out["the verdict"] = 0.0 if result.tone in ("hard", "easy", "mixed") else 1.0
+    out["the verdict"] = 0.0 if result.finding in ("hard", "easy", "mixed") else 1.0
     return {**out, "caution: missing by class?": 0.0 if result.missing_by_class else 1.0}
 
 

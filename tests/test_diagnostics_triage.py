@@ -24,16 +24,19 @@ def test_columns_and_order(fitted):
     frame = triage(clf, X, y)
     assert len(frame) == (y < 0).sum()
     assert set(frame["row"]) == set(np.flatnonzero(y < 0))
-    assert frame["gain"].is_monotonic_decreasing
+    assert frame["unusual"].is_monotonic_increasing  # those that fit no class come last
+    usual = frame[~frame["unusual"]]
+    assert usual["expected_gain"].is_monotonic_decreasing
+    np.testing.assert_allclose(
+        frame["expected_gain"], frame["gain"] * frame["labelling_probability"]
+    )
     assert (frame["gain"] <= frame["entropy"] + 1e-12).all()
     np.testing.assert_allclose(frame["entropy"], clf.entropy(X)[frame["row"]])
     np.testing.assert_allclose(
         frame["labelling_probability"], clf.labelling_probability(X)[frame["row"]]
     )
-    np.testing.assert_allclose(
-        frame[["posterior[0]", "posterior[1]"]], clf.predict_proba(X)[frame["row"]]
-    )
-    assert (frame["most_probable"] == clf.predict(X)[frame["row"]]).all()
+    np.testing.assert_allclose(frame[["P(0)", "P(1)"]], clf.predict_proba(X)[frame["row"]])
+    assert (frame["predicted"] == clf.predict(X)[frame["row"]]).all()
     assert len(triage(clf, X, y, top=7)) == 7
 
 
@@ -78,6 +81,29 @@ def test_the_best_rows_teach_more_than_random_ones(fitted):
     assert best > np.mean(others)
 
 
+def test_outliers_are_listed_apart(fitted):
+    X, y, _ = fitted
+    X = np.vstack((X, [[40.0, -40.0], [-60.0, 3.0]]))
+    y = np.append(y, [-1, -1])
+    clf = MixtureClassifier().fit(X, y)
+    frame = triage(clf, X, y)
+    assert set(frame["row"][frame["unusual"]]) >= {len(X) - 2, len(X) - 1}
+    assert not frame["unusual"].iloc[0]
+    assert frame["unusual"].iloc[-1]
+    assert frame["unusual"].mean() < 0.1
+    top = triage(clf, X, y, top=4)
+    assert top["row"].tolist() == frame["row"].head(4).tolist()
+
+
+def test_polars_in_polars_out(fitted):
+    polars = pytest.importorskip("polars")
+    X, y, _ = fitted
+    frame = polars.DataFrame(X, schema=["a", "b"])
+    listed = triage(MixtureClassifier().fit(frame, y), frame, y, top=3)
+    assert isinstance(listed, polars.DataFrame)
+    assert listed.columns[:2] == ["row", "expected_gain"]
+
+
 def test_frames_keep_their_index(fitted):
     X, y, _ = fitted
     frame = pd.DataFrame(X, columns=["a", "b"], index=[f"case {i}" for i in range(len(X))])
@@ -104,7 +130,7 @@ def test_classes_that_are_strings_and_t_families(three_classes):
         warnings.simplefilter("ignore", FitWarning)
         clf = MixtureClassifier("t", covariance="tied").fit(X, y)
     frame = triage(clf, X, y, top=5)
-    assert list(frame.columns[-3:]) == ["posterior[a]", "posterior[b]", "posterior[c]"]
+    assert list(frame.columns[-3:]) == ["P(a)", "P(b)", "P(c)"]
     assert (frame["gain"] > 0).all()
 
 

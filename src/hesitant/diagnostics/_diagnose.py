@@ -21,14 +21,12 @@ from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
 from hesitant.diagnostics._shape_test import shape_test
 from hesitant.diagnostics._smoother import LabellingCurve, check_bandwidth, labelling_curve
 from hesitant.diagnostics._test import Test
-from hesitant.diagnostics._verdict import caveats, decide, verdict
+from hesitant.diagnostics._verdict import caveats, decide, in_words
 from hesitant.inference._pattern import chance_log_likelihood
 from hesitant.inference._replicates import refit
 from hesitant.intake import check_features, is_dask
 from hesitant.mechanisms import as_mechanism
 from hesitant.rows import ManyRows
-
-__all__ = ["diagnose"]
 
 
 def diagnose(
@@ -51,9 +49,9 @@ def diagnose(
 ) -> Diagnosis:
     """Ask whether labels are missing where the classes are hard to tell apart.
 
-    The ignorance likelihood, which does not listen to the pattern, is fitted first; the rows'
-    entropies under it are compared between labelled and blank rows. Then the full likelihood is
-    fitted and compared with labels missing completely at random.
+    The ignorance likelihood, which does not use the pattern, is fitted first; the rows' entropies
+    under it are compared between labelled and blank rows. Then the full likelihood is fitted and
+    compared with labels missing completely at random.
 
     Parameters
     ----------
@@ -111,8 +109,8 @@ def diagnose(
     >>> result = diagnose(data.features, data.labels)
     >>> result.mean_blank > result.mean_labelled
     True
-    >>> print(result.verdict.split(":")[0])
-    The blanks are about difficulty
+    >>> result.headline
+    'The blanks mark the hard cases.'
     """
     check_number("n_boot", n_boot, Integral, 0)
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
@@ -155,7 +153,7 @@ def _judge(
         tests["bootstrap"] = bootstrap_likelihood_ratio(fits, n_boot, **bootstrap)
     pairs = labelled.size * blank.size
     harder = 1 - tests["mw"].statistic / pairs if pairs else np.nan
-    family_name = type(fits.ignorance.family_).__name__
+    family_name = fits.ignorance.family_.in_words
     by_class = labelled_by_class(fits)
     doubtful = by_class is not None and by_class.doubtful
     finding = decide(
@@ -166,15 +164,25 @@ def _judge(
         falls=fits.falls,
         rows_a_parameter=fits.rows_a_parameter,
     )
+    n_not_reviewed = int((~fits.measured.reviewed).sum())
+    headline, explanation = in_words(
+        finding,
+        tests["shape"],
+        n_labelled=labelled.size,
+        n_blank=blank.size,
+        n_not_reviewed=n_not_reviewed,
+        harder_share=harder,
+        rows_a_parameter=fits.rows_a_parameter,
+        by_class=doubtful,
+    )
     return Diagnosis(
-        verdict=verdict(
-            finding, tests["shape"], labelled.size, blank.size, harder, by_class=doubtful
-        ),
-        tone=finding.tone,
+        headline=headline,
+        explanation=explanation,
+        finding=finding.what,
         decisive=finding.decisive,
         n_labelled=labelled.size,
         n_blank=blank.size,
-        n_not_reviewed=int((~fits.measured.reviewed).sum()),
+        n_not_reviewed=n_not_reviewed,
         mean_labelled=_mean(labelled),
         mean_blank=_mean(blank),
         median_labelled=_median(labelled),

@@ -1,6 +1,7 @@
 """What a diagnosis found."""
 
 import dataclasses
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,8 +15,6 @@ from hesitant.inference._information import ObservedInformation
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Diagnosis"]
-
 LONGEST_NOTE = 60
 
 
@@ -25,9 +24,9 @@ class Diagnosis(Result):
 
     Attributes
     ----------
-    verdict : str
-        In plain language.
-    tone : str
+    headline, explanation, verdict : str
+        The answer in a sentence, what lies behind it, and both together.
+    finding : str
         The same in a word: "hard" or "easy" (what the blanks are), "mixed", "random", "few"
         (rows, to tell), "crowded" (parameters, to tell), "all", "none" or "unseen".
     decisive : Test or None
@@ -61,8 +60,9 @@ class Diagnosis(Result):
 
     title: ClassVar[str] = "Are the blanks about difficulty?"
 
-    verdict: str
-    tone: str
+    headline: str
+    explanation: str
+    finding: str
     decisive: Test | None
     n_labelled: int
     n_blank: int
@@ -85,6 +85,21 @@ class Diagnosis(Result):
     labelled_entropy: FloatArray = dataclasses.field(repr=False)
     blank_entropy: FloatArray = dataclasses.field(repr=False)
     information: ObservedInformation | None = dataclasses.field(repr=False)
+
+    @property
+    def verdict(self) -> str:
+        """The headline and what lies behind it."""
+        return f"{self.headline} {self.explanation}"
+
+    @property
+    def tone(self) -> str:
+        """Former name of ``finding``."""
+        warnings.warn(
+            "Diagnosis.tone is now Diagnosis.finding; the old name goes in the next release.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.finding
 
     def test(self, name: str) -> Test:
         """Return the test whose name starts so, such as ``"Mann-Whitney"`` or ``"Wald"``."""

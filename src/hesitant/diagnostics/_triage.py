@@ -1,7 +1,7 @@
 """Which blank cases should go back to an expert: a list, best first."""
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -24,17 +24,19 @@ from hesitant.inference._information import ObservedInformation, information_of,
 from hesitant.inference._scores import class_scores
 from hesitant.intake import check_features
 from hesitant.likelihood import Likelihood, State, log_posterior
+from hesitant.rows import ManyRows, Rows
 from hesitant.uncertainty import Shannon
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["gains", "known_from", "triage"]
-
 BLOCK = 4096
 # Directions that the data hardly determine count as known to this share of complete labels, so
 # that one of them does not outweigh all the others.
 LEAST_KNOWN = 1e-3
+# A row less likely than this share of the labelled ones fits no class; of fewer labels than that
+# the least likely one is no yardstick.
+UNUSUAL, FEWEST = 0.005, 20
 
 
 def triage(
@@ -46,7 +48,7 @@ def triage(
     reviewed: Any = None,
     top: int | None = None,
 ) -> "pd.DataFrame":
-    """Rank blank rows by what their labels would teach.
+    """Rank blank rows by what asking for their labels would teach.
 
     The gain of a row is the information, in nats, that its label is expected to give about the
     classes' parameters,
@@ -57,8 +59,12 @@ def triage(
     posteriors, and V the covariance of the estimates. J_i is the Fisher information that the
     label adds to the features. It is large for rows that are uncertain *and* would move
     parameters that are still uncertain; a label cannot teach more than it is uncertain, so the
-    gain is at most the row's entropy. The label is taken to come from someone who must decide
-    (a second reader, a biopsy), so the missing-label mechanism has no part in it.
+    gain is at most the row's entropy. Somebody who left the hardest rows blank may do so again:
+    rows are ranked by the gain times the chance of an answer.
+
+    Rows that are less likely under the model than nearly all labelled ones fit no class: outliers,
+    mistakes of measurement, or a class of their own. They stand at the end, marked ``unusual``,
+    since no class's label would mean what it means elsewhere.
 
     Parameters
     ----------
@@ -76,9 +82,9 @@ def triage(
     Returns
     -------
     DataFrame
-        Best first: ``row`` (position in X), ``index`` (if X is a data frame), ``gain``,
-        ``entropy``, ``labelling_probability``, ``most_probable`` and one ``posterior[...]`` for
-        each class.
+        Best first: ``row`` (position in X), ``index`` (if X is a pandas frame),
+        ``expected_gain`` (gain times chance), ``gain``, ``entropy``, ``labelling_probability``,
+        ``unusual``, ``predicted`` and one ``P(...)`` for each class. A polars frame if X is one.
 
     Examples
     --------
@@ -89,9 +95,8 @@ def triage(
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
     >>> first = triage(clf, data.features, data.labels, top=5)
     >>> list(first.columns[:4])
-    ['row', 'gain', 'entropy', 'labelling_probability']
+    ['row', 'expected_gain', 'gain', 'entropy']
     """
-    pandas = need("pandas", "data")
     check_classifier(clf)
     check_is_fitted(clf, "state_")
     refuse_dask(X)
@@ -107,20 +112,38 @@ def triage(
         blank = np.flatnonzero(~data.labels.labelled)
     if likelihood is None:
         known = _as_if_labelled(clf, rows)
+        least = -np.inf
     else:
         found = information_of(clf, likelihood)
         warn_if_rising(found)
         known = known_from(likelihood, clf.state_, found)
-    places, gain, entropy, tau = gains(clf, rows, blank, *known, top)
+        least = least_density(clf, likelihood.rows)
+    chance = clf.labelling_probability(X)
+    far = clf.score_samples(X) < least
+    fits, apart = blank[~far[blank]], blank[far[blank]]
+    ranked = gains(clf, rows, fits, *known, chance, top)
+    rest = gains(clf, rows, apart, *known, chance, None if top is None else top - len(ranked.row))
+    places, gain, entropy, tau = (np.concatenate(part) for part in zip(ranked, rest, strict=True))
     columns: dict[str, Any] = {"row": places}
     if hasattr(X, "index") and hasattr(X, "columns"):
         columns["index"] = np.asarray(X.index)[places]
-    columns["gain"], columns["entropy"] = gain, entropy
-    columns["labelling_probability"] = clf.labelling_probability(X)[places]
-    columns["most_probable"] = clf.classes_[tau.argmax(axis=1)]
+    columns["expected_gain"], columns["gain"] = gain * chance[places], gain
+    columns["entropy"], columns["labelling_probability"] = entropy, chance[places]
+    columns["unusual"] = far[places]
+    columns["predicted"] = clf.classes_[tau.argmax(axis=1)]
     for h, name in enumerate(class_names(clf)):
-        columns[f"posterior[{name}]"] = tau[:, h]
-    return pandas.DataFrame(columns)
+        columns[f"P({name})"] = tau[:, h]
+    if type(X).__module__.startswith("polars"):
+        return need("polars", "data").DataFrame(columns)
+    return need("pandas", "data").DataFrame(columns)
+
+
+def least_density(clf: Any, rows: ManyRows) -> float:
+    """Return the log density that nearly all labelled rows exceed; below, a row fits no class."""
+    if not isinstance(rows, Rows) or (rows.codes >= 0).sum() < FEWEST:
+        return -np.inf
+    density = _posteriors(clf, rows.X, np.flatnonzero(rows.codes >= 0))[2]
+    return float(np.quantile(density, UNUSUAL))
 
 
 def _as_if_labelled(clf: Any, X: AnyArray) -> tuple[Chart, FloatArray]:
@@ -140,15 +163,25 @@ def known_from(
         return chart, (vector / np.maximum(value, LEAST_KNOWN)) @ vector.T
 
 
+class Ranked(NamedTuple):
+    """Rows, best first, with their gains, entropies and class posteriors."""
+
+    row: IntArray
+    gain: FloatArray
+    entropy: FloatArray
+    tau: FloatArray
+
+
 def gains(
     clf: Any,
     X: AnyArray,
     places: IntArray,
     chart: Chart,
     V: FloatArray,
+    chance: FloatArray,
     top: int | None = None,
-) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Return rows, best first, with their gains, entropies and class posteriors.
+) -> Ranked:
+    """Rank rows by gain times chance of an answer.
 
     Parameters
     ----------
@@ -159,36 +192,44 @@ def gains(
     chart : Chart
     V : array
         Covariance of the estimates in the chart.
+    chance : array of shape (n,)
+        That somebody who is asked gives a label.
     top : int, optional
         How many rows to return; all by default.
     """
     axes = find_axes(clf.family_, chart)
     root = np.asarray(np.linalg.cholesky(V[: axes.size, : axes.size]))
-    log_tau, tau = _posteriors(clf, X, places)
+    log_tau, tau, _ = _posteriors(clf, X, places)
     entropy, _ = Shannon().evaluate(log_tau, tau)
     # No gain exceeds its entropy: once enough rows have more than is left, the rest may rest.
-    order = np.argsort(-entropy, kind="stable")
-    places, entropy, tau = places[order], entropy[order], tau[order]
+    most = entropy * chance[places]
+    order = np.argsort(-most, kind="stable")
+    places, entropy, tau, most = places[order], entropy[order], tau[order], most[order]
     gain = np.zeros(0)
     for start in range(0, places.size, BLOCK):
-        if top is not None and start >= top and np.sort(gain)[-top] >= entropy[start]:
+        worth = gain * chance[places[: gain.size]]
+        if top is not None and start >= top and (not top or np.sort(worth)[-top] >= most[start]):
             break
         part = slice(start, start + BLOCK)
         rows = np.ascontiguousarray(X[places[part]], dtype=np.float64)
         found = _gains_of(rows, clf.family_, axes, root, tau[part])
         gain = np.append(gain, np.minimum(found, entropy[part]))
-    best = np.lexsort((places[: gain.size], -entropy[: gain.size], -gain))[:top]
-    return places[best], gain[best], entropy[best], tau[best]
+    done = gain.size
+    best = np.lexsort((places[:done], -entropy[:done], -gain * chance[places[:done]]))[:top]
+    return Ranked(places[best], gain[best], entropy[best], tau[best])
 
 
-def _posteriors(clf: Any, X: AnyArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
+def _posteriors(
+    clf: Any, X: AnyArray, places: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return log posteriors, posteriors and log densities of some rows."""
     log_tau = np.empty((places.size, len(clf.classes_)))
-    tau = np.empty_like(log_tau)
+    tau, density = np.empty_like(log_tau), np.empty(places.size)
     for start in range(0, places.size, BLOCK):
         part = slice(start, start + BLOCK)
         rows = np.ascontiguousarray(X[places[part]], dtype=np.float64)
-        log_tau[part], tau[part], _ = log_posterior(clf.family_, clf.state_, rows)
-    return log_tau, tau
+        log_tau[part], tau[part], density[part] = log_posterior(clf.family_, clf.state_, rows)
+    return log_tau, tau, density
 
 
 def _gains_of(

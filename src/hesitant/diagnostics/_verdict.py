@@ -1,11 +1,9 @@
-"""What the tests amount to: decided once, then said in words."""
+"""What the tests amount to: decided once, and said in the same words everywhere."""
 
 import dataclasses
 
-from hesitant._words import p_value
+from hesitant._words import noun, p_value, percent
 from hesitant.diagnostics._test import Test
-
-__all__ = ["ALPHA", "Finding", "caveats", "decide", "verdict"]
 
 ALPHA = 0.05
 FEW = 20  # the test of a handful of rows finds nothing, whatever the truth
@@ -15,10 +13,35 @@ ROWS_A_PARAMETER = 2.0  # below, even score test and bootstrap reject chance one
 # its size best; the likelihood ratio rejects true chance too often as parameters grow in number.
 _ORDER = ("bootstrap", "score", "lr", "mw")
 
-_BY_CLASS = (
-    "Some classes are labelled far more readily than their difficulty explains, so labels may be "
-    "missing by class"
-)
+_HEADLINES = {
+    "hard": "The blanks mark the hard cases.",
+    "easy": "The blanks mark the easy cases.",
+    "mixed": "The blanks depend on difficulty, but not in one direction.",
+    "random": "The blanks look random.",
+    "few": "There are too few rows to tell what the blanks mean.",
+    "crowded": "There are too many parameters to tell what the blanks mean.",
+    "all": "Every row has a label.",
+    "none": "No row has a label.",
+    "unseen": "No row was reviewed.",
+}
+# Where labels may be missing by class, no more than that is claimed.
+_BY_CLASS = {
+    "hard": "The blanks mark hard cases, or whole classes.",
+    "easy": "The blanks mark easy cases, or whole classes.",
+    "mixed": "The blanks depend on difficulty, or on the class.",
+    "random": "The blanks look random in difficulty, but not in class.",
+}
+_MEANING = {
+    "hard": "Labels are missing where the classes overlap, so the pattern of blanks is itself "
+    "evidence of where that is.",
+    "easy": "It is the clear-cut rows that were left blank, which is unusual: make sure that "
+    "blank cells mean what they seem to mean.",
+    "mixed": "Labels depend on difficulty, but not simply more or less with more of it: look at "
+    "the labelling curve, try EntropyMechanism(basis='spline'), and make sure what blank cells "
+    "mean in this table.",
+    "random": "These data show no link between missing labels and difficulty: mechanism=None "
+    "loses nothing that can be seen here.",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +50,7 @@ class Finding:
 
     Attributes
     ----------
-    tone : str
+    what : str
         "hard" or "easy" (what the blanks are), "mixed" (they depend on difficulty, but not in one
         direction), "random" (no sign of it), "few" (rows, to tell), "crowded" (parameters for so
         few rows that no test here can be trusted), "all" or "none" (of the reviewed rows are
@@ -36,7 +59,7 @@ class Finding:
         The test it rests on.
     """
 
-    tone: str
+    what: str
     decisive: Test | None
 
 
@@ -67,108 +90,95 @@ def decide(
     if not n_blank or not n_labelled:
         return Finding("all" if n_labelled else "none" if n_blank else "unseen", None)
     able = [k for k in _ORDER if not tests[k].was_skipped and tests[k].least_p < ALPHA]
-    if not able:
-        return Finding("few", None)
-    test = tests[able[0]]
-    if test.p_value >= ALPHA:
-        return Finding("random" if min(n_labelled, n_blank) >= FEW else "few", test)
+    test = tests[able[0]] if able else None
+    # neither a link nor its absence shows where the model can fit any rows whatever
     if rows_a_parameter < ROWS_A_PARAMETER:
         return Finding("crowded", test)
+    if test is None:
+        return Finding("few", None)
+    if test.p_value >= ALPHA:
+        return Finding("random" if min(n_labelled, n_blank) >= FEW else "few", test)
     if (harder_share > 0.5) != falls:
         return Finding("mixed", test)
     return Finding("hard" if falls else "easy", test)
 
 
-def verdict(
+def in_words(
+    finding: Finding,
+    shape: Test,
+    *,
+    n_labelled: int,
+    n_blank: int,
+    n_not_reviewed: int,
+    harder_share: float,
+    rows_a_parameter: float,
+    by_class: bool = False,
+) -> tuple[str, str]:
+    """Return a headline, and what lies behind it.
+
+    Where labels may be missing by class, a link with difficulty is claimed with that caution.
+    """
+    headline = (_HEADLINES | _BY_CLASS if by_class else _HEADLINES)[finding.what]
+    if finding.what in ("all", "none") and n_not_reviewed:
+        headline = headline.replace("row", "reviewed row")
+    return headline, _explanation(
+        finding, shape, n_labelled, n_blank, harder_share, rows_a_parameter, by_class
+    )
+
+
+def _explanation(
     finding: Finding,
     shape: Test,
     n_labelled: int,
     n_blank: int,
     harder_share: float,
-    *,
-    by_class: bool = False,
+    rows_a_parameter: float,
+    by_class: bool,
 ) -> str:
-    """Say what was found, how clearly, and whether the mechanism's shape fits.
-
-    Where labels may be missing by class, a link with difficulty is claimed with that caution.
-    """
+    if finding.what in ("all", "none", "unseen"):
+        return (
+            "Without both labelled and blank rows among those reviewed there is no pattern to "
+            "learn from; the classes were fitted as usual."
+        )
+    missing_by_class = (
+        "Some classes are labelled far more readily than their difficulty explains: labels may "
+        "be missing by class, and then their pattern says little about where the classes overlap."
+    )
+    if finding.what == "crowded":
+        return (
+            f"There are {rows_a_parameter:.2g} rows for each parameter of the model; with fewer "
+            f"than {ROWS_A_PARAMETER:g} the tests find a link where there is none and miss one "
+            "where there is. Use fewer features or a simpler covariance, and ask again."
+        )
+    if finding.what == "few" or finding.decisive is None:
+        return (
+            f"{noun(n_blank, 'blank row')} beside {noun(n_labelled, 'labelled row')} show no "
+            "clear link with difficulty, and are too few to rule one out."
+            + (f" {missing_by_class}" if by_class else "")
+        )
     test = finding.decisive
-    if finding.tone in ("all", "none", "unseen"):
-        every = {
-            "all": "Every reviewed row is labelled",
-            "none": "Every reviewed row is left blank",
-            "unseen": "No row was reviewed",
-        }[finding.tone]
-        return f"{every}: there is no pattern to learn from."
-    if finding.tone == "few" or test is None:
-        return (
-            f"{n_blank} blank and {n_labelled} labelled rows are too few to tell whether the "
-            "blanks are about difficulty." + (f" {_BY_CLASS}." if by_class else "")
-        )
-    pair = (
-        f"a blank row is harder than a labelled one in {100 * harder_share:.0f} % of pairs "
-        f"({test.name} test: {p_value(test.p_value)})"
+    pairs = (
+        "Take a blank row and a labelled one at random: the blank one is the harder to classify "
+        f"in {percent(harder_share)} of cases, where pure chance would give about 50 % "
+        f"({test.name} test, {p_value(test.p_value)})."
     )
-    if finding.tone == "random" and by_class:
-        return (
-            f"No sign that the blanks are about difficulty: {pair}. But they are not random "
-            f"either. {_BY_CLASS}, which no mechanism here describes."
+    out = f"{pairs} {missing_by_class if by_class else _MEANING[finding.what]}"
+    # a skipped test has a p-value of NaN, which is not below anything
+    if shape.p_value < ALPHA and finding.what != "random":
+        out += (
+            " The chance of a label does not follow difficulty along quite the curve that was "
+            f"assumed ({p_value(shape.p_value)}): take labelling probabilities as approximate, "
+            "and try EntropyMechanism(basis='spline') or another family."
         )
-    if finding.tone == "random":
-        return (
-            f"No sign that the blanks are about difficulty: {pair}. Labels look missing at "
-            "random; mechanism=None loses nothing that these data can show."
-        )
-    if finding.tone == "crowded":
-        return (
-            f"Too many parameters for so few rows: {pair}, but with fewer than "
-            f"{ROWS_A_PARAMETER:g} rows a parameter tests reject pure chance far too often. Use "
-            "a simpler covariance or fewer features, and ask again."
-            + (f" {_BY_CLASS}." if by_class else "")
-        )
-    if by_class:
-        out = _but_by_class(finding.tone, pair)
-    else:
-        out = _about_difficulty(finding.tone, pair, harder_share)
-    if shape.was_skipped or (by_class and shape.p_value >= ALPHA):
-        return out
-    if shape.p_value < ALPHA:
-        return out + (
-            f" The fitted curve does not have the right shape ({p_value(shape.p_value)}): try "
-            "EntropyMechanism(basis='spline'), another order, or another family."
-        )
-    return out + f" The fitted curve's shape agrees with the data ({p_value(shape.p_value)})."
-
-
-def _but_by_class(tone: str, pair: str) -> str:
-    often = {"hard": "more often", "easy": "less often", "mixed": "more often or less"}[tone]
-    return (
-        f"Harder rows are left blank {often}: {pair}. But that may have another cause. "
-        f"{_BY_CLASS}; then the blanks do not tell where the classes overlap, and the full "
-        "likelihood takes them for something that they are not."
-    )
-
-
-def _about_difficulty(tone: str, pair: str, harder_share: float) -> str:
-    return {
-        "hard": f"The blanks are about difficulty: {pair}. Where labels are missing tells where "
-        "the classes overlap, and the full likelihood can use it.",
-        "easy": f"The blanks depend on difficulty, but the other way round: {pair}, so it is the "
-        "easy ones that were left blank. The full likelihood can use that too; make sure it is "
-        "so.",
-        "mixed": f"The blanks depend on difficulty, but not in one direction: {pair}, and yet the "
-        "fitted chance of a label "
-        f"{'falls' if harder_share <= 0.5 else 'rises'} with difficulty. Look at the labelling "
-        "curve, and try EntropyMechanism(basis='spline').",
-    }[tone]
+    return out
 
 
 def caveats(family: str, bootstrapped: bool) -> list[str]:
     """Return what the tests take for granted."""
     same_data = (
-        "Entropies come from a model fitted to these same rows. The rank tests treat them as "
-        "measured; the likelihood ratio and Wald tests reject too often when rows are few for "
-        "the parameters (a spline basis, many features, few labels), the score test least. "
+        "The evidence uses a model fitted to these same rows. The rank tests treat its entropies "
+        "as measured; the likelihood ratio and Wald tests come out too sure when rows are few "
+        "for the parameters (a spline basis, many features, few labels), the score test least. "
     )
     same_data += (
         "The bootstrap refits the model every time and so allows for it."
@@ -177,9 +187,9 @@ def caveats(family: str, bootstrapped: bool) -> list[str]:
     )
     return [
         same_data,
-        f"Entropies are those of {family} classes. If that family is wrong, rows in a tail may "
-        "look easy or hard for the wrong reason: see whether another family (compare) says the "
+        f"Entropies are those of {family} classes. If the classes are not shaped so, a row in a "
+        "tail may look easy or hard for the wrong reason: see whether another family says the "
         "same.",
-        "A dependence on difficulty is not proof of its cause: anything else that makes labels "
-        "rare where the classes meet looks alike.",
+        "That labels are missing where the classes meet does not prove why: anything else that "
+        "makes labels rare there looks alike.",
     ]

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -90,6 +90,11 @@ class Family(BaseEstimator):
     start from one another.
     """
 
+    in_words: ClassVar[str] = ""
+    """What the shape is called; the class's own name unless it says otherwise."""
+    likeness: ClassVar[str] = ""
+    """What it is like, for a reader who does not know the name."""
+
     # -- required -------------------------------------------------------------------------------
 
     @abstractmethod
@@ -136,8 +141,13 @@ class Family(BaseEstimator):
         """
         return self.log_density(params, X), None
 
+    def describe(self) -> str:
+        """Return the classes' shape, as the end of a sentence about them."""
+        return f"{self.in_words} in shape" + (f" ({self.likeness})" if self.likeness else "")
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        cls.in_words = vars(cls).get("in_words", cls.__name__)
         # Densities or statistics of one's own have no use for another family's look.
         if {"log_density", "statistics"} & set(vars(cls)) and "look" not in vars(cls):
             cls.look = Family.look  # type: ignore[method-assign]

@@ -28,6 +28,7 @@ class Structure(ABC):
 
     unrestricted = False
     shared = False
+    in_words: str = "of a structure of their own"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -67,6 +68,8 @@ class Structure(ABC):
 class Full(Structure):
     """Every class has its own unrestricted matrix."""
 
+    in_words = "each with a scale matrix of its own"
+
     unrestricted = True
 
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
@@ -98,6 +101,8 @@ class Full(Structure):
 
 class Tied(Full):
     """All classes share one unrestricted matrix."""
+
+    in_words = "all sharing one scale matrix"
 
     unrestricted = False
     shared = True
@@ -131,6 +136,8 @@ class Tied(Full):
 class Diagonal(Structure):
     """Features are uncorrelated within a class."""
 
+    in_words = "whose features are independent within a class"
+
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
         """Keep the diagonals."""
         p = scatter.shape[1]
@@ -156,6 +163,8 @@ class Diagonal(Structure):
 
 class Spherical(Diagonal):
     """Within a class all features share one variance, in the user's units."""
+
+    in_words = "equally wide in all directions"
 
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
         """Average the diagonals."""

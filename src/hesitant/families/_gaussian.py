@@ -29,6 +29,8 @@ class Gaussian(LocationScaleFamily):
     MixtureClassifier(covariance='tied', family=Gaussian())
     """
 
+    in_words = "Gaussian"
+
     def log_density(self, params: LocationScaleParams, X: AnyArray) -> FloatArray:
         """Return the normal log densities (n, g)."""
         q = squared_distances(X, params.center, params.spread, params.location, params.whitener)

@@ -74,6 +74,10 @@ class LocationScaleFamily(Family):
     structure: Structure = Full()
     reg_covar: float = 1e-6
 
+    def describe(self) -> str:
+        """Return the classes' shape and what they share, as the end of a sentence."""
+        return f"{super().describe()}, {self.structure.in_words}"
+
     @property
     def structure_is_free(self) -> bool:  # type: ignore[override]
         """Whether each class estimates a whole scale matrix of its own."""

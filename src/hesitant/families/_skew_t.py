@@ -67,6 +67,9 @@ class SkewT(HeavyTailedFamily):
     ((2, 2), True)
     """
 
+    in_words = "skew-t"
+    likeness = "lopsided, with heavier tails"
+
     _limit = "those of a skew-normal"
 
     # -- densities, statistics, steps ---------------------------------------------------------
@@ -241,6 +244,9 @@ class SkewNormal(SkewT):
     >>> MixtureClassifier(family="skew_normal")
     MixtureClassifier(family='skew_normal')
     """
+
+    in_words = "skew-normal"
+    likeness = "lopsided"
 
     dof: float | Sequence[float] | None = math.inf
     tied_dof: bool = False

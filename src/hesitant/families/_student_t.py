@@ -50,6 +50,9 @@ class StudentT(HeavyTailedFamily):
     True
     """
 
+    in_words = "Student-t"
+    likeness = "like Gaussian ones, with heavier tails"
+
     def log_density(self, params: HeavyTailedParams, X: AnyArray) -> FloatArray:
         """Return the t log densities (n, g)."""
         return StudentT.look(self, params, X)[0]

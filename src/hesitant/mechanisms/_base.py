@@ -87,6 +87,15 @@ class Mechanism(BaseEstimator):
         """The mechanism in a few words, as a list of models names it."""
         return repr(self)
 
+    def describe(self) -> str:
+        """Return how the pattern of blanks entered the fit, in a sentence."""
+        return (
+            "Labelled rows inform the classes through their label, blank rows through where they "
+            "lie, and every reviewed row through whether it was labelled: the chance of a label "
+            "depends on how uncertain the row's class is, and is estimated together with the "
+            "classes (the full likelihood)."
+        )
+
     def testable(self) -> "Mechanism | None":
         """Return the part of the mechanism that is nothing but chance if its slopes are zero.
 

@@ -44,6 +44,13 @@ class Ignorable(Mechanism):
         """None."""
         return "none"
 
+    def describe(self) -> str:
+        """Say that the pattern had no part in the fit."""
+        return (
+            "Labelled rows inform the classes through their label and blank rows through where "
+            "they lie; the pattern of blanks was ignored (the ignorance likelihood)."
+        )
+
     def log_probability(
         self, u: FloatArray, labelled: BoolArray, theta: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -55,8 +55,8 @@ def _ranked(case: Case) -> tuple[IntArray, FloatArray, str]:
     blank = np.flatnonzero(case.blank)
     if blank.size and not isinstance(case.information, str):
         known = known_from(case.data.likelihood, case.clf.state_, case.information)
-        places, gain, _, _ = gains(case.clf, case.data.X, blank, *known, KEPT)
-        return places, gain, _BY_GAIN
+        ranked = gains(case.clf, case.data.X, blank, *known, np.ones(case.n), KEPT)
+        return ranked.row, ranked.gain, _BY_GAIN
     value = case.clf.entropy(case.X)[blank] if blank.size else np.zeros(0)
     order = np.argsort(-value, kind="stable")
     return blank[order], value[order], _BY_ENTROPY

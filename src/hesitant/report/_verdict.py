@@ -60,7 +60,7 @@ def _tone(diagnosis: Diagnosis, labels: dict[str, Any]) -> str:
         return "all"
     if not labels["labelled"]:
         return "none"
-    return "unseen" if diagnosis.tone in ("all", "none") else diagnosis.tone
+    return "unseen" if diagnosis.finding in ("all", "none") else diagnosis.finding
 
 
 def _what_is_there(labels: dict[str, Any]) -> str:
@@ -95,17 +95,13 @@ def _what_it_means(tone: str, diagnosis: Diagnosis, decisive: Any) -> str:
             f"{noun(diagnosis.n_labelled, 'labelled one')} show no clear link with difficulty, "
             "and are too few to rule one out."
         )
+    if tone == "crowded":
+        return diagnosis.explanation
     pairs = (
         f"Take a blank row and a labelled one at random: the blank one is the harder to classify "
         f"in {percent(diagnosis.harder_share)} of cases"
     )
     test = f"{decisive.name} test, {p_value(decisive.p_value)}"
-    if tone == "crowded":
-        return (
-            f"{pairs} ({test}), but the model has so many parameters for so few rows that "
-            "tests find a link where there is none. Use fewer features or a simpler covariance, "
-            "and ask again."
-        )
     if diagnosis.missing_by_class:
         return (
             f"{pairs}, where pure chance would give about 50 % ({test}). But some classes are "
