@@ -5,6 +5,7 @@ import os
 import pytest
 
 from hesitant.datasets import simulate
+from hesitant.studies._checkpoint import Checkpoint
 
 DATA = simulate(n=200, random_state=0).to_frame()
 
@@ -135,13 +136,20 @@ def test_a_study_that_is_stopped_can_be_continued(run, monkeypatch):
 def test_an_interrupted_study_is_not_begun_anew_by_accident(run, tmp_path):
     settings = ["simulation", "--replications", "1", "--out", "mine", "-q"]
     (tmp_path / "mine").mkdir()
-    journal = tmp_path / "mine" / "simulation.journal"
-    journal.write_text('{"settings": {}}\n{"replication": 0, "rows": []}\n')
+    kept = Checkpoint(tmp_path / "mine" / "simulation.sqlite", {})
+    with kept.locked():
+        kept.begin(resume=False)
+        kept.append(0, [])
     code, _, error = run("reproduce", *settings)
     assert code == 1
     assert "1 finished replication of an interrupted run" in error
     assert "with --resume, begin anew with --force, or choose" in error
-    assert journal.read_text().count("\n") == 2
+    with kept.locked():
+        assert set(kept.finished) == {0}
+        code, _, error = run("reproduce", *settings, "--resume")
+    assert code == 1
+    assert "Another run is writing to" in error
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["simulation.sqlite"]
     code, _, error = run("reproduce", *settings, "--resume", "--force")
     assert code == 2
     assert "choose one" in error

@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hesitant.datasets import DataContentWarning, _files
-from hesitant.datasets._files import Source, load_table
-from hesitant.datasets._formats import fingerprint, read_csv
+from hesitant.datasets import DataContentWarning
+from hesitant.studies import _sources
+from hesitant.studies._sources import Source, fingerprint, load_table, read_csv
 
 GOOD, BAD = "x\n1\n2\n", "x\n1\n3\n"
 
@@ -37,7 +37,7 @@ def source(**changes: object) -> Source:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "cache"
     directory.mkdir()
-    monkeypatch.setattr(_files, "_cache", lambda: directory)
+    monkeypatch.setattr(_sources, "_cache", lambda: directory)
     monkeypatch.delenv("HESITANT_DATA", raising=False)
     return directory
 
@@ -95,7 +95,7 @@ def test_without_network_the_error_says_what_to_do(
     def fetch(url: str, cache: Path) -> Path:
         raise ConnectionError("no route to host")
 
-    monkeypatch.setattr(_files, "_fetch", fetch)
+    monkeypatch.setattr(_sources, "_fetch", fetch)
     with pytest.raises(FileNotFoundError) as caught:
         load_table(source(urls=("https://example.org/a.zip",)))
     said = str(caught.value)
@@ -108,7 +108,7 @@ def test_without_network_the_error_says_what_to_do(
 
 def test_without_pooch_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HESITANT_DATA", raising=False)
-    monkeypatch.setattr(_files, "_cache", lambda: None)
+    monkeypatch.setattr(_sources, "_cache", lambda: None)
     with pytest.raises(ImportError, match=r"(?s)example.org/data.*hesitant\[data\]"):
         load_table(source(urls=("https://example.org/a.zip",)))
 
@@ -183,4 +183,4 @@ def test_bad_download_leaves_nothing_and_the_next_address_is_tried(
 
 def test_cache_is_the_users_own() -> None:
     pooch = pytest.importorskip("pooch")
-    assert _files._cache() == Path(pooch.os_cache("hesitant"))
+    assert _sources._cache() == Path(pooch.os_cache("hesitant"))

@@ -13,14 +13,13 @@ import pytest
 
 from hesitant.datasets import (
     DataContentWarning,
-    _files,
-    _formats,
     load_cardiotocography,
     load_cytometry,
     load_gastrointestinal,
 )
-from hesitant.datasets._cardiotocography import DATA, RAW
-from hesitant.datasets._gastro_files import DOCTORS
+from hesitant.studies import _sources
+from hesitant.studies._cardiotocography import DATA, RAW
+from hesitant.studies._gastrointestinal import DOCTORS
 
 pytestmark = pytest.mark.filterwarnings("ignore::hesitant.datasets.DataContentWarning")
 
@@ -321,7 +320,7 @@ def test_no_download_for_cytometry_but_an_explanation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HESITANT_DATA", raising=False)
-    monkeypatch.setattr(_files, "_cache", lambda: tmp_path)
+    monkeypatch.setattr(_sources, "_cache", lambda: tmp_path)
     with pytest.raises(FileNotFoundError) as caught:
         load_cytometry()
     for word in ("FR-FCM-ZZYY", "cytometry_dlbcl030.csv", "FCS", "HESITANT_DATA", str(tmp_path)):
@@ -331,6 +330,6 @@ def test_no_download_for_cytometry_but_an_explanation(
 def test_fingerprint_knows_content_not_form() -> None:
     table = pd.DataFrame({"b": [1, 2], "a": [0.1 + 0.2, -0.0], "c": ["x ", "y"]})
     same = pd.DataFrame({"a": [0.0, 0.3], "c": ["y", "x"], "b": [2.0, 1.0]})
-    assert _formats.fingerprint(table) == _formats.fingerprint(same)
-    assert _formats.fingerprint(table) != _formats.fingerprint(table.assign(b=[2, 1]))
-    assert _formats.fingerprint(table) != _formats.fingerprint(table.rename(columns={"b": "d"}))
+    assert _sources.fingerprint(table) == _sources.fingerprint(same)
+    assert _sources.fingerprint(table) != _sources.fingerprint(table.assign(b=[2, 1]))
+    assert _sources.fingerprint(table) != _sources.fingerprint(table.rename(columns={"b": "d"}))

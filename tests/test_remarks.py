@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
-from hesitant.exceptions import FitWarning, hearing
+from hesitant.exceptions import FitWarning, collect_warnings
 from hesitant.families import Gaussian, StudentT
 from hesitant.mechanisms import Basis, EntropyMechanism, Functions, Log, Mechanism, Polynomial
 from hesitant.uncertainty import Shannon, Uncertainty
@@ -27,7 +27,7 @@ Y = np.where(DATA.labelled, TRUTH, -1)
 
 
 def heard(X, y, *, fit=None, **options):
-    with hearing() as said:
+    with collect_warnings() as said:
         clf = MixtureClassifier(**options).fit(X, y, **(fit or {}))
     return clf, " ".join(said)
 
@@ -88,7 +88,7 @@ def test_many_classes_are_one_remark():
     rng = np.random.default_rng(0)
     z = np.repeat(np.arange(20), 75)
     rows = rng.normal(size=(1500, 3)) + 6 * rng.normal(size=(20, 3))[z]
-    with hearing() as said:
+    with collect_warnings() as said:
         MixtureClassifier("t").fit(rows, np.where(rng.random(1500) < 0.4, z, -1))
     assert len([s for s in said if "upper bound" in s]) == 1
     assert "more have degrees of freedom at their upper bound" in " ".join(said)

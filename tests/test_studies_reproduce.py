@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hesitant.datasets._cardiotocography import RAW
-from hesitant.datasets._gastro_files import DOCTORS
 from hesitant.studies import PARTS, PRINTED, Design, StudyError, _readings, reproduce
-from hesitant.studies._figure_real import draw_full
-from hesitant.studies._full import compare_full
-from hesitant.studies._readings import Source, readings
-from hesitant.studies._real import compare_readings, fit_reading
-from hesitant.studies._words import about_full
+from hesitant.studies._cardiotocography import RAW
+from hesitant.studies._checkpoint import Checkpoint
+from hesitant.studies._figures import draw_full
+from hesitant.studies._gastrointestinal import DOCTORS
+from hesitant.studies._page import about_full
+from hesitant.studies._readings import RealData, readings
+from hesitant.studies._real import compare_full, compare_readings, fit_reading
 
 pytestmark = pytest.mark.filterwarnings("ignore::hesitant.datasets.DataContentWarning")
 
@@ -26,7 +26,7 @@ SMALL = Design(seed=3, n=200, n_test=300, alphas=(0.0, 0.5, 1.0), restarts=2)
 
 
 def run(parts, out, **options):
-    options = {"design": SMALL, "replications": 2, "jobs": 1, "progress": False, **options}
+    options = {"design": SMALL, "replications": 2, "n_jobs": 1, "progress": False, **options}
     return reproduce(parts, out, **options)
 
 
@@ -181,12 +181,22 @@ def test_simulation_alone(tmp_path) -> None:
     assert {"replication", "estimator", "alpha", "adjusted_rand", "log_loss"} < set(rows[0])
 
 
+def leave_unfinished(folder: Path, replications: int) -> None:
+    """Make a finished simulation look like one killed after so many replications."""
+    with Checkpoint(folder / "simulation.sqlite", {}).locked() as kept:
+        kept._execute("DELETE FROM finished WHERE replication >= ?", replications)
+        kept._execute("DELETE FROM state WHERE key = 'complete'")
+
+
+def finished(path: Path) -> set[int]:
+    with Checkpoint(path, {}).locked() as kept:
+        return set(kept.finished)
+
+
 def test_resumed_files_equal_uninterrupted_ones(tmp_path) -> None:
     whole = run("simulation", tmp_path / "whole", replications=3)
     part = run("simulation", tmp_path / "part", replications=3)
-    journal = part.out / "simulation.journal"
-    lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(lines[:2]) + lines[2][:50])
+    leave_unfinished(part.out, 1)
     (part.out / "simulation.csv").unlink()
     again = run("simulation", tmp_path / "part", replications=3, resume=True)
     assert again.ok
@@ -195,16 +205,34 @@ def test_resumed_files_equal_uninterrupted_ones(tmp_path) -> None:
 
 
 def test_interrupted_simulation_is_refused_before_the_work(tmp_path) -> None:
-    part = run("simulation", tmp_path)
-    journal = part.out / "simulation.journal"
-    left = b"".join(journal.read_bytes().splitlines(keepends=True)[:2])
-    journal.write_bytes(left)
+    run("simulation", tmp_path)
+    leave_unfinished(tmp_path, 1)
+    before = (tmp_path / "results.json").read_bytes()
     with pytest.raises(StudyError, match=r"interrupted run\. Continue it with resume=True"):
         run(["table1", "simulation"], tmp_path)
-    assert journal.read_bytes() == left
+    assert finished(tmp_path / "simulation.sqlite") == {0}
+    assert (tmp_path / "results.json").read_bytes() == before
     assert run("simulation", tmp_path, force=True).ok
-    assert (tmp_path / "simulation.1.old").read_bytes() == left
+    assert finished(tmp_path / "simulation.1.old") == {0}
     assert run("simulation", tmp_path).ok  # a finished one is replaced
+
+
+def test_a_folder_in_use_is_left_alone(tmp_path) -> None:
+    run("simulation", tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with (
+        Checkpoint(tmp_path / "simulation.sqlite", {}).locked(),
+        pytest.raises(StudyError, match=r"Another run is writing to .*--out"),
+    ):
+        run("figures", tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_earlier_names_of_options_are_understood(tmp_path) -> None:
+    with pytest.warns(DeprecationWarning, match="jobs is called n_jobs now"):
+        assert reproduce(
+            "simulation", tmp_path, replications=1, jobs=1, design=SMALL, progress=False
+        ).ok
 
 
 def test_words_agree_with_their_numbers() -> None:
@@ -225,7 +253,7 @@ def test_words_agree_with_their_numbers() -> None:
 
 def test_panels_of_the_full_figure(data) -> None:
     reading = readings("cytometry")[0]
-    table = reading.load(Source(data))
+    table = reading.load(RealData(data))
     ignorance = fit_reading(reading, table)
     figure = draw_full(compare_full(reading, table, ignorance))
     figure.canvas.draw()
@@ -249,9 +277,9 @@ def test_resume_with_other_settings_fails_that_part(tmp_path) -> None:
 
 def test_figures_use_the_simulation_that_is_there(tmp_path, data) -> None:
     run("simulation", tmp_path)
-    before = (tmp_path / "simulation.journal").read_bytes()
+    before = (tmp_path / "simulation.sqlite").read_bytes()
     result = run("figures", tmp_path, data=tmp_path)
-    assert (tmp_path / "simulation.journal").read_bytes() == before
+    assert (tmp_path / "simulation.sqlite").read_bytes() == before
     assert (tmp_path / "figure_simulation.png").exists()
     assert not result.ok  # there are no real data
     # The page still has the table of the earlier run.
@@ -300,11 +328,11 @@ def test_data_without_blanks_say_so(tmp_path) -> None:
     [
         ({"parts": "tabel1"}, "Did you mean 'table1'"),
         ({"parts": ["simulation", "table3"]}, "'table3' is unknown"),
-        ({"jobs": 0}, "jobs=0"),
-        ({"jobs": "two"}, "jobs='two'"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"n_jobs": "two"}, "n_jobs='two'"),
         ({"replications": 0}, "replications=0"),
-        ({"design": None, "seed": -1}, "seed=-1"),
-        ({"design": None, "seed": 1.5}, "seed=1.5"),
+        ({"design": None, "random_state": -1}, "random_state=-1"),
+        ({"design": None, "random_state": 1.5}, "random_state=1.5"),
     ],
 )
 def test_options_that_make_no_sense(tmp_path, options, message) -> None:
@@ -362,7 +390,7 @@ real = pytest.mark.skipif(
 
 def compared(name, *wanted):
     chosen = [r for r in readings(name) if all(text in r.name for text in wanted)]
-    return compare_readings(chosen, Source())
+    return compare_readings(chosen, RealData())
 
 
 @real

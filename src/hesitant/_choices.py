@@ -1,14 +1,15 @@
 """Options that may be given as a name or as an object."""
 
-import difflib
-from collections.abc import Mapping
-from functools import cache
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
 from typing import Any, TypeVar
+
+from hesitant._words import did_you_mean
 
 T = TypeVar("T")
 N = TypeVar("N")
-
-__all__ = ["choose", "look_up", "refuse_incomplete"]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def choose(parameter: str, value: object, names: Mapping[str, type[T]], kind: type[T]) -> T:
@@ -39,10 +40,33 @@ def look_up(parameter: str, value: object, names: Mapping[str, N], otherwise: st
         given = f"the class {kind}" if isinstance(value, type) else f"a {kind}"
         raise TypeError(f"{parameter} must be one of {listed}{otherwise}; got {given}.")
     if value not in names:
-        near = difflib.get_close_matches(value, names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(value, names)
         raise ValueError(f"{parameter}={value!r} is unknown; choose one of {listed}.{hint}")
     return names[value]
+
+
+def renamed(**names: str) -> Callable[[F], F]:
+    """Let a function take parameters by their earlier names for one more release, and say so."""
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def accepting(*args: Any, **options: Any) -> Any:
+            for old in names.keys() & options.keys():
+                new = names[old]
+                if new in options:
+                    raise TypeError(f"{function.__name__}: {old} is the earlier name of {new}.")
+                warnings.warn(
+                    f"{function.__name__}: {old} is called {new} now; the earlier name will not "
+                    "be understood by the next release.",
+                    DeprecationWarning,
+                    stacklevel=2,
+                )
+                options[new] = options.pop(old)
+            return function(*args, **options)
+
+        return accepting  # type: ignore[return-value]
+
+    return decorate
 
 
 def refuse_incomplete(parameter: str, value: object, kind: type) -> None:

@@ -1,9 +1,8 @@
-"""Libraries that not everybody installs."""
+"""Libraries that not everybody installs, and their missing values without importing them."""
 
 import importlib
+from collections.abc import Mapping
 from typing import Any
-
-__all__ = ["need"]
 
 
 def need(module: str, extra: str = "data") -> Any:
@@ -14,3 +13,21 @@ def need(module: str, extra: str = "data") -> Any:
         raise ImportError(
             f"this needs {module}, which is not installed: pip install 'hesitant[{extra}]'"
         ) from error
+
+
+def is_null(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or pandas' NA."""
+    # NaN and NaT differ from themselves; pandas.NA refuses to say, and is not imported for that.
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return False
+
+
+def find_lazily(package: str, name: str, rooms: Mapping[str, str]) -> Any:
+    """Return what a package's ``__getattr__`` is asked for, from the module that defines it."""
+    if name not in rooms:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(rooms[name]), name)

@@ -1,10 +1,10 @@
 """Numbers and names as a reader likes them."""
 
+import difflib
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
-
-__all__ = ["count", "noun", "number", "p_value", "percent", "short", "shorten_in", "together"]
 
 LONGEST = 40
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # of emoji, and of several scripts
@@ -29,6 +29,19 @@ def number(value: Any, digits: int = 4) -> str:
         places = max(0, digits - 1 - (math.floor(math.log10(size)) if size else 0))
         text = f"{value:,.{min(places, digits)}f}"
     return text.replace("-", "−")
+
+
+def decimals(value: float | None, digits: int = 2, *, signed: bool = False) -> str:
+    """Return a number with so many decimals and a real minus sign, a dash where there is none.
+
+    Examples
+    --------
+    >>> decimals(-1234.567), decimals(0.5, 1, signed=True), decimals(None)
+    ('−1,234.57', '+0.5', '–')
+    """
+    if value is None:
+        return "–"
+    return f"{value:{'+' if signed else ''},.{digits}f}".replace("-", "−")
 
 
 def count(value: int) -> str:
@@ -129,3 +142,15 @@ def together(text: str) -> str:
     ['in', '12.5\xa0%', '(p\xa0<\xa00.0001)']
     """
     return _APART.sub("\N{NO-BREAK SPACE}", text)
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return a hint at the known name most like this one; empty if none is.
+
+    Examples
+    --------
+    >>> did_you_mean("tabel1", ["table1", "figures"]), did_you_mean("x", ["table1"])
+    (" Did you mean 'table1'?", '')
+    """
+    near = difflib.get_close_matches(str(name), list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hesitant.exceptions import FitWarning, hearing
+from hesitant.exceptions import FitWarning, collect_warnings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 def _ask(question: Callable[..., Answer], *given: Any, **options: Any) -> Answer:
     """Put a question; what it warns of points at the user's line, not at these doors."""
-    with hearing() as heard:
+    with collect_warnings() as heard:
         answer = question(*given, **options)
     for words in heard:
         warnings.warn(words, FitWarning, stacklevel=3)

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["FitWarning", "hearing"]
+__all__ = ["FitWarning", "collect_warnings"]
 
 
 class FitWarning(UserWarning):
@@ -12,13 +12,13 @@ class FitWarning(UserWarning):
 
 
 @contextmanager
-def hearing() -> Iterator[list[str]]:
+def collect_warnings() -> Iterator[list[str]]:
     """Collect fit warnings as words, each once; let all other warnings pass.
 
     Examples
     --------
     >>> import warnings
-    >>> with hearing() as heard:
+    >>> with collect_warnings() as heard:
     ...     warnings.warn("a class has vanished", FitWarning)
     >>> heard
     ['a class has vanished']
@@ -36,3 +36,6 @@ def hearing() -> Iterator[list[str]]:
                 )
             elif str(warning.message) not in heard:
                 heard.append(str(warning.message))
+
+
+hearing = collect_warnings  # the earlier name

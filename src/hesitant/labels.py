@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
+from hesitant._optional import is_null
 from hesitant._typing import AnyArray, BoolArray, IntArray
 
 __all__ = ["Labels", "combine", "describe", "encode", "names_of", "seen_in"]
@@ -155,20 +156,10 @@ def _object_array(values: Sequence[Any]) -> AnyArray:
     return out
 
 
-def _is_null(value: Any) -> bool:
-    # NaN and NaT differ from themselves; pandas.NA refuses to say, and is not imported for that.
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
-        return False
-
-
 def _is_blank(values: AnyArray, missing_label: Any) -> BoolArray:
-    no_marker = _is_null(missing_label)
+    no_marker = is_null(missing_label)
     if values.dtype == object:
-        marks = np.fromiter((_is_null(v) for v in values), dtype=bool, count=len(values))
+        marks = np.fromiter((is_null(v) for v in values), dtype=bool, count=len(values))
         if not no_marker:
             marks |= np.fromiter((_same(v, missing_label) for v in values), bool, len(values))
         return marks
@@ -241,7 +232,7 @@ def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
     if not listed:
         raise ValueError("classes is empty: list every class value, or leave it at None.")
     for value in listed:
-        if _is_null(value) or _same(value, missing_label):
+        if is_null(value) or _same(value, missing_label):
             raise ValueError(
                 f"classes contains {value!r}, which marks a blank: remove it, or choose another "
                 f"missing_label than {missing_label!r}."

@@ -1,6 +1,5 @@
 """Where a fit starts: from the labelled rows, as far as they go."""
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant._words import did_you_mean
 from hesitant.families import Family
 from hesitant.likelihood import State, log_posterior
 from hesitant.rows import Block, ManyRows
@@ -163,8 +163,7 @@ def _check_names(given: Mapping[str, Any], shown: Mapping[str, Any]) -> None:
     """Raise if a parameter has a name that no family knows."""
     for name in given:
         if name not in _NAMES | set(shown):
-            near = difflib.get_close_matches(str(name), [*shown, "weights", "mechanism"], n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, [*shown, "weights", "mechanism"])
             raise ValueError(f"init has {name!r}, which is no parameter of a fit.{hint}")
 
 

@@ -106,7 +106,7 @@ def analyse(
     """Read, fit, judge and write; return the report."""
     import pandas as pd
 
-    from hesitant.exceptions import hearing
+    from hesitant.exceptions import collect_warnings
     from hesitant.persistence import save
     from hesitant.report import make_report
     from hesitant.tables import write_csv
@@ -118,7 +118,7 @@ def analyse(
     notes = table_notes(columns)
     prepared, names, preparation = prepare(columns, model)
     X = pd.DataFrame(prepared, columns=pd.Index(names))
-    with terminal.stage("Fitting"), hearing() as heard:
+    with terminal.stage("Fitting"), collect_warnings() as heard:
         clf = model.classifier().fit(X, columns.y, columns.weight, columns.reviewed)
     notes += heard
     if preparation is not None:

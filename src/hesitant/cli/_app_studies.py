@@ -142,11 +142,11 @@ def reproduce(
             parts or None,
             out,
             replications=replications,
-            jobs=jobs,
+            n_jobs=-1 if jobs is None else jobs,
             data=data,
             resume=resume,
             force=force,
-            seed=seed,
+            random_state=seed,
             progress=not (as_json or quiet),
         )
         document = result.to_dict()
@@ -155,4 +155,6 @@ def reproduce(
         terminal.answer(document)
         terminal.say(in_options(str(result)))
         if result.exit_code:
+            if quiet and not as_json:  # what went wrong is said all the same
+                terminal.fail(in_options("; ".join(result.problems)))
             raise typer.Exit(result.exit_code)

@@ -5,31 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pandas as pd
+from hesitant._optional import is_null
 
 
-@overload
-def consensus(
-    opinions: pd.DataFrame,
-    at_least: int | float = ...,
-    missing: Any = ...,
-    *,
-    ties: Literal["raise", "blank"] = ...,
-) -> pd.Series: ...
-@overload
-def consensus(
-    opinions: ArrayLike,
-    at_least: int | float = ...,
-    missing: Any = ...,
-    *,
-    ties: Literal["raise", "blank"] = ...,
-) -> NDArray[np.object_]: ...
 def consensus(
     opinions: Any,
     at_least: int | float = 6,
@@ -93,7 +76,15 @@ def consensus(
     most = counts.max(axis=1)
     tied = (most >= threshold) & ((counts == most[:, None]).sum(axis=1) > 1)
     if ties == "raise" and tied.any():
-        _complain(opinions, tied, counts, classes, at_least, values.shape[1])
+        first = int(tied.argmax())
+        row = opinions.index[first] if _is_pandas(opinions) else first
+        rivals = " and ".join(repr(c) for c in classes[:-1][counts[first] == most[first]])
+        raise ValueError(
+            f"at_least={at_least!r} leaves {int(tied.sum())} cases tied; on row {row!r} "
+            f"{most[first]} experts each say {rivals}. Ask for more than half the panel "
+            f"(at_least={values.shape[1] // 2 + 1}), or pass ties='blank' to leave tied cases "
+            "blank"
+        )
     labels = classes[np.where((most >= threshold) & ~tied, counts.argmax(axis=1), -1)]
     if _is_pandas(opinions):
         return sys.modules["pandas"].Series(labels, index=opinions.index, dtype=object)
@@ -119,16 +110,11 @@ def _cells(opinions: Any, missing: Any) -> tuple[NDArray[np.object_], NDArray[np
         raise ValueError(
             f"opinions has shape {values.shape}; give one row per case and one column per expert"
         )
-    blank = [_is_blank(value, missing) for value in values.ravel()]
+    blank = [
+        is_null(value) or (missing is not None and bool(value == missing))
+        for value in values.ravel()
+    ]
     return values, ~np.array(blank, dtype=bool).reshape(values.shape)
-
-
-def _is_blank(value: Any, missing: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(value, (float, np.floating)) and math.isnan(value):
-        return True
-    return missing is not None and bool(value == missing)
 
 
 def _threshold(at_least: int | float, n_experts: int) -> int:
@@ -146,23 +132,4 @@ def _threshold(at_least: int | float, n_experts: int) -> int:
     raise ValueError(
         f"at_least={at_least!r} must be a number of experts from 1 to {n_experts} (an integer) or "
         "a share of the panel above 0 and up to 1 (a float)"
-    )
-
-
-def _complain(
-    opinions: Any,
-    tied: NDArray[np.bool_],
-    counts: NDArray[np.int_],
-    classes: NDArray[np.object_],
-    at_least: int | float,
-    n_experts: int,
-) -> None:
-    first = int(tied.argmax())
-    row = opinions.index[first] if _is_pandas(opinions) else first
-    most = counts[first].max()
-    rivals = " and ".join(repr(c) for c in classes[:-1][counts[first] == most])
-    raise ValueError(
-        f"at_least={at_least!r} leaves {int(tied.sum())} cases tied; on row {row!r} "
-        f"{most} experts each say {rivals}. Ask for more than half the panel "
-        f"(at_least={n_experts // 2 + 1}), or pass ties='blank' to leave tied cases blank"
     )

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from hesitant.datasets._bunch import PartlyLabelled
+from hesitant.datasets._partly_labelled import PartlyLabelled
 
 if TYPE_CHECKING:
-    from hesitant.datasets._bunch import LabelledArrays
+    from hesitant.datasets._partly_labelled import LabelledArrays
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 

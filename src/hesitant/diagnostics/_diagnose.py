@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hesitant._replicates import refit
 from hesitant._typing import FloatArray
 from hesitant.attached import check_classifier
 from hesitant.checks import check_number
@@ -23,7 +24,6 @@ from hesitant.diagnostics._smoother import LabellingCurve, check_bandwidth, labe
 from hesitant.diagnostics._test import Test
 from hesitant.diagnostics._verdict import caveats, decide, in_words
 from hesitant.inference._pattern import chance_log_likelihood
-from hesitant.inference._replicates import refit
 from hesitant.intake import check_features, is_dask
 from hesitant.mechanisms import as_mechanism
 from hesitant.rows import ManyRows

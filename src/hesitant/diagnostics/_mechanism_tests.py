@@ -14,11 +14,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.stats import chi2
 
+from hesitant._replicates import refit, replicate
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.diagnostics._fits import Fits
 from hesitant.diagnostics._test import Test, skipped
 from hesitant.inference._pattern import chance_log_likelihood
-from hesitant.inference._replicates import refit, replicate
 
 __all__ = ["bootstrap_likelihood_ratio", "likelihood_ratio", "score_test", "wald_test"]
 

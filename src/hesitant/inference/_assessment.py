@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.exceptions import hearing
+from hesitant.exceptions import collect_warnings
 from hesitant.inference._comparison import Candidate
 from hesitant.inference._pattern import chance_log_likelihood
 from hesitant.uncertainty import Shannon
@@ -80,7 +80,7 @@ def _fit(clf: Any, data: Shared, places: IntArray | slice, **changes: Any) -> tu
     if data.together:
         changes["n_jobs"] = 1
     X, y = _take(data.X, places), _take(data.y, places)
-    with hearing() as heard:
+    with collect_warnings() as heard:
         fit = clone(clf).set_params(verbose=0, **changes)
         fit.fit(X, y, data.weight[places], data.shown[places])
     return fit, " ".join(heard)

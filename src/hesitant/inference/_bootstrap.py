@@ -8,12 +8,12 @@ from joblib import effective_n_jobs
 from scipy.optimize import linear_sum_assignment
 
 from hesitant._optional import need
+from hesitant._replicates import refit, replicate
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.attached import Attached, attach, class_names, feature_names
 from hesitant.checks import check_number
 from hesitant.inference._bootstrap_result import BootstrapResult, interval_of
 from hesitant.inference._natural import natural_units
-from hesitant.inference._replicates import refit, replicate
 from hesitant.likelihood import State, log_posterior
 
 __all__ = ["bootstrap"]

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils.validation import check_is_fitted
 
+from hesitant._replicates import seeds
 from hesitant._typing import FloatArray
 from hesitant.attached import class_names, feature_names
 from hesitant.chart import Chart
@@ -18,7 +19,6 @@ from hesitant.inference._curvature import natural_jacobian
 from hesitant.inference._efficiency_result import PAIRS, WAYS, Efficiency
 from hesitant.inference._fisher import Moments, draw_moments
 from hesitant.inference._natural import natural_units
-from hesitant.inference._replicates import seeds
 
 __all__ = ["efficiency"]
 

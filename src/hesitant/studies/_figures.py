@@ -1,65 +1,222 @@
-"""All figures by name, each drawn on its own so that one that fails stops no other."""
+"""The figures of the simulation and of the real data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from hesitant._drawing import drawing
-from hesitant.studies._style import save
-from hesitant.studies._summary import summarise
-from hesitant.studies._workshop import DATASETS, Workshop
+import numpy as np
 
-__all__ = ["CAPTIONS", "figures"]
+from hesitant._drawing import BLANK, GREY, class_color, class_marker, drawing, new_figure
+from hesitant.datasets import simulate
+from hesitant.studies._checkpoint import Row
+from hesitant.studies._simulation import true_log_posterior
+from hesitant.tables import write_atomically
+from hesitant.uncertainty import Shannon
 
-Draw: TypeAlias = Callable[[Path], list[Path]]
-
-CAPTIONS = {
-    "figure_simulated_example": "One data set of the simulation. (a) All labels. (b) Labels as "
-    "observed; black squares have none. Shade: entropy of the true class probabilities. Line: the "
-    "true boundary.",
-    "figure_simulation": "Adjusted Rand index (a, more is better) and total log loss (b, less is "
-    "better) on the test set against alpha, means over replications; the insets enlarge the "
-    "framed part. Bands: two Monte Carlo standard errors either way.",
-    **{f"figure_data_{d}": f"The {d} data; black squares have no label." for d in DATASETS},
-    **{
-        f"figure_entropy_{d}": f"Entropies of the {d} data under the ignorance likelihood: "
-        "densities and distribution functions of labelled and unlabelled rows, and the share "
-        "labelled against the transformed entropy."
-        for d in DATASETS
-    },
-    **{
-        f"figure_full_{d}": f"What the full likelihood changes in the {d} data: the boundaries "
-        "(a), and the entropies of the unlabelled rows, coloured by their class under it (b)."
-        for d in DATASETS
-    },
+_INK = "#222222"
+_MOVED = "#C1121F"
+_NAMES = {"adjusted_rand": "adjusted Rand index", "log_loss": "total log loss"}
+_LINES = {
+    "full": (class_color(4), "-", "full likelihood"),
+    "complete labels": (class_color(2), "--", "complete labels"),
+    "true parameters": (_INK, ":", "true parameters"),
 }
 
 
-def figures(workshop: Workshop) -> Iterator[tuple[str, Draw]]:
-    """Yield the name of each figure and the function that draws and saves it."""
-    from hesitant.studies import _figure_real as real
-    from hesitant.studies import _figure_simulation as simulation
+def save(draw: Callable[[], Any], path: Path) -> list[Path]:
+    """Draw a figure and save it as PNG and SVG, the same figure as the same bytes."""
+    import matplotlib
 
-    def saved(draw: Callable[[], Any], path: Path) -> list[Path]:
-        with drawing():
-            return save(draw(), path)
+    files = []
+    with drawing(), matplotlib.rc_context({"svg.hashsalt": "hesitant", "svg.fonttype": "none"}):
+        figure = draw()
+        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
 
-    draws: dict[str, Callable[[], Any]] = {
-        "figure_simulated_example": lambda: simulation.draw_example(workshop.design.seed),
-        "figure_simulation": lambda: simulation.draw_panels(
-            summarise(workshop.simulation_for_figures())
-        ),
-    }
-    views: dict[str, Callable[[str], Any]] = {
-        "data": lambda dataset: real.draw_data(*workshop.main(dataset)),
-        "entropy": lambda dataset: real.draw_entropy(*workshop.main(dataset)),
-        "full": lambda dataset: real.draw_full(workshop.full(dataset)),
-    }
-    for dataset in DATASETS:
-        for view, draw_view in views.items():
-            draws[f"figure_{view}_{dataset}"] = partial(draw_view, dataset)
-    for name, draw in draws.items():
-        yield name, partial(saved, draw)
+            def write(file: Any, kind: str = kind, about: Any = metadata) -> None:
+                figure.savefig(file, format=kind, dpi=200, metadata=about, facecolor="white")
+
+            files.append(
+                write_atomically(path.with_name(f"{path.name}.{kind}"), write, force=True)
+            )
+    return files
+
+
+def _title(ax: Any, letter: str, title: str) -> None:
+    ax.set_title(f"({letter}) {title}", loc="left")
+
+
+# ---- the simulation -----------------------------------------------------------------------------
+
+
+def draw_example(seed: int) -> Any:
+    """Draw one data set of the simulation: classes in colour, blanks as black squares.
+
+    The grey shade is the true entropy, which labels avoid; the line is the true boundary.
+    """
+    data = simulate(500, random_state=np.random.SeedSequence(seed, spawn_key=(0,)).spawn(3)[0])
+    X, labelled, truth = data.features, data.labelled, np.asarray(data.truth)
+    figure = new_figure(6.6, 3.3)
+    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+    low, high = X.min(axis=0) - 0.4, X.max(axis=0) + 0.4
+    x, y = np.meshgrid(np.linspace(low[0], high[0], 301), np.linspace(low[1], high[1], 301))
+    log_tau = true_log_posterior(np.column_stack((x.ravel(), y.ravel())))
+    entropy = -(np.exp(log_tau) * log_tau).sum(axis=1).reshape(x.shape)
+    shade = right.imshow(
+        entropy,
+        extent=(low[0], high[0], low[1], high[1]),
+        origin="lower",
+        aspect="auto",
+        interpolation="bilinear",
+        cmap="Greys",
+        vmin=0,
+        vmax=2 * np.log(2),  # light enough for black squares on top
+        zorder=0,
+    )
+    odds = (log_tau[:, 0] - log_tau[:, 1]).reshape(x.shape)
+    for ax in (left, right):
+        ax.contour(x, y, odds, [0.0], colors=_INK, linewidths=0.8)
+        ax.set_xlabel("$x_1$")
+    for h in range(2):
+        look: Any = {"s": 11, "marker": class_marker(h), "color": class_color(h), "alpha": 0.75}
+        left.scatter(*X[truth == h].T, lw=0, label=f"class {h + 1}", **look)
+        right.scatter(*X[(truth == h) & labelled].T, lw=0, **look)
+    blank: Any = {"marker": "s", "color": BLANK, "edgecolor": "white", "lw": 0.25}
+    right.scatter(*X[~labelled].T, s=8, label="label missing", **blank)
+    left.set_ylabel("$x_2$")
+    _title(left, "a", "complete labels")
+    _title(right, "b", f"observed labels, {int((~labelled).sum())} of {len(X)} missing")
+    handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    bar = figure.colorbar(shade, ax=right, ticks=[0, 0.2, 0.4, 0.6], pad=0.02)
+    bar.ax.set_ylim(0, np.log(2))
+    bar.set_label("true entropy")
+    return figure
+
+
+def draw_simulation(summary: list[Row]) -> Any:
+    """Draw both measures against alpha with their Monte Carlo errors, beside the others."""
+    figure = new_figure(7.0, 3.3)
+    for k, (ax, measure) in enumerate(zip(figure.subplots(1, 2), _NAMES, strict=True)):
+        _draw_measure(ax, summary, measure, label=True)
+        ax.set_xlabel("$\\alpha$, weight of the labelled rows")
+        ax.set_xlim(-0.02, 1.02)
+        _title(ax, "ab"[k], _NAMES[measure])
+        # Both ends dwarf what matters, so the middle is shown again, larger.
+        low = measure == "adjusted_rand"
+        inset = ax.inset_axes((0.36, 0.13, 0.62, 0.5) if low else (0.36, 0.42, 0.62, 0.5))
+        _draw_measure(inset, summary, measure, label=False)
+        inset.set_xlim(0.24, 1.01)
+        inset.set_ylim(*_range(summary, measure, 0.25))
+        inset.tick_params(labelsize=6, length=2)
+        for spine in inset.spines.values():
+            spine.set_visible(True)
+            spine.set_color("#999999")
+        frame = ax.indicate_inset_zoom(inset, edgecolor="#999999", alpha=0.8)
+        for connector in frame.connectors or ():
+            connector.set_visible(False)  # it would cross the numbers of the inset
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
+
+
+def _draw_measure(ax: Any, summary: list[Row], measure: str, label: bool) -> None:
+    grid = [row for row in summary if row["alpha"] is not None]
+    alpha = np.array([row["alpha"] for row in grid])
+    mean, error = _means(grid, measure)
+    name = "fractional, $\\pm$ 2 Monte Carlo s.e." if label else None
+    ax.fill_between(alpha, mean - 2 * error, mean + 2 * error, color=class_color(0), alpha=0.2)
+    ax.plot(alpha, mean, "o-", ms=2.5, color=class_color(0), label=name)
+    for estimator, (colour, line, words) in _LINES.items():
+        row = next(row for row in summary if row["estimator"] == estimator)
+        (centre,), (error,) = _means([row], measure)
+        ax.axhline(centre, color=colour, ls=line, lw=1.1, label=words if label else None)
+        if estimator == "full":
+            low, high = centre - 2 * error, centre + 2 * error
+            ax.axhspan(low, high, color=colour, alpha=0.15, lw=0)
+
+
+def _means(rows: list[Row], measure: str) -> tuple[Any, Any]:
+    """Return means and standard errors, zero where one replication leaves none."""
+    errors = np.nan_to_num([row[f"{measure}_se"] or 0.0 for row in rows])
+    return np.array([row[f"{measure}_mean"] for row in rows]), errors
+
+
+def _range(summary: list[Row], measure: str, least: float) -> tuple[float, float]:
+    rows = [r for r in summary if r["alpha"] is None or r["alpha"] >= least]
+    mean, error = _means(rows, measure)
+    low, high = (mean - 2 * error).min(), (mean + 2 * error).max()
+    margin = 0.04 * (high - low) or 0.01
+    return float(low - margin), float(high + margin)
+
+
+# ---- the real data ------------------------------------------------------------------------------
+
+
+def draw_data(data: Any, ignorance: Any) -> Any:
+    """Draw every pair of features, classes in colour and blanks as black squares."""
+    from hesitant.diagnostics import PairsDisplay
+
+    return PairsDisplay.from_estimator(ignorance, data.features, data.labels).figure_
+
+
+def draw_entropy(data: Any, ignorance: Any) -> Any:
+    """Draw the paper's three panels."""
+    from hesitant.diagnostics import EntropyDisplay
+
+    display = EntropyDisplay.from_estimator(ignorance, data.features, data.labels)
+    for line in display.axes_[2].lines:
+        line.set_rasterized(len(line.get_xdata()) > 3000)
+    return display.figure_
+
+
+def draw_full(comparison: Any) -> Any:
+    """Draw both likelihoods' boundaries, and how sure each is of every unlabelled row."""
+    from hesitant.diagnostics import RegionsDisplay
+
+    data, ignorance, full = comparison.data, comparison.ignorance, comparison.full
+    figure = new_figure(9.2, 4.7)
+    figure.get_layout_engine().set(w_pad=0.12)  # between a label and a panel
+    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
+    regions = RegionsDisplay.from_estimator
+    regions(full, data.features, data.labels, compare_with=ignorance, ax=left)
+    _title(left, "a", "most probable class and boundaries")
+    _draw_entropies(right, data, ignorance, full)
+    _title(right, "b", "entropy of the unlabelled rows")
+    # One legend under both panels, which share their colours.
+    own = left.get_legend()
+    words = {"this model": "full likelihood", "the other": "ignorance likelihood"}
+    names = [words.get(text.get_text(), text.get_text()) for text in own.get_texts()]
+    handles, more = right.get_legend_handles_labels()
+    figure.legend(
+        [*own.legend_handles, *handles],
+        [*names, *more],
+        loc="outside lower center",
+        ncols=4,
+        title="Colours: the most probable class, or the label where there is one, in (a); the "
+        "class under the full likelihood in (b).",
+        title_fontsize=8,
+    )
+    own.remove()
+    return figure
+
+
+def _draw_entropies(ax: Any, data: Any, ignorance: Any, full: Any) -> None:
+    """Draw each unlabelled row's entropy under both, in the colour of its class under full."""
+    rows = data.features[~data.labelled]
+    before, after = (clf.entropy(rows, Shannon()) for clf in (ignorance, full))
+    old, new = ignorance.predict(rows), full.predict(rows)
+    top = math.log(len(full.classes_))
+    ax.plot([0, top], [0, top], color=GREY, lw=0.8, zorder=1)
+    for h, name in enumerate(full.classes_):
+        look: Any = {"marker": class_marker(h), "color": class_color(h), "alpha": 0.75}
+        ax.scatter(before[new == name], after[new == name], s=12, lw=0, zorder=2, **look)
+    moved = np.asarray(old != new)
+    label = f"changes class ({int(moved.sum())} of {len(rows)})"
+    ring: Any = {"s": 34, "facecolor": "none", "edgecolor": _MOVED, "lw": 0.9, "zorder": 3}
+    ax.scatter(before[moved], after[moved], label=label, **ring)
+    ax.set(xlabel="under the ignorance likelihood", ylabel="under the full likelihood")
+    ax.set_xlim(-0.03 * top, 1.06 * top)
+    ax.set_ylim(-0.03 * top, 1.06 * top)
+    ax.set_aspect("equal", anchor="NW")  # both panels' titles at the same height

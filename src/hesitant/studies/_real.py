@@ -1,24 +1,26 @@
-"""Tables 1 and 2: the ignorance likelihood on real data, our numbers beside the printed ones."""
+"""The real data: tables 1 and 2 beside the printed ones, and the full likelihood past them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hesitant._replicates import run_tasks
 from hesitant._typing import FloatArray
 from hesitant.classifier import MixtureClassifier
 from hesitant.diagnostics import kolmogorov_smirnov, mann_whitney
-from hesitant.exceptions import hearing
+from hesitant.exceptions import collect_warnings
 from hesitant.families import FAMILIES
-from hesitant.studies._estimators import Row
-from hesitant.studies._parallel import unordered
-from hesitant.studies._printed import PRINTED, Printed
-from hesitant.studies._readings import Reading, Source
+from hesitant.inference import information
+from hesitant.inference._pattern import chance_log_likelihood
+from hesitant.mechanisms import EntropyMechanism
+from hesitant.studies._checkpoint import Row
+from hesitant.studies._readings import PRINTED, Printed, Reading, RealData
 from hesitant.uncertainty import Shannon, transformed_entropy
-
-__all__ = ["compare_readings", "fit_reading", "measure", "table1", "table2"]
 
 
 def fit_reading(reading: Reading, data: Any, **changes: Any) -> Any:
@@ -41,24 +43,49 @@ def fit_reading(reading: Reading, data: Any, **changes: Any) -> Any:
 
 def _fit(options: dict[str, Any], data: Any) -> Any:
     classifier: Any = MixtureClassifier(**options)
-    with hearing() as heard:
+    with collect_warnings() as heard:
         classifier.fit(data.features, data.labels)
     classifier.remarks_ = heard
     return classifier
 
 
-def entropies(classifier: Any, features: Any) -> FloatArray:
-    """Return transformed entropies, Shannon's whatever the mechanism's own measure."""
-    entropy = classifier.entropy(features, Shannon())
-    return transformed_entropy(entropy, len(classifier.classes_))
+# ---- tables 1 and 2: the ignorance likelihood ---------------------------------------------------
 
 
-def measure(classifier: Any, data: Any) -> Row:
-    """Return what tables 1 and 2 say of a fit."""
-    t, labelled = entropies(classifier, data.features), data.labelled
+def compare_readings(
+    readings: list[Reading],
+    source: RealData,
+    n_jobs: int | None = None,
+    progress: bool | None = False,
+) -> list[Row]:
+    """Fit every reading of one data set and compare each with the printed numbers.
+
+    Returns
+    -------
+    list of dict
+        One row for each reading: the numbers of both tables, the log-likelihood, the distance
+        from the printed numbers, and which is ``nearest`` and which ``main``.
+    """
+    tasks = [(reading, reading.load(source)) for reading in readings]
+    name = readings[0].dataset
+    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress, "description": name}
+    rows = list(run_tasks(_compare, tasks, **how))
+    # Fits that end at the same maximum differ by less than the tolerance: the first one counts.
+    least = min(row["distance"] for row in rows) + 5e-4
+    nearest = next(k for k, row in enumerate(rows) if row["distance"] <= least)
+    for k, row in enumerate(rows):
+        row |= {"main": k == 0, "nearest": k == nearest}
+    return rows
+
+
+def _compare(reading: Reading, data: Any) -> Row:
+    classifier = fit_reading(reading, data)
+    # Shannon's entropy, whatever the mechanism's own measure.
+    entropy = classifier.entropy(data.features, Shannon())
+    t, labelled = transformed_entropy(entropy, len(classifier.classes_)), data.labelled
     ks = kolmogorov_smirnov(t[labelled], t[~labelled])
     mw = mann_whitney(t[labelled], t[~labelled])
-    return {
+    row = {
         "n_labelled": int(labelled.sum()),
         "n_unlabelled": int((~labelled).sum()),
         "mean_labelled": float(t[labelled].mean()),
@@ -68,39 +95,7 @@ def measure(classifier: Any, data: Any) -> Row:
         "mann_whitney": float(mw.statistic),
         "mann_whitney_p": float(mw.p_value),
     }
-
-
-def compare_readings(
-    readings: list[Reading],
-    source: Source,
-    jobs: int | None = 1,
-    advance: Callable[[], object] = lambda: None,
-) -> list[Row]:
-    """Fit every reading of one data set and compare each with the printed numbers.
-
-    Returns
-    -------
-    list of dict
-        One row for each reading: `measure`, the log-likelihood, the distance from the printed
-        numbers, and which is ``nearest`` and which ``main``.
-    """
-    tasks = [(k, reading, reading.load(source)) for k, reading in enumerate(readings)]
-    rows: list[Row] = [{}] * len(tasks)
-    for k, row in unordered(_numbered, tasks, jobs):
-        rows[k] = row
-        advance()
-    # Fits that end at the same maximum differ by less than the tolerance: the first one counts.
-    least = min(row["distance"] for row in rows) + 5e-4
-    nearest = next(k for k, row in enumerate(rows) if row["distance"] <= least)
-    for k, row in enumerate(rows):
-        row |= {"main": k == 0, "nearest": k == nearest}
-    return rows
-
-
-def _numbered(k: int, reading: Reading, data: Any) -> tuple[int, Row]:
-    classifier = fit_reading(reading, data)
-    row = measure(classifier, data)
-    return k, {
+    return {
         "dataset": reading.dataset,
         "reading": reading.name,
         **row,
@@ -128,33 +123,160 @@ def _distance(row: Row, printed: Printed) -> float:
     return float(np.mean(np.abs(differences)))
 
 
-_FIRST = ("dataset", "reading", "main", "nearest")
-_LAST = ("distance", "log_likelihood", "converged", "remarks")
-_TABLE_1 = ("n_labelled", "n_unlabelled", "mean_labelled", "mean_unlabelled")
-_TABLE_2 = ("ks", "ks_p", "mann_whitney", "mann_whitney_p")
+_COLUMNS = {
+    "table1": ("n_labelled", "n_unlabelled", "mean_labelled", "mean_unlabelled"),
+    "table2": ("ks", "ks_p", "mann_whitney", "mann_whitney_p"),
+}
 
 
-def table1(rows: list[Row]) -> list[Row]:
-    """Return counts and mean transformed entropies beside the printed ones."""
-    return _beside(rows, _TABLE_1)
+def beside_printed(table: str, rows: list[Row]) -> list[Row]:
+    """Return the columns of table 1 or 2, each beside the printed one."""
+
+    def chosen(row: Row, *keys: str) -> Row:
+        return {key: row[key] for key in keys}
+
+    out = []
+    for row in rows:
+        new = chosen(row, "dataset", "reading", "main", "nearest")
+        for column in _COLUMNS[table]:
+            new[column] = row[column]
+            new[f"{column}_printed"] = getattr(PRINTED[row["dataset"]], column)
+        out.append(new | chosen(row, "distance", "log_likelihood", "converged", "remarks"))
+    return out
 
 
-def table2(rows: list[Row]) -> list[Row]:
-    """Return the Kolmogorov-Smirnov and Mann-Whitney tests beside the printed ones."""
-    return _beside(rows, _TABLE_2)
+# ---- past the paper: the full likelihood --------------------------------------------------------
+
+_SAMPLE = 100_000
+_SHAPES = {"linear": "entropy", "log": "log entropy"}
 
 
-def _beside(rows: list[Row], columns: tuple[str, ...]) -> list[Row]:
+@dataclass(frozen=True)
+class Comparison:
+    """The two likelihoods on one data set.
+
+    Attributes
+    ----------
+    data : PartlyLabelled
+    ignorance, full : fitted MixtureClassifier
+        The second with the paper's mechanism, linear in the entropy.
+    summary : list of dict
+        One row for each mechanism.
+    parameters : list of dict
+        Both estimates and standard errors of each parameter.
+    moved : list of dict
+        The unlabelled rows that change class.
+    """
+
+    data: Any
+    ignorance: Any
+    full: Any
+    summary: list[Row]
+    parameters: list[Row]
+    moved: list[Row]
+
+
+def compare_full(reading: Reading, data: Any, ignorance: Any) -> Comparison:
+    """Fit the full likelihood beside an ignorance fit of a reading.
+
+    The paper's mechanism is linear in the entropy. One linear in its logarithm is fitted too, to
+    see how much depends on that: the same number of parameters, so their log-likelihoods can be
+    compared.
+    """
+    fits = {
+        basis: fit_reading(reading, data, mechanism=EntropyMechanism(basis=basis), init=ignorance)
+        for basis in _SHAPES
+    }
+    before = information(ignorance, data.features, data.labels)
+    summary, tables = [], {}
+    for basis, full in fits.items():
+        after = information(full, data.features, data.labels)
+        table = tables[basis] = _parameters(reading.dataset, before, after)
+        errors = dict(zip(after.parameters, after.std_error, strict=True))
+        slope = next(name for name in after.parameters if name.startswith("coef["))
+        # Labels that go missing by a coin need one parameter less.
+        null = float(ignorance.log_likelihood_) + chance_log_likelihood(data.labelled)
+        summary.append(
+            {
+                "dataset": reading.dataset,
+                "mechanism": _SHAPES[basis],
+                "intercept": float(full.mechanism_.intercept_),
+                "intercept_se": float(errors["intercept"]),
+                "slope": float(full.mechanism_.coef_[0]),
+                "slope_se": float(errors[slope]),
+                "log_likelihood": float(full.log_likelihood_),
+                "likelihood_ratio": 2 * (float(full.log_likelihood_) - null),
+                **_moves(ignorance, full, data),
+                "median_se_ratio": _of_finite(np.median, [row["se_ratio"] for row in table]),
+                "largest_shift": _of_finite(np.max, [abs(row["shift"]) for row in table]),
+                "converged": bool(full.converged_),
+                "remarks": " ".join(full.remarks_),
+            }
+        )
+    full = fits["linear"]
+    moved = _moved(reading.dataset, ignorance, full, data)
+    return Comparison(data, ignorance, full, summary, tables["linear"], moved)
+
+
+def _moves(ignorance: Any, full: Any, data: Any) -> Row:
+    """Count rows that change class, and the share of the space that does."""
+    changed = np.asarray(ignorance.predict(data.features) != full.predict(data.features))
+    sample, _, _ = full.sample(_SAMPLE, random_state=0)
+    sample = type(data.features)(sample, columns=data.features.columns)
+    elsewhere = ignorance.predict(sample) != full.predict(sample)
+    shift = np.abs(ignorance.predict_proba(data.features) - full.predict_proba(data.features))
+    return {
+        "unlabelled_moved": int(changed[~data.labelled].sum()),
+        "labelled_moved": int(changed[data.labelled].sum()),
+        "space_moved": float(elsewhere.mean()),
+        "mean_posterior_change_unlabelled": float(shift.max(axis=1)[~data.labelled].mean()),
+    }
+
+
+def _parameters(dataset: str, before: Any, after: Any) -> list[Row]:
+    late = {name: j for j, name in enumerate(after.parameters)}
+    rows = []
+    for k, name in enumerate(before.parameters):
+        if name not in late:
+            continue
+        j = late[name]
+        old, new = float(before.std_error[k]), float(after.std_error[j])
+        estimate, changed = float(before.estimate[k]), float(after.estimate[j])
+        known = math.isfinite(old) and math.isfinite(new) and old > 0
+        rows.append(
+            {
+                "dataset": dataset,
+                "parameter": name,
+                "ignorance": estimate,
+                "ignorance_se": old,
+                "full": changed,
+                "full_se": new,
+                "se_ratio": new / old if known else math.nan,
+                "shift": (changed - estimate) / old if known else math.nan,
+            }
+        )
+    return rows
+
+
+def _moved(dataset: str, ignorance: Any, full: Any, data: Any) -> list[Row]:
+    before, after = ignorance.predict(data.features), full.predict(data.features)
+    old, new = ignorance.predict_proba(data.features), full.predict_proba(data.features)
+    truth = None if data.truth is None else np.asarray(data.truth)
     return [
-        {key: row[key] for key in _FIRST}
-        | {
-            key: value
-            for column in columns
-            for key, value in (
-                (column, row[column]),
-                (f"{column}_printed", getattr(PRINTED[row["dataset"]], column)),
-            )
+        {
+            "dataset": dataset,
+            "row": str(data.features.index[i]),
+            "ignorance_class": str(before[i]),
+            "ignorance_posterior": float(old[i].max()),
+            "full_class": str(after[i]),
+            "full_posterior": float(new[i].max()),
+            "truth": None if truth is None else str(truth[i]),
         }
-        | {key: row[key] for key in _LAST}
-        for row in rows
+        for i in np.flatnonzero((before != after) & ~data.labelled)
     ]
+
+
+def _of_finite(function: Any, values: Sequence[float]) -> float:
+    known: FloatArray = np.array(values, dtype=float)
+    known = known[np.isfinite(known)]
+    return float(function(known)) if known.size else math.nan

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-import difflib
+import csv
+import io
 import json
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from hesitant._choices import renamed
+from hesitant._result import plain
+from hesitant._words import did_you_mean
 from hesitant.checks import check_jobs, check_number
-from hesitant.studies._output import make_folder, write_json
-from hesitant.studies._parts import PARTS, make_part
+from hesitant.studies._checkpoint import Checkpoint, Row, StudyError
 from hesitant.studies._result import Part, Reproduction
-from hesitant.studies._simulation import Design, check_beginning
-from hesitant.studies._workshop import Workshop
+from hesitant.studies._simulation import (
+    Design,
+    check_beginning,
+    complete,
+    findings,
+    summarise,
+)
+from hesitant.tables import write_atomically
 
-__all__ = ["reproduce"]
+T = TypeVar("T")
+
+PARTS = ("table1", "table2", "full", "simulation", "figures")
+"""In the order in which they are made: the figures draw what the others have computed."""
 
 
+@renamed(jobs="n_jobs", seed="random_state")
 def reproduce(
     parts: str | Iterable[str] | None = None,
     out: str | os.PathLike[str] = "hesitant-paper",
     *,
     replications: int = 100,
-    jobs: int | None = None,
+    n_jobs: int | None = -1,
     data: str | os.PathLike[str] | None = None,
     resume: bool = False,
     force: bool = False,
-    seed: int = 1,
+    random_state: int = 1,
     design: Design | None = None,
     progress: bool = True,
 ) -> Reproduction:
@@ -52,8 +68,8 @@ def reproduce(
         The folder of results; made if need be. Tables there are replaced.
     replications : int, default=100
         Replications of the simulation.
-    jobs : int, optional
-        Processes; all cores by default. ``joblib.parallel_config`` chooses another backend.
+    n_jobs : int or None, default=-1
+        Workers; −1 for all cores, None for what ``joblib.parallel_config`` says or one.
     data : path, optional
         The folder of the real data. By default that of the environment variable HESITANT_DATA,
         then the user's cache, then the official sources.
@@ -62,10 +78,10 @@ def reproduce(
     force : bool, default=False
         Begin an interrupted simulation anew; what it had finished is kept in a file that ends in
         ``.old``.
-    seed : int, default=1
-        Of the simulation.
+    random_state : int, default=1
+        Seed of the simulation.
     design : Design, optional
-        Another design of the simulation than the paper's, instead of `seed`.
+        Another design of the simulation than the paper's, instead of `random_state`.
     progress : bool, default=True
         Show progress bars.
 
@@ -80,8 +96,8 @@ def reproduce(
     ValueError
         If an option makes no sense.
     StudyError
-        If nothing can be written to `out`, or it holds an interrupted simulation and neither
-        `resume` nor `force` says what to do with it.
+        If nothing can be written to `out`, another run is writing there, or it holds an
+        interrupted simulation and neither `resume` nor `force` says what to do with it.
 
     Examples
     --------
@@ -92,32 +108,50 @@ def reproduce(
     """
     wanted = _check_parts(parts)
     check_number("replications", replications, Integral, 1)
-    check_number("seed", seed, Integral, 0)
-    check_jobs("jobs", jobs)
+    check_number("random_state", random_state, Integral, 0)
+    check_jobs("n_jobs", n_jobs)
     check_beginning(resume, force)
-    workshop = Workshop(
-        make_folder(out),
-        replications,
-        design or Design(seed=seed),
-        jobs,
-        data,
-        bool(resume),
-        bool(force),
-        bool(progress),
-    )
-    if "simulation" in wanted and not (resume or force):
-        # before the other parts, which take a while
-        workshop.journal().refuse_unfinished()
-    made = {name: make_part(name, workshop) for name in wanted}
-    settings = {
-        "parts": wanted,
-        "replications": workshop.replications,
-        "resume": workshop.resume,
-        **workshop.design.settings(),
-    }
-    result = Reproduction(workshop.folder, made, settings)
-    made["paper"] = _page(result)
+    folder = _make_folder(out)
+    design = design or Design(seed=random_state)
+    settings = design.settings()
+    # For the whole run: two of them in one folder would mix their files.
+    with Checkpoint(folder / "simulation.sqlite", settings).locked() as checkpoint:
+        if "simulation" in wanted and not (resume or force):
+            checkpoint.refuse_unfinished()  # before the other parts, which take a while
+        run = _Run(
+            folder, replications, design, checkpoint, n_jobs, data, resume, force, bool(progress)
+        )
+        made = {name: run.make(name) for name in wanted}
+        asked = {"parts": wanted, "replications": replications, "resume": bool(resume)}
+        result = Reproduction(folder, made, {**asked, **settings})
+        made["paper"] = _page(result)
     return result
+
+
+def _check_parts(parts: str | Iterable[str] | None) -> list[str]:
+    asked = [parts] if isinstance(parts, str) else list(parts or PARTS)
+    for name in asked:
+        if name not in PARTS:
+            hint = did_you_mean(name, PARTS)
+            raise ValueError(f"parts: {name!r} is unknown; choose among {', '.join(PARTS)}.{hint}")
+    return [name for name in PARTS if name in asked]
+
+
+def _make_folder(out: Any) -> Path:
+    """Make the folder of results if need be, or say why it cannot be used."""
+    folder = Path(out).expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".hesitant-probe"
+        probe.touch()
+        probe.unlink()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise StudyError(
+            f"Results cannot be written to {folder}: {reason}. Name a folder of your own with "
+            "out (--out)."
+        ) from error
+    return folder
 
 
 def _page(result: Reproduction) -> Part:
@@ -128,13 +162,13 @@ def _page(result: Reproduction) -> Part:
         from hesitant.studies._page import write_page
 
         content = result.to_dict()
-        content["parts"] = {**_earlier(record), **content["parts"]}
-        content["parts"] = {k: content["parts"][k] for k in PARTS if k in content["parts"]}
-        part.files.append(write_json(record, content))
+        known = {**_earlier(record), **content["parts"]}
+        content["parts"] = {name: known[name] for name in PARTS if name in known}
+        text = json.dumps(plain(content), indent=1) + "\n"
+        part.files.append(write_atomically(record, text, force=True))
         part.files.append(write_page(result.out, content))
     except (OSError, ImportError, ValueError) as error:
-        part.errors.append(error)
-        part.problems.append(str(error))
+        part.note(error)
     return part
 
 
@@ -146,11 +180,167 @@ def _earlier(record: Path) -> dict[str, Any]:
     return parts if isinstance(parts, dict) else {}
 
 
-def _check_parts(parts: str | Iterable[str] | None) -> list[str]:
-    asked = [parts] if isinstance(parts, str) else list(parts or PARTS)
-    for name in asked:
-        if name not in PARTS:
-            near = difflib.get_close_matches(str(name), PARTS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"parts: {name!r} is unknown; choose among {', '.join(PARTS)}.{hint}")
-    return [name for name in PARTS if name in asked]
+@dataclass
+class _Run:
+    """The options of `reproduce`, and what has been computed so far, each thing once."""
+
+    folder: Path
+    replications: int
+    design: Design
+    checkpoint: Checkpoint
+    n_jobs: int | None
+    data: Any
+    resume: bool
+    force: bool
+    progress: bool
+    _made: dict[Any, Any] = field(default_factory=dict)
+
+    def make(self, name: str) -> Part:
+        """Make one part; whatever goes wrong is said in the part and stops nothing else."""
+        begun = time.perf_counter()
+        part = Part(name)
+        makers = {"full": self._full, "simulation": self._simulation, "figures": self._figures}
+        try:
+            makers.get(name, self._table)(part)
+        except Exception as error:
+            part.note(error)
+        return replace(part, seconds=time.perf_counter() - begun)
+
+    def _table(self, part: Part) -> None:
+        from hesitant.studies._real import beside_printed
+
+        done = self._each_dataset(part, self.compared)
+        self._keep(
+            part, part.name, beside_printed(part.name, [row for rows in done for row in rows])
+        )
+
+    def _full(self, part: Part) -> None:
+        done = self._each_dataset(part, self.full)
+        tables = {"full": "summary", "full_parameters": "parameters", "full_moved": "moved"}
+        for name, attribute in tables.items():
+            rows = [row for comparison in done for row in getattr(comparison, attribute)]
+            self._keep(part, name, rows)
+
+    def _simulation(self, part: Part) -> None:
+        rows = self.simulation()
+        self._write(part, "simulation", rows)
+        self._keep(part, "simulation_summary", summarise(rows))
+        part.tables["findings"] = findings(rows)
+
+    def _figures(self, part: Part) -> None:
+        from hesitant.studies import _figures as figures
+        from hesitant.studies._readings import PRINTED
+
+        # An earlier run's replications will do for the figures.
+        reuse = self.checkpoint.recorded == self.checkpoint.settings
+        draws: dict[str, Callable[[], Any]] = {
+            "figure_simulated_example": lambda: figures.draw_example(self.design.seed),
+            "figure_simulation": lambda: figures.draw_simulation(
+                summarise(self.simulation(reuse))
+            ),
+        }
+        views: dict[str, Callable[[str], Any]] = {
+            "data": lambda dataset: figures.draw_data(*self.main(dataset)),
+            "entropy": lambda dataset: figures.draw_entropy(*self.main(dataset)),
+            "full": lambda dataset: figures.draw_full(self.full(dataset)),
+        }
+        for dataset in PRINTED:
+            for view, draw_view in views.items():
+                draws[f"figure_{view}_{dataset}"] = partial(draw_view, dataset)
+        for name, draw in draws.items():
+            try:
+                part.files.extend(figures.save(draw, self.folder / name))
+            except Exception as error:
+                part.note(error)
+
+    def _keep(self, part: Part, name: str, rows: list[Row]) -> None:
+        """Keep a table in the part and on disk, unless there is nothing in it."""
+        part.tables[name] = rows
+        if rows:
+            self._write(part, name, rows)
+
+    def _write(self, part: Part, name: str, rows: list[Row]) -> None:
+        """Write rows as CSV; absent and undefined values are empty cells."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(rows[0])
+        # repr, which csv uses for floats, reads back exactly, and None is an empty cell
+        writer.writerows([plain(row[column]) for column in rows[0]] for row in rows)
+        path = self.folder / f"{name}.csv"
+        part.files.append(write_atomically(path, text.getvalue(), force=True))
+
+    # ---- what the parts share -------------------------------------------------------------------
+    # Imported where they are used: the real data need pandas, which the simulation does not.
+
+    def _each_dataset(self, part: Part, make: Callable[[str], T]) -> list[T]:
+        """Call a function for every data set; one that fails does not stop the others."""
+        from hesitant.studies._readings import PRINTED
+
+        done = []
+        for dataset in PRINTED:
+            try:
+                done.append(make(dataset))
+            except Exception as error:
+                part.note(error)
+        return done
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Return what `make` returns; a second call repeats the answer or the failure."""
+        if name not in self._made:
+            try:
+                self._made[name] = make()
+            except Exception as error:
+                self._made[name] = error
+                raise
+        made: T | Exception = self._made[name]
+        if isinstance(made, Exception):
+            raise made
+        return made
+
+    def simulation(self, reuse: bool = False) -> list[Row]:
+        """Return the rows of the simulation."""
+
+        def make() -> list[Row]:
+            self.checkpoint.begin(self.resume or reuse, self.force)
+            return complete(
+                self.checkpoint, self.design, self.replications, self.n_jobs, self.progress
+            )
+
+        return self._once("simulation", make)
+
+    def compared(self, dataset: str) -> list[Row]:
+        """Return every reading of a data set beside the printed numbers."""
+        from hesitant.studies import _readings, _real
+
+        progress = None if self.progress else False
+        return self._once(
+            f"compared {dataset}",
+            lambda: _real.compare_readings(
+                _readings.readings(dataset), self._source(), self.n_jobs, progress
+            ),
+        )
+
+    def main(self, dataset: str) -> tuple[Any, Any]:
+        """Return the data of the main reading and its ignorance fit."""
+        from hesitant.studies import _readings, _real
+
+        def make() -> tuple[Any, Any]:
+            reading = _readings.readings(dataset)[0]
+            data = reading.load(self._source())
+            return data, _real.fit_reading(reading, data)
+
+        return self._once(f"main {dataset}", make)
+
+    def full(self, dataset: str) -> Any:
+        """Return the ignorance and the full likelihood on the main reading of a data set."""
+        from hesitant.studies import _readings, _real
+
+        def make() -> Any:
+            return _real.compare_full(_readings.readings(dataset)[0], *self.main(dataset))
+
+        return self._once(f"full {dataset}", make)
+
+    def _source(self) -> Any:
+        from hesitant.studies._readings import RealData
+
+        return self._once("source", lambda: RealData(self.data))

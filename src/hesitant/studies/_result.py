@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hesitant._result import plain
-from hesitant.studies._estimators import Row
-
-__all__ = ["Part", "Reproduction"]
+from hesitant.studies._checkpoint import Row
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,15 @@ class Part:
     def ok(self) -> bool:
         """Whether nothing went wrong."""
         return not self.problems
+
+    def note(self, error: Exception) -> None:
+        """Add what went wrong."""
+        # Messages of the package stand for themselves; others need the kind of error.
+        known = isinstance(error, OSError | ValueError | ImportError | RuntimeError)
+        words = str(error) if known else f"{type(error).__name__}: {error}"
+        if words not in self.problems:  # a file that is missing is missed more than once
+            self.errors.append(error)
+            self.problems.append(words)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part as plain data."""

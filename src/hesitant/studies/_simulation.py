@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import math
+import os
+import warnings
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import multivariate_normal
+from sklearn.metrics import adjusted_rand_score
 
 import hesitant
+from hesitant._choices import renamed
+from hesitant._replicates import run_tasks
+from hesitant._typing import FloatArray, IntArray
+from hesitant._words import decimals
 from hesitant.checks import check_jobs, check_number
+from hesitant.classifier import MixtureClassifier
 from hesitant.datasets import simulate
-from hesitant.studies._estimators import Row, entries, evaluate
-from hesitant.studies._journal import Journal
-from hesitant.studies._parallel import unordered
-from hesitant.studies._progress import bar
-
-__all__ = ["Design", "check_beginning", "run_simulation"]
+from hesitant.datasets._simulate import COVARIANCES, MEANS
+from hesitant.exceptions import FitWarning
+from hesitant.studies._checkpoint import Checkpoint, Row
 
 ALPHAS = tuple(k / 20 for k in range(21))
+MEASURES = {"adjusted_rand": 1, "log_loss": -1}
+"""The measures of the paper, and whether more (1) or less (-1) of each is better."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +55,19 @@ class Design:
     alphas: tuple[float, ...] = ALPHAS
     restarts: int = 5
 
-    def settings(self) -> dict[str, Any]:
-        """Return what a journal should record: the design, and what computes it."""
+    def settings(self) -> Row:
+        """Return what a checkpoint should record: the design, and what computes it."""
         versions = {"hesitant": hesitant.__version__, "numpy": np.__version__}
         return {**asdict(self), "alphas": list(self.alphas), **versions}
 
 
+@renamed(jobs="n_jobs")
 def run_simulation(
-    path: str | Path,
+    path: str | os.PathLike[str],
     replications: int = 100,
     *,
     design: Design | None = None,
-    jobs: int | None = None,
+    n_jobs: int | None = -1,
     resume: bool = False,
     force: bool = False,
     progress: bool = True,
@@ -70,14 +80,13 @@ def run_simulation(
     Parameters
     ----------
     path : path
-        The file that keeps finished replications. It is a journal for resuming, not a table.
+        The file that keeps finished replications, for resuming; not a table.
     replications : int, default=100
         How many. Resuming with more than before adds to what is there.
     design : Design, optional
         The paper's by default.
-    jobs : int, optional
-        Processes; all cores by default. Under ``joblib.parallel_config`` the backend, and
-        without `jobs` its number of workers too, are the caller's choice.
+    n_jobs : int or None, default=-1
+        Workers; −1 for all cores, None for what ``joblib.parallel_config`` says or one.
     resume : bool, default=False
         Continue what an interrupted run has left in `path`.
     force : bool, default=False
@@ -90,30 +99,44 @@ def run_simulation(
     -------
     list of dict
         One row for each replication and estimator, sorted. It depends on the design only: not on
-        jobs, backend, or interruptions.
+        workers, backend, or interruptions.
 
     Raises
     ------
     StudyError
         If `path` holds an interrupted run and neither `resume` nor `force` says what to do with
-        it, or `resume` cannot continue it.
+        it, `resume` cannot continue it, or another run is writing to it.
     """
     check_beginning(resume, force)
     check_number("replications", replications, Integral, 1)
-    check_jobs("jobs", jobs)
+    check_jobs("n_jobs", n_jobs)
     design = design or Design()
-    journal = Journal(Path(path), design.settings())
-    with journal.open(resume, force):
-        todo = [k for k in range(replications) if k not in journal.finished]
-        shown = bar("simulation", replications, progress, done=replications - len(todo))
-        with shown as advance:
-            for k, rows in unordered(replicate, [(design, k) for k in todo], jobs):
-                journal.append(k, rows)
-                advance()
-        journal.finish()
+    with Checkpoint(path, design.settings()).locked() as checkpoint:
+        checkpoint.begin(resume, force)
+        return complete(checkpoint, design, replications, n_jobs, progress)
+
+
+def complete(
+    checkpoint: Checkpoint, design: Design, replications: int, n_jobs: int | None, progress: bool
+) -> list[Row]:
+    """Run the replications that a checkpoint still lacks; return the rows of all."""
+    finished = checkpoint.finished
+    todo = [k for k in range(replications) if k not in finished]
+    answers = run_tasks(
+        replicate,
+        [(design, k) for k in todo],
+        n_jobs=n_jobs,
+        in_order=False,
+        progress=None if progress else False,
+        description="simulation",
+        already_done=replications - len(todo),
+    )
+    for k, rows in answers:
+        checkpoint.append(k, rows)
+    checkpoint.finish()
     return [
         {"replication": k, **row}
-        for k, rows in sorted(journal.finished.items())
+        for k, rows in checkpoint.finished.items()
         if k < replications
         for row in rows
     ]
@@ -135,6 +158,211 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
     test = simulate(design.n_test, random_state=for_test)
     seed = int(for_fits.generate_state(1)[0] >> 1)  # scikit-learn's seeds have 31 bits
     return replication, [
-        {**evaluate(entry, train, test, seed), "n_labelled": train.n_labelled}
-        for entry in entries(design.alphas, design.restarts)
+        {**evaluate(estimator, train, test, seed), "n_labelled": train.n_labelled}
+        for estimator in estimators(design.alphas, design.restarts)
     ]
+
+
+# ---- the estimators that are compared -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """One estimator of the study, and whether it learns from partial, complete or no labels."""
+
+    name: str
+    alpha: float | None
+    options: dict[str, Any]
+    labels: str = "partial"
+
+
+def estimators(alphas: tuple[float, ...], restarts: int) -> Iterator[Estimator]:
+    """Yield the estimators in the order of the tables.
+
+    With alpha = 0 no label says where a class is: clusters start from k-means, and the likelihood
+    of the few hundred blank rows has many maxima, so that one start is not enough.
+    """
+    for alpha in alphas:
+        options = {"mechanism": None, "alpha": alpha, "n_init": restarts if alpha == 0 else 1}
+        yield Estimator("fractional", alpha, options)
+    yield Estimator("ignorance", None, {"mechanism": None})
+    yield Estimator("full", None, {"solver": "quasi_newton"})
+    yield Estimator("profile", None, {"solver": "profile"})
+    yield Estimator("one-step-late", None, {"solver": "one_step_late"})
+    yield Estimator("complete labels", None, {"mechanism": None}, labels="complete")
+    yield Estimator("true parameters", None, {}, labels="none")
+
+
+def evaluate(estimator: Estimator, train: Any, test: Any, seed: int) -> Row:
+    """Fit an estimator to one data set and score it on another."""
+    if estimator.labels == "none":
+        log_tau, converged = true_log_posterior(test.features), True
+    else:
+        known = train.labelled | (estimator.labels == "complete")
+        labels = np.where(known, train.truth, -1)  # read faster than objects
+        # A tolerance below the default's, so that solvers of the same problem can be compared.
+        classifier = MixtureClassifier(random_state=seed, tol=1e-8, **estimator.options)
+        with warnings.catch_warnings():
+            # What a warning would say of one of thousands of fits is in the table instead.
+            warnings.simplefilter("ignore", FitWarning)
+            classifier.fit(train.features, labels)
+        log_tau, converged = classifier.predict_log_proba(test.features), classifier.converged_
+    return {
+        "estimator": estimator.name,
+        "alpha": estimator.alpha,
+        **scores(log_tau, np.asarray(test.truth)),
+        "converged": bool(converged),
+    }
+
+
+def scores(log_tau: FloatArray, truth: IntArray) -> dict[str, float]:
+    """Return the measures of the study for log posteriors of a test set."""
+    predicted = log_tau.argmax(axis=1)
+    return {
+        "adjusted_rand": float(adjusted_rand_score(truth, predicted)),
+        "log_loss": float(-log_tau[np.arange(len(truth)), truth].sum()),
+        "error_rate": float(np.mean(predicted != truth)),
+    }
+
+
+def true_log_posterior(X: FloatArray) -> FloatArray:
+    """Return the log posteriors of rows under the simulation's true parameters."""
+    classes = zip(MEANS, COVARIANCES, strict=True)
+    joint = np.stack([multivariate_normal(m, v).logpdf(X) for m, v in classes], axis=1)
+    result: FloatArray = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+    return result
+
+
+# ---- what the simulation says -------------------------------------------------------------------
+
+
+def summarise(rows: list[Row]) -> list[Row]:
+    """Summarise a simulation, one row for each estimator.
+
+    Parameters
+    ----------
+    rows : list of dict
+        What `run_simulation` returns.
+
+    Returns
+    -------
+    list of dict
+        For each measure the mean over replications and its Monte Carlo standard error; the mean
+        difference from the full likelihood on the same data (estimator − full) with its standard
+        error; and in how many replications full was strictly better, and neither was.
+    """
+    groups = _groups(rows)
+    full = groups["full", None]
+    return [
+        {
+            "estimator": name,
+            "alpha": alpha,
+            "replications": len(group["converged"]),
+            "converged": int(group["converged"].sum()),
+            **_describe(group, full),
+        }
+        for (name, alpha), group in groups.items()
+    ]
+
+
+def _groups(rows: list[Row]) -> dict[tuple[str, float | None], dict[str, FloatArray]]:
+    """Return each estimator's columns, in the order of the replications."""
+    lists: dict[tuple[str, float | None], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: int(row["replication"])):
+        lists.setdefault((row["estimator"], row["alpha"]), []).append(row)
+    return {
+        key: {c: np.array([float(r[c]) for r in group]) for c in (*MEASURES, "converged")}
+        for key, group in lists.items()
+    }
+
+
+def _describe(group: dict[str, FloatArray], full: dict[str, FloatArray]) -> Row:
+    out: Row = {}
+    for measure, better in MEASURES.items():
+        mean, error = _mean(group[measure])
+        change = group[measure] - full[measure]
+        # Solvers that reach the same maximum differ by rounding: that is a tie, not a win.
+        change = np.where(np.abs(change) <= 1e-4 * np.abs(full[measure]), 0.0, change)
+        difference, difference_error = _mean(change)
+        out |= {
+            f"{measure}_mean": mean,
+            f"{measure}_se": error,
+            f"{measure}_minus_full": difference,
+            f"{measure}_minus_full_se": difference_error,
+            f"{measure}_full_wins": int((better * change < 0).sum()),
+            f"{measure}_ties": int((change == 0).sum()),
+        }
+    return out
+
+
+def _mean(values: FloatArray) -> tuple[float, float]:
+    """Return the mean and its standard error; NaN for that of a single value."""
+    n = len(values)
+    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+
+
+def findings(rows: list[Row]) -> list[Row]:
+    """Say whether each finding of the paper can be seen.
+
+    Parameters
+    ----------
+    rows : list of dict
+        What `run_simulation` returns.
+
+    Returns
+    -------
+    list of dict
+        ``claim``, ``measure``, whether it was ``seen`` in the means, the ``state`` ("yes", "no",
+        or "within error" where a difference is less than two Monte Carlo standard errors), and
+        the numbers in ``words``: paired differences, with those errors.
+    """
+    groups = _groups(rows)
+    alphas = {a: group for (_, a), group in groups.items() if a is not None}
+    out = []
+    for measure, better in MEASURES.items():
+        values = {a: group[measure] for a, group in alphas.items()}
+        best = max(values, key=lambda a: better * values[a].mean())
+        half = min(values, key=lambda a: abs(a - 0.5))
+        gain = groups["full", None][measure] - values[best]
+        to_best = values[half] - values[best]
+        ends = {end: values[end] - values[half] for end in (min(values), max(values))}
+        short = "" if half == best else f"; {half:g} less the best: {_in_words(to_best)}"
+        claims = {
+            "full beats every alpha": (
+                better * gain.mean() > 0,
+                [better * gain],
+                f"full less the best alpha ({best:g}): {_in_words(gain)}",
+            ),
+            "alpha = 0.5 is best among them": (
+                half == best,
+                [] if half == best else [better * to_best],
+                f"best at {best:g}{short}",
+            ),
+            "both ends fall off": (
+                all(better * change.mean() < 0 for change in ends.values()),
+                [-better * change for change in ends.values()],
+                "; ".join(f"{a:g} less {half:g}: {_in_words(c)}" for a, c in ends.items()),
+            ),
+        }
+        for claim, (seen, support, words) in claims.items():
+            state = {"seen": bool(seen), "state": _state(support), "words": words}
+            out.append({"claim": claim, "measure": measure, **state})
+    return out
+
+
+def _state(support: list[FloatArray]) -> str:
+    """Judge a claim by the paired differences that should all be positive."""
+    # a single replication has no error: its sign decides
+    reached = [(mean, np.nan_to_num(2 * error)) for mean, error in map(_mean, support)]
+    if any(mean < -reach for mean, reach in reached):
+        return "no"
+    return "yes" if all(mean > reach for mean, reach in reached) else "within error"
+
+
+def _in_words(change: FloatArray) -> str:
+    """Return a difference to the second figure of its error."""
+    mean, error = _mean(change)
+    size = error if math.isfinite(error) and error > 0 else abs(mean) or 1.0
+    places = max(0, 1 - math.floor(math.log10(size)))
+    shown = decimals(error, places) if math.isfinite(error) else "unknown"
+    return f"{decimals(mean, places, signed=True)} (s.e. {shown})"

@@ -10,14 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hesitant._optional import need
-from hesitant.datasets._bunch import PartlyLabelled
-from hesitant.datasets._files import Source, load_table
-from hesitant.datasets._formats import keep_columns, numeric, read_csv, read_sheet, with_header
+from hesitant.datasets._partly_labelled import PartlyLabelled
+from hesitant.studies._sources import (
+    Source,
+    keep_columns,
+    load_table,
+    numeric,
+    read_csv,
+    read_sheet,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hesitant.datasets._bunch import LabelledTable
+    from hesitant.datasets._partly_labelled import LabelledTable
 
 _COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
 _VARIABILITY = ("ASTV", "MSTV", "ALTV", "MLTV")
@@ -128,8 +134,7 @@ def load_cardiotocography(
 
 def _per_second(table: pd.DataFrame) -> pd.DataFrame:
     seconds = table["e"] - table["b"]
-    rates = {name: table[name] / seconds for name in _COUNTS}
-    return table.assign(**rates)[list(DATA)]
+    return table.assign(**{name: table[name] / seconds for name in _COUNTS})[list(DATA)]
 
 
 def _scores(X: NDArray[np.float64], components: int) -> tuple[NDArray[np.float64], float]:
@@ -151,7 +156,7 @@ _COLUMNS = ("b", "e", *RAW, "CLASS", "NSP")
 
 
 def _read_workbook(path: Path) -> pd.DataFrame:
-    sheet = with_header(read_sheet(path, "Raw Data"), "NSP", path)
+    sheet = read_sheet(path, "Raw Data", "NSP")
     # An empty line follows the header, and totals stand below the data.
     table = keep_columns(sheet, _COLUMNS, path).dropna()
     return numeric(table.reset_index(drop=True), path)

@@ -1,23 +1,113 @@
-"""Many small fits: seeds, parallel workers, and an honest count of those that fail."""
+"""Many independent computations: workers, progress, seeds, and a count of those that fail."""
 
 import dataclasses
+import os
+import threading
+import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from hesitant._optional import need
 from hesitant.checks import check_number
-from hesitant.exceptions import FitWarning, hearing
+from hesitant.exceptions import FitWarning, collect_warnings
 
-__all__ = ["Replicates", "refit", "replicate", "seeds"]
+
+def run_tasks(
+    function: Callable[..., Any],
+    tasks: Iterable[tuple[Any, ...]],
+    *,
+    n_jobs: int | None = None,
+    in_order: bool = True,
+    progress: bool | None = False,
+    description: str = "",
+    already_done: int = 0,
+) -> Iterator[Any]:
+    """Yield the function's answers as they come, on whatever backend joblib is told to use.
+
+    Parameters
+    ----------
+    function : callable
+    tasks : iterable of tuple
+        The arguments of each call.
+    n_jobs : int, optional
+        Workers; None is one, or as ``joblib.parallel_config`` says.
+    in_order : bool, default=True
+        Whether answers come in the order of the tasks. Without, each comes once it is there.
+    progress : bool or None, default=False
+        Show a bar if tqdm is installed; None only where somebody watches, not in a log file.
+    description : str
+        What the bar counts.
+    already_done : int, default=0
+        How many earlier ones the bar counts as done.
+    """
+    tasks = list(tasks)
+    answers = _answers(function, tasks, n_jobs, in_order)
+    if progress is not False and find_spec("tqdm"):
+        from tqdm.auto import tqdm
+
+        answers = tqdm(
+            answers,
+            desc=description,
+            total=already_done + len(tasks),
+            initial=already_done,
+            leave=False,
+            disable=None if progress is None else False,
+        )
+    yield from answers
+
+
+def _answers(
+    function: Callable[..., Any], tasks: list[Any], n_jobs: int | None, in_order: bool
+) -> Iterator[Any]:
+    parent = os.getpid()
+
+    def calls(which: list[Any]) -> Iterator[Any]:
+        return (delayed(_call)(parent, function, arguments) for arguments in which)
+
+    # One at a time out of order: what a worker holds back in a batch would be lost with it.
+    how: dict[str, Any] = {"batch_size": "auto", "return_as": "generator"}
+    if not in_order:
+        how = {"batch_size": 1, "return_as": "generator_unordered"}
+    try:
+        run = Parallel(n_jobs=n_jobs, **how)
+    except ValueError:  # joblib's multiprocessing backend returns whole lists only
+        run, size = Parallel(n_jobs=n_jobs), 4 * cpu_count()
+        for first in range(0, len(tasks), size):
+            yield from run(calls(tasks[first : first + size]))
+    else:
+        yield from run(calls(tasks))
+
+
+def _call(parent: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    if os.getppid() == parent:  # a worker process of this machine
+        _end_with(parent)
+    return function(*arguments)
+
+
+_watched: set[int] = set()
+
+
+def _end_with(parent: int) -> None:
+    """Let this process end when its parent has: a killed parent cannot tell its workers."""
+    if parent in _watched:
+        return
+    _watched.add(parent)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,25 +159,14 @@ def replicate(
 ) -> Replicates:
     """Run a task n times, each with a generator of its own, on any joblib backend."""
     check_number("n", n, Integral, 1)
-    calls = (delayed(_attempt)(task, seed) for seed in seeds(random_state, n))
+    tasks = [(task, seed) for seed in seeds(random_state, n)]
     with _quiet():
-        if progress:
-            bar = need("tqdm.auto", "data").tqdm
-            done = _as_they_come(n_jobs)(calls)
-            outcomes = list(bar(done, desc=description, total=n, leave=False))
-        else:
-            outcomes = Parallel(n_jobs=n_jobs)(calls)
+        outcomes = list(
+            run_tasks(_attempt, tasks, n_jobs=n_jobs, progress=progress, description=description)
+        )
     values = [value for value, reason in outcomes if reason is None]
     failures = Counter(reason for _, reason in outcomes if reason is not None)
     return Replicates(values, dict(failures.most_common()))
-
-
-def _as_they_come(n_jobs: int | None) -> Any:
-    """Return a pool whose answers arrive one by one, in order, where the backend can do that."""
-    try:
-        return Parallel(n_jobs=n_jobs, return_as="generator")
-    except ValueError:  # joblib's multiprocessing backend returns whole lists only
-        return Parallel(n_jobs=n_jobs)
 
 
 def _attempt(
@@ -131,7 +210,7 @@ def refit(
     if hasattr(clf, "classes_"):  # a class may lose all its labels and must stay
         new.set_params(classes=clf.classes_.tolist())
     new.set_params(verbose=0)
-    with hearing() as said:
+    with collect_warnings() as said:
         new.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
     if heard is not None:
         heard += [words for words in said if words not in heard]

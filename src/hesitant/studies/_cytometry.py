@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hesitant._optional import need
-from hesitant.datasets._bunch import PartlyLabelled
-from hesitant.datasets._files import Source, load_table
-from hesitant.datasets._formats import keep_columns, numeric, read_csv
+from hesitant.datasets._partly_labelled import PartlyLabelled
+from hesitant.studies._sources import Source, keep_columns, load_table, numeric, read_csv
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hesitant.datasets._bunch import LabelledTable
+    from hesitant.datasets._partly_labelled import LabelledTable
 
 CHANNELS = ("FL1_LOG", "FL2_LOG", "FL4_LOG")
 _EVENTS, _GATES = "dlbcl030_events.csv", "dlbcl030_labels.csv"
@@ -66,10 +65,6 @@ def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> LabelledTa
     )
 
 
-def _read_joined(path: Path) -> pd.DataFrame:
-    return numeric(read_csv(path, [*CHANNELS, "label"]), path)
-
-
 def _read_exported(path: Path) -> pd.DataFrame:
     pandas = need("pandas")
     beside = path.with_name(_GATES)
@@ -92,7 +87,10 @@ def _read_exported(path: Path) -> pd.DataFrame:
 
 SOURCE = Source(
     what="FlowCAP-I DLBCL sample 030",
-    readers={"cytometry_dlbcl030.csv": _read_joined, _EVENTS: _read_exported},
+    readers={
+        "cytometry_dlbcl030.csv": lambda path: numeric(read_csv(path, [*CHANNELS, "label"]), path),
+        _EVENTS: _read_exported,
+    },
     page="https://flowrepository.org/id/FR-FCM-ZZYY",
     sha256="12d9ec2f7012a6bbb38dabdd43053c26c11f1360a3dbf01b6e182267a5835171",
     note=(

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hesitant._optional import is_null
+
 _SAME = 1e-10  # columns whose correlation is this close to 1 carry the same information
 _MAX_ROUNDS = 100
 
@@ -124,7 +126,7 @@ def _regression(X: Floats, y: NDArray[np.object_]) -> tuple[Floats, Floats]:
     """Return the labelled rows' columns, centred and of unit length or zero, and indicators."""
     if X.ndim != 2 or y.shape != X.shape[:1]:
         raise ValueError(f"X has shape {X.shape} and y {y.shape}; one label per row is needed")
-    labelled = np.array([not (v is None or v != v) for v in y], dtype=bool)
+    labelled = np.array([not is_null(v) for v in y], dtype=bool)
     X, y = X[labelled], y[labelled]
     if not np.isfinite(X).all():
         raise ValueError("X has missing or infinite values in labelled rows; drop those first")

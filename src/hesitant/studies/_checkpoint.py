@@ -1,0 +1,163 @@
+"""What a study has finished, kept so that a run that is killed loses no replication.
+
+One SQLite file in the folder of results. It is locked while a run works there, so that two runs
+never write to the same folder, and the system lifts the lock of a process that is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS state (key TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE IF NOT EXISTS finished (replication INTEGER PRIMARY KEY, rows TEXT);
+"""
+
+
+class StudyError(RuntimeError):
+    """A study cannot run as asked; the message says what to do."""
+
+
+class Checkpoint:
+    """The finished replications of a study; open it with `locked`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    settings : dict
+        All that the results depend on, as plain JSON values.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], settings: Row) -> None:
+        self.path = Path(path)
+        self.settings: Row = json.loads(json.dumps(settings))
+        self._database: sqlite3.Connection | None = None
+
+    @contextmanager
+    def locked(self) -> Iterator[Checkpoint]:
+        """Keep the file open, and every other run out."""
+        try:
+            self._execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._execute("BEGIN EXCLUSIVE")
+            for statement in _TABLES.strip().splitlines():
+                self._execute(statement)
+            self._execute("COMMIT")
+            yield self
+        finally:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+
+    @property
+    def recorded(self) -> Row | None:
+        """The settings that the file was begun with; None if it was not."""
+        found = self._execute("SELECT value FROM state WHERE key = 'settings'")
+        return json.loads(found[0][0]) if found else None
+
+    @property
+    def finished(self) -> dict[int, list[Row]]:
+        """The rows of each replication that has finished."""
+        found = self._execute("SELECT replication, rows FROM finished ORDER BY replication")
+        return {k: json.loads(rows) for k, rows in found}
+
+    @property
+    def complete(self) -> bool:
+        """Whether the study reached its end."""
+        return bool(self._execute("SELECT 1 FROM state WHERE key = 'complete'"))
+
+    def begin(self, resume: bool, force: bool = False) -> None:
+        """Continue what is there with `resume`, else begin anew.
+
+        An unfinished run is never lost without `force`, which keeps it under another name. One
+        with other settings is never added to.
+        """
+        recorded = self.recorded
+        if resume and recorded is not None:
+            self._refuse_other(recorded)
+            return
+        if not force:
+            self.refuse_unfinished()
+        elif not self.complete and self.finished:
+            self._set_aside()
+        self._execute("BEGIN")
+        self._execute("DELETE FROM state")
+        self._execute("DELETE FROM finished")
+        self._execute("INSERT INTO state VALUES ('settings', ?)", json.dumps(self.settings))
+        self._execute("COMMIT")
+
+    def append(self, replication: int, rows: list[Row]) -> None:
+        """Add a finished replication; on return it is on the disk."""
+        self._execute("DELETE FROM state WHERE key = 'complete'")
+        self._execute(
+            "INSERT OR REPLACE INTO finished VALUES (?, ?)", replication, json.dumps(rows)
+        )
+
+    def finish(self) -> None:
+        """Note that the study reached its end, so that nothing is lost by beginning another."""
+        self._execute("INSERT OR IGNORE INTO state VALUES ('complete', '')")
+
+    def refuse_unfinished(self) -> None:
+        """Refuse to lose what an interrupted run has finished."""
+        done = 0 if self.complete else len(self.finished)
+        if done:
+            raise StudyError(
+                f"{self.path} holds {done:,} finished replication{'' if done == 1 else 's'} of an "
+                "interrupted run. Continue it with resume=True (--resume), begin anew with "
+                "force=True (--force), or choose another folder with out (--out)."
+            )
+
+    def _refuse_other(self, recorded: Row) -> None:
+        changed = [
+            f"{key} was {_shown(recorded.get(key))} and is now {_shown(self.settings.get(key))}"
+            for key in sorted({*recorded, *self.settings})
+            if recorded.get(key) != self.settings.get(key)
+        ]
+        if changed:
+            raise StudyError(
+                f"{self.path} was begun with other settings ({'; '.join(changed)}), so its "
+                "results cannot be continued. Use the same settings, begin anew with force=True "
+                "(--force) instead, or choose another folder with out (--out)."
+            )
+
+    def _set_aside(self) -> None:
+        number = 1
+        while (kept := self.path.with_suffix(f".{number}.old")).exists():
+            number += 1
+        self._execute("VACUUM INTO ?", str(kept))
+
+    def _execute(self, statement: str, *values: Any) -> list[Any]:
+        try:
+            if self._database is None:
+                # Transactions are ours to begin: without one a statement is kept on return.
+                self._database = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+            return self._database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                if self._database is not None:
+                    self._database.rollback()
+            if getattr(error, "sqlite_errorcode", 0) in (
+                sqlite3.SQLITE_BUSY,
+                sqlite3.SQLITE_LOCKED,
+            ):
+                raise StudyError(
+                    f"Another run is writing to {self.path}: wait for it, or choose another "
+                    "folder with out (--out)."
+                ) from error
+            raise StudyError(
+                f"The results cannot be kept in {self.path}: {error}. What was finished before is "
+                "safe; make room, or choose another folder with out (--out)."
+            ) from error
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
