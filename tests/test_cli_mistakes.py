@@ -211,11 +211,10 @@ def test_what_is_taken_for_something_else_is_told_and_reported(run, tmp_path):
     assert f"The label 'unknown' ({rows} rows) is taken for a class" in error
     assert "add --missing=unknown." in error
     assert "'event' seems to number the rows" in error
-    assert "leave it out with --drop event." in error
-    assert "Features: event, x0, x1." in out
+    assert "Features: x0, x1." in out
     page = (tmp_path / "a.report.html").read_text(encoding="utf-8")
     assert page.find("--missing=unknown") > 0
-    assert page.find("--drop event") > 0
+    assert page.find("seems to number the rows") > 0
     # the same command with what the notes advise has nothing to note
     advised = ["--missing=unknown", "--drop", "event", "--force"]
     code, out, error = run("analyse", "a.csv", "--label", "label", *advised)
@@ -241,7 +240,7 @@ def test_a_missing_value_that_does_not_occur(run, tmp_path):
     options = ["--label", "label", "--features", "x0,x1", "--missing"]
     code, _, error = run("analyse", "a.csv", *options, "unknwn")
     assert code == 1
-    assert "'unknwn' is listed as missing, but does not occur" in error
+    assert "'unknwn' is listed as missing, but is not in the column" in error
     assert "Did you mean 'unknown'?" in error
     code, _, error = run("analyse", "a.csv", *options, "unknown", "--missing", "debris")
     assert code == 0

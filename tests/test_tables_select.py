@@ -157,6 +157,9 @@ def test_label_mistakes() -> None:
     refused("x,y\n1,\n2,\n", "blank in every row", "column 'y'")
     refused("x,y\n1,?\n2,?\n", "blank in every row", missing=["?"])
     refused("x,y\n1,a\n2,a\n3,\n", "single class", "'a'", "--missing")
+    coded = "x,y\n1,1\n2,-1\n3,1\n4,-1\n"  # -1 is blank unless told otherwise
+    refused(coded, "single class", "give none to --missing")
+    assert set(select(coded, missing=["none"]).y) == {1, -1}
     refused("x,y\n1,a\n2,b\n3,c\n", "3 different values", "identifier", "--label")
     few = "x,y\n" + "".join(f"{i},c{i if i < 30 else ''}\n" for i in range(30)) + "1,\n" * 99
     refused(few, "identifier")
@@ -189,7 +192,8 @@ def test_a_few_bad_cells_do_not_remove_a_marker_in_silence() -> None:
     assert (error.row, error.line, error.column) == (11, 12, "CD3")
     refused(text, "'<LOD'", features=["CD3"])
     refused("t,y\np,a\nq,b\nr,a\n", "row 1", "'p'", features=["t"])
-    refused("x;y\n1,5;a\n2,5;b\n3,5;b\n", "'1,5'", "decimal mark", "--decimal")
+    point = read_table(io.BytesIO(b"x;y\n1,5;a\n2,5;b\n3,5;b\n"), decimal=".")
+    refused(point, "'1,5'", "decimal mark", "--decimal")
     frame = table(text)
     refused(frame[frame.index >= 6], "row 11 (line 12)")  # rows keep their numbers
     refused(frame.iloc[::-1], "row 12 (line 13)", "'>9'")
@@ -206,7 +210,10 @@ def test_missing_and_infinite_features() -> None:
     assert columns.y.tolist() == ["a", "b", None]
     assert columns.rows.tolist() == [0, 4, 5]
     assert columns.dropped.tolist() == [1, 2, 3]
-    refused("x,z,y\n1,,a\n2,,b\n3,,b\n", "Every row has", "'z' (3)", on_missing="drop")
+    half = "x,z,y\n1,,a\n2,,b\n,3,b\n"
+    refused(half, "Every row has", "'z' (2)", on_missing="drop")
+    assert np.isnan(select(half, on_missing="model").X).sum() == 3
+    refused(text, "1 of 6 rows has an infinite cell", "'z' (1): row 3", on_missing="model")
     refused("x,y\n,a\n1,b\n2,b\n3,b\n", "single class", on_missing="drop")
     huge = pd.DataFrame({"x": pd.Series([10**400, 1, 2], dtype=object), "y": list("abb")})
     refused(huge, "row 1")  # infinite or no number, depending on the version of pandas
@@ -274,11 +281,11 @@ def test_missing_values_that_do_not_occur_are_told() -> None:
     ("cells", "found"),
     [
         (["T", "B", "Unknown "], [("Unknown", 2)]),
-        (["0", "1", "-1"], [("-1", 2)]),
-        (["0.5", "1", "-1"], [("-1", 2)]),
+        (["0", "1", "-1"], []),  # blank already, as in Python
+        (["a", "b", "-1"], [("-1", 2)]),
+        (["T", "not sure", "N.D."], [("not sure", 2), ("N.D.", 2)]),
         (["T", "?", "-"], [("?", 2), ("-", 2)]),
         (["T", "B", "none"], [("none", 2)]),
-        (["1", "-1", ""], []),  # two classes, as many programs code them
         (["T", "B", "unknown T"], []),
         (["T", "B", "NA "], []),
     ],
@@ -297,28 +304,42 @@ def test_blanks_after_an_absent_value_do_not_make_it_a_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "counts"),
+    ("name", "values", "step", "counts"),
     [
-        ("n", [1, 2, 3, 4, 5], True),
-        ("n", [0, 1, 2, 3, 4], True),
-        ("n", [1, 2, None, 4, 5], True),  # the row of the blank is dropped
-        ("n", [1, 2, 3, 5, 4], False),
-        ("n", [1.5, 2.5, 3.5, 4.5, 5.5], False),
-        ("Cell_ID", [17, 5, 9, 33, 2], True),
-        ("Event", [17, 5, 9, 33, 2], True),
-        ("time", [17, 5, 9, 33, 5], False),
-        ("time", [1.5, 2, 3, 8, 5], False),
-        ("humid", [17, 5, 9, 33, 2], False),
+        ("n", [1, 2, 3, 4, 5], 5, True),
+        ("n", [0, 1, 2, 3, 4], 5, True),
+        ("n", [1, 2, None, 4, 5], 5, False),  # fewer than ten
+        ("n", [1, 2, 3, 5, 4], 5, False),
+        ("n", [1.5, 2.5, 3.5, 4.5, 5.5], 5, False),
+        ("Cell_ID", [17, 5, 9, 33, 2], 5, True),
+        ("Event", [17, 5, 9, 33, 2], 5, True),
+        ("time", [17, 5, 9, 33, 5], 5, False),
+        ("time", [1.5, 2, 3, 8, 5], 5, False),
+        ("humid", [17, 5, 9, 33, 2], 5, False),
     ],
 )
 def test_features_that_number_the_rows(
-    name: str, values: list[float | None], counts: bool
+    name: str, values: list[float | None], step: int, counts: bool
 ) -> None:
     frame = pd.DataFrame({"x": [0.3, 0.1, 0.2, 0.9, 0.4], name: values, "y": list("ababa")})
+    later = frame.assign(**{name: [None if v is None else v + step for v in values]})
+    frame = pd.concat([frame, later], ignore_index=True)
     columns = select(frame, on_missing="drop")
-    assert columns.feature_names == ("x", name)
-    assert columns.counting == ((name,) if counts else ())
-    assert select(frame, features=["x", name], on_missing="drop").counting == ()
+    assert columns.feature_names == (("x",) if counts else ("x", name))
+    assert list(columns.set_aside) == ([name] if counts else [])
+    assert not select(frame, features=["x", name], on_missing="drop").set_aside
+
+
+def test_columns_that_measure_nothing_of_their_own() -> None:
+    frame = table("x,same,copy,empty,z,y\n1,7,1,,1,a\n2,7,2,,5,b\n2,7,2,,3,\n")
+    columns = select(frame)
+    assert columns.feature_names == ("x", "z")
+    assert columns.set_aside == {
+        "same": "is the same in every row",
+        "copy": "repeats 'x'",
+        "empty": "is empty",
+    }
+    assert select(frame[["same", "y"]]).feature_names == ("same",)  # nothing else is left
 
 
 def test_remedies_fit_who_chose_the_features() -> None:

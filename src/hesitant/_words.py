@@ -101,6 +101,19 @@ def p_value(p: float | None) -> str:
     return "p > 0.99" if p >= 0.995 else f"p = {p:.2g}"  # rounded, it would be 1
 
 
+def printable(text: str, keep: str = "") -> str:
+    r"""Return text without characters that could steer a terminal.
+
+    Examples
+    --------
+    >>> printable("CD3\x1b[2J")
+    'CD3·[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep or c in _JOINERS else "·" for c in text)
+
+
 def short(name: object, limit: int = LONGEST) -> str:
     r"""Return a name as one line of decent length; the start and the end tell names apart.
 
@@ -144,7 +157,26 @@ def together(text: str) -> str:
     return _APART.sub("\N{NO-BREAK SPACE}", text)
 
 
-def did_you_mean(name: object, known: Iterable[str]) -> str:
+def close_names(name: object, known: Iterable[str], *, limit: int = 3) -> list[str]:
+    """Find the known names most like this one; case and surrounding blanks do not count.
+
+    Examples
+    --------
+    >>> close_names("populaton", ["id", "Population "])
+    ['Population ']
+    """
+
+    # long names are cut, because the comparison is quadratic in their length
+    def plain(text: object) -> str:
+        return str(text).strip().casefold()[:100]
+
+    by_plain: dict[str, str] = {}
+    for candidate in known:
+        by_plain.setdefault(plain(candidate), candidate)
+    return [by_plain[k] for k in difflib.get_close_matches(plain(name), by_plain, n=limit)]
+
+
+def did_you_mean(name: object, known: Iterable[str], form: str = "{!r}") -> str:
     """Return a hint at the known name most like this one; empty if none is.
 
     Examples
@@ -152,5 +184,5 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     >>> did_you_mean("tabel1", ["table1", "figures"]), did_you_mean("x", ["table1"])
     (" Did you mean 'table1'?", '')
     """
-    near = difflib.get_close_matches(str(name), list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    near = close_names(name, known, limit=1)
+    return f" Did you mean {form.format(near[0])}?" if near else ""

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,12 +64,11 @@ class Outputs:
     predictions: Path
     model: Path
 
-    def check(self, force: bool) -> None:
+    def check(self, force: bool, keep: Sequence[str] = ()) -> None:
         """Make the folder and refuse existing files before the work rather than after it."""
-        from hesitant.tables.atomic import make_way
+        from hesitant.tables.output import prepare_targets
 
-        for path in (self.report, self.predictions, self.model):
-            make_way(path, force=force)
+        prepare_targets((self.report, self.predictions, self.model), force=force, keep=keep)
 
 
 def output_files(source: str, out: str | None) -> Outputs:
@@ -111,7 +111,7 @@ def analyse(
     from hesitant.report import make_report
     from hesitant.tables import write_csv
 
-    outputs.check(force)
+    outputs.check(force, keep=[table.source])
     with terminal.stage("Reading"):
         frame = table.read()
         columns = table.select(frame)

@@ -28,7 +28,7 @@ def compare(
     format: o.Format = None,
     encoding: o.Encoding = None,
     delimiter: o.Delimiter = None,
-    decimal: o.Decimal = ".",
+    decimal: o.Decimal = None,
     family: Annotated[
         list[str] | None,
         typer.Option(

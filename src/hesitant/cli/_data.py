@@ -1,5 +1,6 @@
 """From the options about a table to the columns of a fit."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import PurePath
@@ -29,7 +30,7 @@ class TableOptions:
     format: str | None = None
     encoding: str | None = None
     delimiter: str | None = None
-    decimal: str = "."
+    decimal: str | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -38,7 +39,7 @@ class TableOptions:
         return cls(options["table"], **{name: options[name] for name in own})
 
     def read(self, *, min_columns: int = 2) -> "pd.DataFrame":
-        """Read the table; identifiers stay text, so that 007 is not 7."""
+        """Read the table; identifiers and labels stay text, so that 007 is not 7."""
         from hesitant.tables import read_table
 
         return read_table(
@@ -47,7 +48,7 @@ class TableOptions:
             encoding=self.encoding,
             delimiter=self.delimiter,
             decimal=self.decimal,
-            text=[] if self.id is None else [self.id],
+            text=[name for name in (self.id, self.label) if name is not None],
             min_columns=min_columns,
         )
 
@@ -63,7 +64,7 @@ class TableOptions:
             "id": self.id,
             "reviewed": self.reviewed,
             "weight": self.weight,
-            "missing": list(self.missing or ()),
+            "missing": list(self.missing) if self.missing else None,
             "on_missing": self.on_missing,
         }
         return select_columns(frame, **{**chosen, **changes})
@@ -86,6 +87,9 @@ def split_names(given: Sequence[str], known: Collection[str]) -> list[str]:
     return names
 
 
+_FORMATS = "csv|tsv|txt|tab|xlsx|jsonl?|ndjson|parquet|pq|feather|arrow|fcs"
+
+
 def stem(source: str) -> str:
     """Return what output files are called after: the table's name without its suffixes.
 
@@ -97,15 +101,4 @@ def stem(source: str) -> str:
     if source == "-":
         return "hesitant"
     name = PurePath(source).name
-    for suffix in reversed(PurePath(name).suffixes[-2:]):
-        if suffix.lower() in _SUFFIXES and len(name) > len(suffix):
-            name = name[: -len(suffix)]
-    return name
-
-
-_SUFFIXES = {".csv", ".tsv", ".txt", ".tab", ".parquet", ".pq", ".feather", ".arrow", ".fcs"} | {
-    ".gz",
-    ".bz2",
-    ".xz",
-    ".zip",
-}
+    return re.sub(rf"(?i)(?<=.)(\.({_FORMATS}))?(\.(gz|bz2|xz|zip))?$", "", name)

@@ -1,7 +1,6 @@
 """What a careful user should know about a table that was read."""
 
 import shlex
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hesitant._words import noun
@@ -11,8 +10,6 @@ if TYPE_CHECKING:
 
 __all__ = ["dropped_note", "table_notes"]
 
-_LONGEST = 60  # characters of a name that a suggested option repeats
-
 
 def table_notes(columns: "Columns") -> list[str]:
     """Say what was left out of a table, and what may not be what it is taken for."""
@@ -21,12 +18,22 @@ def table_notes(columns: "Columns") -> list[str]:
     notes = [dropped_note(columns)]
     if columns.ignored:
         notes.append(f"Columns that are not numeric have no part: {quote_all(columns.ignored)}.")
-    if columns.counting:
-        one = len(columns.counting) == 1
+    if columns.set_aside:
+        why = "; ".join(f"{quote(name)} {reason}" for name, reason in columns.set_aside.items())
+        notes.append(f"Columns set aside, unless you name them with --features: {why}.")
+    if columns.reviewed_like is not None:
         notes.append(
-            f"The {'feature' if one else 'features'} {quote_all(columns.counting)} "
-            f"{'seems' if one else 'seem'} to number the rows rather than to measure something; "
-            f"if so, leave {'it' if one else 'them'} out with {_drop(columns.counting)}."
+            f"The column {quote(columns.reviewed_like)} reads like whether an expert saw the row; "
+            f"if so, add --reviewed {shlex.quote(columns.reviewed_like)}."
+        )
+    notes += [
+        f"Are {' and '.join(map(quote, names))} one class? They differ only in case or blanks and "
+        "are taken for several; if they are one, write them alike."
+        for names in columns.alike
+    ]
+    if columns.single:
+        notes.append(
+            f"A single labelled row says little about a class: {quote_all(columns.single)}."
         )
     if columns.unused_missing:
         one = len(columns.unused_missing) == 1
@@ -51,9 +58,3 @@ def dropped_note(columns: "Columns") -> str | None:
     shown = ", ".join(str(i + 1) for i in columns.dropped[:5]) + (", …" if count > 5 else "")
     rows = "row was" if count == 1 else "rows were"
     return f"{count:,} {rows} left out for a blank or infinite feature: {shown}."
-
-
-def _drop(names: Iterable[str]) -> str:
-    """Return the options that leave columns out, or the option alone where that would be long."""
-    options = " ".join(f"--drop {shlex.quote(name)}" for name in names)
-    return options if len(options) <= _LONGEST else "--drop"

@@ -84,7 +84,8 @@ Table = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV, TSV, Parquet, Feather or FCS, also packed (.gz); - for standard input.",
+        help="CSV, TSV, .xlsx, JSON, JSONL, Parquet, Feather or FCS, also packed (.gz); - for "
+        "standard input.",
         show_default=False,
     ),
 ]
@@ -166,7 +167,7 @@ Format = Annotated[
         help="Format of the table, where its content and name do not tell.",
         rich_help_panel=_DATA,
         show_default=False,
-        **one_of("csv", "tsv", "parquet", "feather", "fcs"),
+        **one_of("csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "fcs"),
     ),
 ]
 Encoding = Annotated[
@@ -186,10 +187,11 @@ Delimiter = Annotated[
     ),
 ]
 Decimal = Annotated[
-    str,
+    str | None,
     typer.Option(
         help="Decimal mark of a text table.",
         rich_help_panel=_DATA,
+        show_default="found from the content",
         **one_of(".", ","),
     ),
 ]

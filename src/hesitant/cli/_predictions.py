@@ -1,6 +1,7 @@
 """A table of predictions, and the command that makes one for new rows."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,13 +60,13 @@ def predict(
 
     from hesitant.persistence import load
     from hesitant.tables import TableError
+    from hesitant.tables.cells import Sheet
     from hesitant.tables.errors import show_path
-    from hesitant.tables.sheet import Sheet
 
     target = out or str(Path(table.source).parent / f"{stem(table.source)}.predictions.csv")
     if out is None and table.source == "-":
         target = "-"
-    check_target(target, force=force)
+    check_target(target, force=force, keep=[table.source, path])
     with terminal.stage("Loading the model"):
         model = load(path)
     with terminal.stage("Reading"):
@@ -104,14 +105,13 @@ def predict(
     }
 
 
-def check_target(target: str, *, force: bool) -> None:
+def check_target(target: str, *, force: bool, keep: Sequence[str] = ()) -> None:
     """Refuse, before the work, a name that no table can be written to; make its folder."""
-    from hesitant.tables.atomic import make_way
-    from hesitant.tables.table_output import check_format
+    from hesitant.tables.output import check_format, prepare_targets
 
     if target != "-":
         check_format(target)
-        make_way(target, force=force)
+        prepare_targets([target], force=force, keep=keep)
 
 
 def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:

@@ -1,16 +1,8 @@
 """Tables in, files out: everything between a user's file and the arrays of a fit.
 
-The rooms, in the order a table passes through them::
-
-    sources, compression      a path, a stream or ``-``  ->  bytes
-    text_encoding, row_scan,
-    delimited                 bytes of CSV and TSV       ->  data frame
-    columnar, cytometry       Parquet, Feather, FCS      ->  data frame
-    reading                   `read_table`, which chooses among the above
-    selection                 `select_columns`: data frame -> the arrays a fit needs
-    table_output, csv_output  `write_table`, `write_csv`: files a spreadsheet may open
-    atomic                    `write_atomically`: whole files or none
-    checksum                  `sha256_of`
+The way of a table: `sources` gives bytes, `text` and `formats` make data frames of them,
+`reading` chooses among these (`read_table`), `selection` and `cells` take the columns apart
+(`select_columns`), and `output` writes files, whole sets of them or none.
 
 Every mistake in a user's file is a `TableError`, which says where and what to do.
 """
@@ -18,15 +10,13 @@ Every mistake in a user's file is a `TableError`, which says where and what to d
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .atomic import write_atomically
-from .checksum import sha256_of
 from .errors import TableError
+from .output import sha256_of, write_atomically, write_together
 
 if TYPE_CHECKING:
-    from .csv_output import write_csv
+    from .output import write_csv, write_table
     from .reading import read_table
     from .selection import Columns, select_columns
-    from .table_output import write_table
 
 __all__ = [
     "Columns",
@@ -37,6 +27,7 @@ __all__ = [
     "write_atomically",
     "write_csv",
     "write_table",
+    "write_together",
 ]
 
 # Saving a model or a report needs `write_atomically` but not pandas, which is an extra:
@@ -45,8 +36,8 @@ _NEED_PANDAS = {
     "Columns": "selection",
     "read_table": "reading",
     "select_columns": "selection",
-    "write_csv": "csv_output",
-    "write_table": "table_output",
+    "write_csv": "output",
+    "write_table": "output",
 }
 
 
@@ -54,6 +45,7 @@ def __getattr__(name: str) -> Any:
     if name not in _NEED_PANDAS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
+        import_module("pandas")
         return getattr(import_module(f".{_NEED_PANDAS[name]}", __name__), name)
     except ModuleNotFoundError as error:
         if error.name != "pandas":

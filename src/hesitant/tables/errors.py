@@ -1,11 +1,21 @@
 """The one exception for a mistake in a user's file, and the words its messages are made of."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
-__all__ = ["TableError", "close_names", "option", "quote", "quote_all", "show_path", "ways"]
+from hesitant._words import printable
 
 _SHOWN = 60  # characters of a cell or a name that a message repeats
+
+# A mixture fit needs a covariance matrix over the features, so nobody fits more than this;
+# reading such a table would only use up the memory before the error.
+MAX_COLUMNS = 20_000
+
+EMPTY = ("The file is empty.", "Check that it was written, and that this is the right one.")
+TOO_LARGE = (
+    "The table does not fit in memory.",
+    "Keep the columns you need, or a sample of the rows.",
+)
 
 
 class TableError(ValueError):
@@ -15,14 +25,10 @@ class TableError(ValueError):
     ----------
     source : str
         The file as the user named it.
-    problem : str
-        What is wrong, as a sentence.
-    remedy : str
-        What to do, as a sentence.
-    row : int or None, default=None
-        The data row, counted from 1 without the header.
-    line : int or None, default=None
-        The line of the file, counted from 1.
+    problem, remedy : str
+        What is wrong and what to do, as sentences; control characters are replaced.
+    row, line : int or None, default=None
+        The data row, counted from 1 without the header, and the line of the file.
     column : str or None, default=None
         The column's name.
 
@@ -43,12 +49,10 @@ class TableError(ValueError):
     ) -> None:
         # all arguments are kept in `args`, so that the exception survives pickling
         super().__init__(source, problem, remedy, row, line, column)
-        self.source = source
-        self.problem = problem
-        self.remedy = remedy
-        self.row = row
-        self.line = line
-        self.column = column
+        self.source = printable(source)
+        self.problem = printable(problem)
+        self.remedy = printable(remedy)
+        self.row, self.line, self.column = row, line, column
 
     def __str__(self) -> str:
         place = [self.source]
@@ -92,15 +96,14 @@ def show_path(path: str) -> str:
     return path if path.isprintable() and len(path) <= 400 else quote(path)
 
 
+def reason(error: BaseException) -> str:
+    """Return what a library says of a file, as a short part of a sentence."""
+    text = printable(str(error).partition("\n")[0]).strip(" .") or type(error).__name__
+    return text if len(text) <= 2 * _SHOWN else text[: 2 * _SHOWN] + "…"
+
+
 def option(name: str, value: object = "") -> str:
     """Name an option for both who type commands and who write Python.
-
-    Parameters
-    ----------
-    name : str
-        The parameter.
-    value : object, default=""
-        What to set it to in Python, for an option that takes no value on the command line.
 
     Examples
     --------
@@ -122,20 +125,63 @@ def ways(*out: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def close_names(name: str, candidates: Sequence[str], *, limit: int = 3) -> list[str]:
-    """Find the candidates most like a name; case and surrounding blanks do not count.
+# -- what every table must be ---------------------------------------------------------------------
+
+
+def check_names(names: Sequence[str], source: str, min_columns: int) -> None:
+    """Refuse tables that are too wide, too narrow or name a column twice."""
+    if len(names) > MAX_COLUMNS:
+        raise TableError(
+            source,
+            f"The table has {len(names):,} columns; the limit is {MAX_COLUMNS:,}.",
+            "Transpose it if rows and columns are swapped, or keep the columns you need.",
+        )
+    if len(names) < min_columns:
+        found = f"only one column, {quote(names[0])}" if names else "no columns"
+        raise TableError(
+            source,
+            f"The table has {found}, and needs at least {min_columns}.",
+            "A label and a feature go in separate columns; if they are separated by another "
+            f"character, name it with {option('delimiter')}.",
+        )
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        where = [str(i) for i, name in enumerate(names, 1) if name == repeated[0]]
+        raise TableError(
+            source,
+            f"{len(repeated)} column name(s) occur more than once: {quote_all(repeated)}; "
+            f"the first stands in columns {', '.join(where[:6])}.",
+            "The first line looks like data: put a line with the columns' names above it."
+            if looks_like_data(names)
+            else "Give every column its own name.",
+        )
+
+
+def check_rows(rows: int, names: Sequence[str], source: str) -> None:
+    """Refuse tables without rows."""
+    if rows == 0:
+        raise TableError(
+            source,
+            f"The table has a header ({len(names)} columns: {quote_all(names)}) but no rows.",
+            "Check that the export was complete.",
+        )
+
+
+def looks_like_data(names: Sequence[str]) -> bool:
+    """Tell whether most names are numbers, as when the header line is missing.
 
     Examples
     --------
-    >>> close_names("populaton", ["id", "Population "])
-    ['Population ']
+    >>> looks_like_data(["5.1", "3.5", "setosa"])
+    True
     """
+    return 2 * sum(is_number(name) for name in names) > len(names)
 
-    # long names are cut, because the comparison is quadratic in their length
-    def plain(text: str) -> str:
-        return text.strip().casefold()[:100]
 
-    by_plain: dict[str, str] = {}
-    for candidate in candidates:
-        by_plain.setdefault(plain(candidate), candidate)
-    return [by_plain[match] for match in get_close_matches(plain(name), by_plain, n=limit)]
+def is_number(text: str) -> bool:
+    """Tell whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

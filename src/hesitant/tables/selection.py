@@ -2,19 +2,14 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from . import cells
+from .cells import Floats, Mask, Objects, Sheet
 from .errors import option, quote, quote_all, ways
-from .label_columns import blank_like, check_classes, identifiers, labels, truths
-from .number_columns import counting, default_features, unusable_rows, weights
-from .number_columns import features as feature_values
-from .sheet import Sheet
-
-__all__ = ["Columns", "select_columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,56 +21,63 @@ class Columns:
     Attributes
     ----------
     X : ndarray of float, shape (n_rows, n_features)
-        The features, all finite.
+        The features; finite, or NaN where blank and ``on_missing="model"``.
     feature_names : tuple of str
         Their columns.
     y : ndarray of object or None
         The labels, None where blank; None as a whole if no label was asked for.
-    ids : ndarray of object or None
-        The identifiers.
-    reviewed : ndarray of bool or None
-        Whether an expert has looked at the row.
-    weight : ndarray of float or None
-        The weights.
-    rows : ndarray of int
-        The positions in the data frame of the rows kept.
-    dropped : ndarray of int
-        The positions of the rows left out for a blank or infinite feature.
+    ids, reviewed, weight : ndarray or None
+        The identifiers, whether an expert has looked at the row, and the weights.
+    rows, dropped : ndarray of int
+        The positions in the data frame of the rows kept, and of those left out for a blank or
+        infinite feature.
     ignored : tuple of str
         Columns that have no part because they are not numeric.
+    set_aside : dict of str to str
+        Numeric columns that measure nothing of their own, and why.
     unused_missing : tuple of str
         Values listed as missing that are not among the labels.
     blank_like : tuple of (str, int)
         Classes that read like "no label", such as ``unknown``, and their numbers of rows.
-    counting : tuple of str
-        Features, taken because none were named, that seem to number the rows.
+    alike : tuple of tuple of str
+        Classes that differ only in case or blanks.
+    single : tuple of str
+        Classes of one labelled row.
+    reviewed_like : str or None
+        A column that reads like whether an expert saw the row, if none was named.
+    opinions : ndarray of object, shape (n_rows, n_readers), or None
+        What each reader said, where several label columns were named.
     """
 
-    X: npt.NDArray[np.float64]
+    X: Floats
     feature_names: tuple[str, ...]
-    y: npt.NDArray[np.object_] | None
-    ids: npt.NDArray[np.object_] | None
-    reviewed: npt.NDArray[np.bool_] | None
-    weight: npt.NDArray[np.float64] | None
+    y: Objects | None
+    ids: Objects | None
+    reviewed: Mask | None
+    weight: Floats | None
     rows: npt.NDArray[np.intp]
     dropped: npt.NDArray[np.intp]
     ignored: tuple[str, ...]
+    set_aside: dict[str, str]
     unused_missing: tuple[str, ...] = ()
     blank_like: tuple[tuple[str, int], ...] = ()
-    counting: tuple[str, ...] = ()
+    alike: tuple[tuple[str, ...], ...] = ()
+    single: tuple[str, ...] = ()
+    reviewed_like: str | None = None
+    opinions: Objects | None = None
 
 
 def select_columns(
     frame: pd.DataFrame,
     *,
-    label: str | None,
+    label: str | Sequence[str] | None,
     features: Sequence[str] | None = None,
     drop: Collection[str] = (),
     id: str | None = None,
     reviewed: str | None = None,
     weight: str | None = None,
-    missing: Collection[object] = (),
-    on_missing: Literal["error", "drop"] = "error",
+    missing: Collection[object] | None = None,
+    on_missing: str = "error",
 ) -> Columns:
     """Take the columns of a table apart, and check them.
 
@@ -83,12 +85,12 @@ def select_columns(
     ----------
     frame : pandas.DataFrame
         The table, as `read_table` returns it.
-    label : str or None
-        The column of labels, blank where the expert gave none; None where there is no label, as
-        for prediction.
+    label : str, sequence of str or None
+        The column of labels, blank where the expert gave none; several are the readers of a
+        panel, whose majority is the label; None where there is no label, as for prediction.
     features : sequence of str or None, default=None
         The columns to use as features, in this order; None takes every numeric column that has no
-        other part. True and False count as 1 and 0.
+        other part and measures something of its own. True and False count as 1 and 0.
     drop : collection of str, default=()
         Columns to leave out.
     id : str or None, default=None
@@ -97,10 +99,10 @@ def select_columns(
         The column that tells (yes/no, true/false, 1/0) whether an expert has looked at the row.
     weight : str or None, default=None
         The column of weights, not negative.
-    missing : collection, default=()
-        Labels that stand for a blank, such as ``"ungated"`` or ``-1``.
-    on_missing : {"error", "drop"}, default="error"
-        What to do with rows that have a blank or infinite feature.
+    missing : collection or None, default=None
+        Labels that stand for a blank, such as ``"ungated"``; None takes the number -1 for one.
+    on_missing : {"error", "drop", "model"}, default="error"
+        What to do with rows that have a blank or infinite feature; "model" keeps blanks as NaN.
 
     Returns
     -------
@@ -125,41 +127,96 @@ def select_columns(
     for option_name, value in (("features", features), ("drop", drop), ("missing", missing)):
         if isinstance(value, str):
             raise TypeError(f"{option_name} must be a collection, not the str {value!r}")
-    if on_missing not in ("error", "drop"):
-        raise ValueError(f"on_missing must be 'error' or 'drop', got {on_missing!r}")
+    if on_missing not in ("error", "drop", "model"):
+        raise ValueError(f"on_missing must be 'error', 'drop' or 'model', got {on_missing!r}")
     sheet = Sheet(frame)
     if len(sheet) == 0:
         raise sheet.error("The table has no rows.", "Check the file, or the rows selected.")
-    taken = _roles(sheet, label=label, id=id, reviewed=reviewed, weight=weight)
+    readers = [] if label is None else [label] if isinstance(label, str) else list(label)
+    others = [("id", id), ("reviewed", reviewed), ("weight", weight)]
+    taken = _roles(sheet, [*(("label", name) for name in readers), *others])
     leave_out = _leave_out(by_default=features is None, predicting=label is None)
     names, ignored = _feature_names(sheet, features, drop, taken, leave_out)
+    offered = None if reviewed or not readers else cells.reviewed_like(sheet, {*taken, *drop})
 
-    X = feature_values(sheet, names, leave_out)
-    dropped = unusable_rows(sheet, X, names, leave_out, on_missing=on_missing)
+    X = cells.features(sheet, names, leave_out)
+    aside: dict[str, str] = {}
+    if features is None and readers:  # a model whose features have no names takes them all
+        aside = cells.unfit_features(X, names)
+        if offered in names:
+            aside[str(offered)] = "reads like whether an expert saw the row"
+        if len(aside) == len(names):
+            aside = {}  # where nothing else is left, it is for the fit to judge
+        X = X[:, [name not in aside for name in names]]
+        names = [name for name in names if name not in aside]
+    dropped = _unusable_rows(sheet, X, names, leave_out, on_missing)
     kept = np.delete(np.arange(len(sheet)), dropped)
-    X = X if len(kept) == len(X) else X[kept]
 
-    y, unused = (None, ()) if label is None else labels(sheet, label, missing)
-    if y is not None and label is not None:
-        y = y[kept]
-        check_classes(sheet, label, y)
-    weight_values = None if weight is None else weights(sheet, weight)[kept]
-    if weight_values is not None and not weight_values.any():
+    y, opinions, unused = _labels(sheet, readers, missing)
+    y = None if y is None else y[kept]
+    if y is not None:
+        cells.check_classes(sheet, readers[0], y, minus_one=missing is None)
+    weights = None if weight is None else cells.weights(sheet, weight)[kept]
+    if weights is not None and not weights.any():
         raise sheet.error("Every weight is 0.", "Give some rows a positive weight.", column=weight)
+    ids = np.empty(len(sheet), dtype=object)
+    if id is not None:
+        ids[:] = sheet.cells(id)
+    given = [] if y is None else [cell for cell in y if cell is not None]
     return Columns(
-        X=X,
+        X=X if len(kept) == len(X) else X[kept],
         feature_names=tuple(names),
         y=y,
-        ids=None if id is None else identifiers(sheet, id)[kept],
-        reviewed=None if reviewed is None else truths(sheet, reviewed)[kept],
-        weight=weight_values,
+        ids=None if id is None else ids[kept],
+        reviewed=None if reviewed is None else cells.truths(sheet, reviewed)[kept],
+        weight=weights,
         rows=kept,
         dropped=dropped,
-        ignored=tuple(ignored),
+        ignored=tuple(name for name in ignored if name != offered),
+        set_aside=aside,
         unused_missing=unused,
-        blank_like=() if y is None else tuple(blank_like(y)),
-        counting=() if features is not None else tuple(counting(X, names, kept)),
+        blank_like=() if y is None else tuple(cells.blank_like(y)),
+        alike=() if y is None else tuple(cells.alike(y)),
+        single=tuple(str(c) for c in dict.fromkeys(given) if given.count(c) == 1)
+        if len(set(given)) < 100
+        else (),
+        reviewed_like=offered,
+        opinions=None if opinions is None else opinions[kept],
     )
+
+
+def likeliest_label(frame: pd.DataFrame) -> str | None:
+    """Return the column that most looks like a label: a few words, some of them blank."""
+    sheet = Sheet(frame)
+    best: tuple[float, str | None] = (0.0, None)
+    for name in sheet.names:
+        given = [cell for cell in sheet.cells(name)[:10_000] if cell is not None]
+        classes = len(set(given))
+        if not 2 <= classes <= max(2, min(50, len(given) // 2)):
+            continue
+        score = 1.0 + (len(given) < len(sheet)) + 2 * isinstance(given[0], str)
+        words = ("label", "class", "population", "diagnos", "category", "type", "target", "gate")
+        score += 4 * any(word in name.casefold() for word in words) + (name == "y")
+        if score > best[0] and not all(isinstance(c, float) and c % 1 for c in given):
+            best = (score, name)
+    return best[1]
+
+
+def _labels(
+    sheet: Sheet, readers: Sequence[str], missing: Collection[object] | None
+) -> tuple[Objects | None, Objects | None, tuple[str, ...]]:
+    if not readers:
+        return None, None, ()
+    if len(readers) == 1:
+        y, unused = cells.labels(sheet, readers[0], missing)
+        return y, None, unused
+    from hesitant.datasets import consensus
+
+    columns = [cells.labels(sheet, name, missing) for name in readers]
+    opinions = np.stack([y for y, _ in columns], axis=1)
+    # what one reader never writes, another may
+    unused = tuple(v for v in columns[0][1] if all(v in other for _, other in columns))
+    return consensus(opinions, len(readers) // 2 + 1, ties="blank"), opinions, unused
 
 
 def _leave_out(*, by_default: bool, predicting: bool) -> str:
@@ -171,10 +228,10 @@ def _leave_out(*, by_default: bool, predicting: bool) -> str:
     return f"take such columns out of {option('features')}"
 
 
-def _roles(sheet: Sheet, **roles: str | None) -> dict[str, str]:
+def _roles(sheet: Sheet, roles: Sequence[tuple[str, str | None]]) -> dict[str, str]:
     """Return which column plays which part, after checking that each plays only one."""
     taken: dict[str, str] = {}
-    for role, name in roles.items():
+    for role, name in roles:
         if name is None:
             continue
         sheet.require([name], f"named in {option(role)}")
@@ -195,6 +252,7 @@ def _feature_names(
     taken: dict[str, str],
     leave_out: str,
 ) -> tuple[list[str], list[str]]:
+    """Return the columns that are features, and those that cannot be for being no numbers."""
     sheet.require(drop, f"named in {option('drop')}")
     for name in drop:
         if name in taken:
@@ -204,13 +262,13 @@ def _feature_names(
                 column=name,
             )
     if features is None:
-        return default_features(sheet, {*taken, *drop}, leave_out)
+        return _default_features(sheet, {*taken, *drop}, leave_out)
     names = list(features)
     sheet.require(names, f"named in {option('features')}")
     if not names:
         raise sheet.error("No feature is named.", f"Name at least one with {option('features')}.")
-    if len(set(names)) < len(names):
-        repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
         raise sheet.error(
             f"{quote_all(repeated)} named as a feature more than once.",
             f"Name every column once in {option('features')}.",
@@ -218,14 +276,65 @@ def _feature_names(
     for name in names:
         role = taken.get(name) or ("left out" if name in drop else None)
         if role is not None:
-            other = (
-                f"choose another column with {option(role)}"
-                if name in taken
-                else f"take it out of {option('drop')}"
-            )
+            other = f"take it out of {option('drop')}"
+            if name in taken:
+                other = f"choose another column with {option(role)}"
             raise sheet.error(
                 f"{quote(name)} cannot be a feature, because it is given as {role}.",
                 ways(other, leave_out),
                 column=name,
             )
     return names, []
+
+
+def _default_features(
+    sheet: Sheet, taken: Collection[str], leave_out: str
+) -> tuple[list[str], list[str]]:
+    chosen, left = [], []
+    for name in sheet.names:
+        if name in taken:
+            continue
+        if not cells.is_numeric(sheet.column(name)):
+            cells.refuse_mostly_numeric(sheet, name, leave_out)
+            left.append(name)
+        elif name.startswith("Unnamed: "):
+            raise sheet.error(
+                "The column has no name: such columns are often row numbers, not a measurement.",
+                ways(leave_out, f"use it with {option('id')}", "name it"),
+                column=name,
+            )
+        else:
+            chosen.append(name)
+    if not chosen:
+        raise sheet.error(
+            "No numeric column is left to use as a feature"
+            + (f"; these are text: {quote_all(left)}." if left else "."),
+            "Check the table, or the columns that are given another part or left out.",
+        )
+    return chosen, left
+
+
+def _unusable_rows(
+    sheet: Sheet, X: Floats, names: Sequence[str], leave_out: str, on_missing: str
+) -> npt.NDArray[np.intp]:
+    """Find the rows with an unusable feature, and refuse them unless told what to do."""
+    bad = np.isinf(X) if on_missing == "model" else ~np.isfinite(X)
+    rows: Mask = np.asarray(bad.any(axis=1))
+    if rows.any() and (on_missing != "drop" or rows.all()):
+        per_column = bad.sum(axis=0)
+        worst = [int(i) for i in np.argsort(-per_column, kind="stable") if per_column[i]]
+        counts = ", ".join(f"{quote(names[i])} ({per_column[i]:,})" for i in worst[:6])
+        more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
+        what = "Every row" if rows.all() else f"{int(rows.sum()):,} of {len(rows):,} rows"
+        has = "has" if rows.all() or rows.sum() == 1 else "have"
+        where = ", ".join(str(sheet.row(int(i))) for i in np.flatnonzero(rows)[:5])
+        where += ", …" if rows.sum() > 5 else ""
+        kind = "an infinite cell" if on_missing == "model" else "a blank or infinite cell"
+        drop_rows = f"leave the rows out by giving 'drop' to {option('on_missing')}"
+        raise sheet.error(
+            f"{what} {has} {kind} in the feature(s) {counts}{more}: "
+            f"{'row' if rows.sum() == 1 else 'rows'} {where}.",
+            ways("fill the cells in", leave_out, "" if rows.all() else drop_rows),
+            column=names[worst[0]] if len(worst) == 1 else None,
+        )
+    return np.flatnonzero(rows)
