@@ -135,7 +135,7 @@ HARD = {
     "all labelled": (lambda X, y: (X, np.where(y < 0, 1, y)), "every reviewed row is labelled"),
     "fewer rows than features": (
         lambda X, y: (X.reshape(20, 50), np.repeat([0, 1, -1], [8, 8, 4])),
-        "held up by reg_covar",
+        "free parameters: its probabilities",
     ),
     "two rows": (lambda X, y: (X[:2], [0, 1]), "rest on the weight of 1 row"),
     "well separated": (

@@ -206,7 +206,7 @@ def test_both_steps_agree(monkeypatch):
     count, mass, first, second, _, drive, driven = SkewT().statistics(TRUTH, X, weights)
     sums = step.Sums(TRUTH.axis, count, mass, first, second, drive, driven)
     monkeypatch.setattr(step, "_ROUNDS", 300)
-    both = step.free_step(sums, 1e-6), step.structured_step(Full(), sums, 1e-6)
+    both = step.free_step(sums, 1e-6), step.structured_step(Full().pool, sums, 1e-6)
     for a, b in zip(*both, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
 

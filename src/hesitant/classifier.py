@@ -42,8 +42,9 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     ----------
     family : str or Family, default="gaussian"
         The classes' distribution: a name in ``hesitant.families.FAMILIES`` or an object.
-    covariance : {"full", "tied", "diag", "spherical"}, default="full"
-        What the classes' scale matrices look like.
+    covariance : {"full", "tied", "diag", "spherical", "shrunk"} or Shrunk, default="full"
+        What the classes' scale matrices look like. With few rows for the features use "shrunk":
+        classes are pulled together as far as the data ask for (``hesitant.families.Shrunk``).
     mechanism : "entropy", "mixed", Mechanism or None, default="entropy"
         How the chance of a label depends on the difficulty of a case. With a mechanism the full
         likelihood is maximised; None is the ignorance likelihood, blank to the blanks.
@@ -118,7 +119,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         self,
         family: str | Family = "gaussian",
         *,
-        covariance: str = "full",
+        covariance: Any = "full",
         mechanism: str | Mechanism | None = "entropy",
         alpha: float = 0.5,
         solver: str = "auto",

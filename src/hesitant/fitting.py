@@ -64,7 +64,7 @@ def fit_mixture(
                 "init may be far from the data: look at its values, or leave it out."
                 if init is not None
                 else "The data may be degenerate (a class of identical rows, or more features "
-                "than rows): raise reg_covar, drop features, or use covariance='tied' or 'diag'."
+                "than rows): drop features, or use covariance='shrunk'."
             )
         )
     return fits[0] if len(fits) == 1 else max(fits, key=partial(_rank, likelihood))

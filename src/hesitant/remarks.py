@@ -54,12 +54,13 @@ def fit_remarks(
     features: AnyArray | None,
 ) -> list[str]:
     """Return warnings about how a fit ended."""
-    state, p = fit.state, rows.n_features
+    state = fit.state
     names = [describe(c) for c in classes]
     out = []
     effective = state.weights * rows.total
     vanished = state.weights * rows.tally.n < 1e-3
-    thin = ~vanished & (effective < p + 1) & family.structure_is_free
+    free = family.n_parameters(state.params) / len(classes)
+    thin = ~vanished & (effective < free) & (not family.adapts)
     if vanished.any():
         out.append(
             f"{of_classes(names, vanished)} vanished (weight "
@@ -67,10 +68,11 @@ def fit_remarks(
             "labelled rows, or leave it out of classes."
         )
     if thin.any():
+        remedy = "fewer features, or more rows" if family.adapts else "covariance='shrunk'"
         out.append(
             f"{of_classes(names, thin, 'rests', 'rest')} on the weight of "
-            f"{effective[thin].min():.3g} rows for {p} features: its covariance is held up by "
-            "reg_covar. Use covariance='tied' or 'diag', or fewer features."
+            f"{effective[thin].min():.3g} rows for {free:,.0f} free parameters: its probabilities "
+            f"will claim more than they can hold. Use {remedy}."
         )
     out += family.remarks(state.params, names)
     for defect in family.held_up(state.params, state.weights, rows.total):

@@ -1,6 +1,7 @@
 """Class families: Gaussian, Student-t and skew-t."""
 
 from hesitant.families._base import Coordinates, Defect, Family, StepError
+from hesitant.families._covariance import Shrunk
 from hesitant.families._gaussian import Gaussian
 from hesitant.families._skew_t import SkewNormal, SkewT
 from hesitant.families._student_t import StudentT
@@ -18,6 +19,7 @@ __all__ = [
     "Defect",
     "Family",
     "Gaussian",
+    "Shrunk",
     "SkewNormal",
     "SkewT",
     "StepError",

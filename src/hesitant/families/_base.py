@@ -171,6 +171,10 @@ class Family(BaseEstimator):
         """Return the log of a weak prior that keeps the likelihood bounded."""
         return 0.0
 
+    def adapt(self, params: Params, statistics: Statistics) -> Params:
+        """Return parameters whose prior follows the data; the same object if it does."""
+        return params
+
     def blend(self, params: Params, proposal: Params, share: float) -> Params:
         """Return parameters between two points, for steps that must be shortened."""
         fields = vars(params)
@@ -199,7 +203,7 @@ class Family(BaseEstimator):
         """Return where a prior, and not the data, keeps parameters finite."""
         return []
 
-    def specialise(self, covariance: str, reg_covar: float) -> Self:
+    def specialise(self, covariance: Any, reg_covar: float) -> Self:
         """Return the family with a covariance structure; one without any accepts only "full"."""
         if covariance != "full":
             raise ValueError(
@@ -211,8 +215,8 @@ class Family(BaseEstimator):
     warm_up: int = 50
     """EM steps at most before a solver that follows gradients takes over."""
 
-    structure_is_free: bool = False
-    """Whether each class estimates a whole scale matrix of its own."""
+    adapts: bool = False
+    """Whether a prior follows the data, and pulls classes together where rows are few."""
 
     @property
     def has_coordinates(self) -> bool:

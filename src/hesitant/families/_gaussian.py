@@ -1,5 +1,6 @@
 """Gaussian classes."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -60,14 +61,10 @@ class Gaussian(LocationScaleFamily):
         if count.min() < 0:
             raise StepError("a class has a negative weight")
         count = np.maximum(count, 1e-12)  # an empty class stays where it is, very wide
-        shift = first / count[:, None]
-        scatter = second - first[:, :, None] * shift[:, None, :]
-        return LocationScaleParams(
-            params.center,
-            params.spread,
-            params.location + shift,
-            self._scale_step(scatter, count),
-        )
+        return dataclasses.replace(params, **self._step(params, count, count, first, second))
+
+    def _sums(self, statistics: Statistics) -> Statistics:
+        return statistics[0], *statistics
 
     def sample(
         self, params: LocationScaleParams, h: int, n: int, rng: np.random.Generator
@@ -81,8 +78,7 @@ class Gaussian(LocationScaleFamily):
 
     def n_parameters(self, params: LocationScaleParams) -> int:
         """Count means and free covariance entries."""
-        g, p = params.location.shape
-        return g * p + self.structure.n_parameters(g, p)
+        return round(self._n_moments(params))
 
     def coordinates(self, params: LocationScaleParams, counts: FloatArray) -> Coordinates:
         """Return the chart of means and covariances about ``params``."""
@@ -101,12 +97,12 @@ class Gaussian(LocationScaleFamily):
 
 class _GaussianCoordinates(LocationScale):
     def decode(self, vector: FloatArray) -> LocationScaleParams:
-        return LocationScaleParams(
-            self.reference.center, self.reference.spread, *self.unfold(vector)
-        )
+        location, whitener = self.unfold(vector)
+        return dataclasses.replace(self.reference, location=location, whitener=whitener)
 
     def gradient(self, params: LocationScaleParams, statistics: Statistics) -> FloatArray:
         # The normal score in whitened residuals is −z, so its sums are moments.
         count, first, second = statistics
+        count, _, first, second = self.family._with_prior(params, (count, count, first, second))
         pull = -(params.whitener @ first[:, :, None])[:, :, 0]
         return self.fold(params.whitener, count, pull, -params.whitener @ second)

@@ -74,7 +74,7 @@ class HeavyTailedFamily(LocationScaleFamily):
         self.dof = dof
         self.tied_dof = tied_dof
 
-    def specialise(self, covariance: str, reg_covar: float) -> Self:
+    def specialise(self, covariance: Any, reg_covar: float) -> Self:
         """Return a copy with this covariance structure, its options checked."""
         if not isinstance(self.tied_dof, bool | np.bool_):
             raise TypeError(f"tied_dof={self.tied_dof!r}: give True or False.")

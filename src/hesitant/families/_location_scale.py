@@ -14,8 +14,8 @@ import numpy as np
 
 from hesitant._choices import choose
 from hesitant._typing import AnyArray, BoolArray, FloatArray
-from hesitant.families._base import Coordinates, Defect, Family, StepError
-from hesitant.families._covariance import STRUCTURES, Full, Structure
+from hesitant.families._base import Coordinates, Defect, Family, Statistics, StepError
+from hesitant.families._covariance import STRUCTURES, Full, Shrunk, Structure
 from hesitant.families._kernels import (
     fold_chart,
     log_volumes,
@@ -23,8 +23,10 @@ from hesitant.families._kernels import (
     weighted_moments,
     whiteners,
 )
+from hesitant.families._shrinkage import share, strengths
 
-__all__ = ["LocationScale", "LocationScaleFamily", "LocationScaleParams", "whiten"]
+_NOTHING = np.zeros(0)
+_NO_MATRIX = np.zeros((0, 0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,14 +39,29 @@ class LocationScaleParams:
         The units: a feature is ``center + spread · (standardised value)``.
     location : array of shape (g, p)
     whitener : array of shape (g, p, p)
+    shrinkage : array of shape (3,) or empty
+        How many rows' worth classes are pulled to the pooled matrix, that to its diagonal, and
+        locations to the common mean. Empty, like the rest, where nothing is pulled.
+    grand_mean, pooled, rows : arrays of shape (p,), (p, p) and (g,)
+        Where they are pulled to, and how many rows each class had then.
     """
 
     center: FloatArray
     spread: FloatArray
     location: FloatArray
     whitener: FloatArray
+    shrinkage: FloatArray = dataclasses.field(default_factory=lambda: _NOTHING, kw_only=True)
+    grand_mean: FloatArray = dataclasses.field(default_factory=lambda: _NOTHING, kw_only=True)
+    pooled: FloatArray = dataclasses.field(default_factory=lambda: _NO_MATRIX, kw_only=True)
+    rows: FloatArray = dataclasses.field(default_factory=lambda: _NOTHING, kw_only=True)
 
-    units: ClassVar[tuple[str, ...]] = ("center", "spread")
+    common: ClassVar[tuple[str, ...]] = ("shrinkage", "grand_mean", "pooled", "rows")
+    units: ClassVar[tuple[str, ...]] = ("center", "spread", *common)
+
+    @property
+    def prior(self) -> dict[str, FloatArray]:
+        """What a family's prior follows, by name."""
+        return {name: getattr(self, name) for name in self.common}
 
     @property
     def scale(self) -> FloatArray:
@@ -73,20 +90,23 @@ class LocationScaleFamily(Family):
 
     structure: Structure = Full()
     reg_covar: float = 1e-6
+    _pulls_locations = True  # where the structure pulls at all
 
     def describe(self) -> str:
         """Return the classes' shape and what they share, as the end of a sentence."""
         return f"{super().describe()}, {self.structure.in_words}"
 
     @property
-    def structure_is_free(self) -> bool:  # type: ignore[override]
-        """Whether each class estimates a whole scale matrix of its own."""
-        return self.structure.unrestricted
+    def adapts(self) -> bool:  # type: ignore[override]
+        """Whether a prior follows the data, and pulls classes together where rows are few."""
+        return self.structure.adapts
 
-    def specialise(self, covariance: str, reg_covar: float) -> Self:
+    def specialise(self, covariance: Any, reg_covar: float) -> Self:
         """Return a copy with this covariance structure and strength of prior."""
         out = copy.copy(self)
         out.structure = choose("covariance", covariance, STRUCTURES, Structure)
+        if isinstance(out.structure, Shrunk):
+            out.structure.given()  # or it says what is wrong
         out.reg_covar = reg_covar
         return out
 
@@ -104,7 +124,8 @@ class LocationScaleFamily(Family):
         prior = p + 2.0  # rows' worth of the identity, then of the pooled matrix
         pooled = (scatter.sum(axis=0) + prior * np.eye(p)) / (count.sum() + prior)
         scale = self.structure.pool(scatter + prior * pooled, count + prior)
-        return self._params(center, spread, location, whiten(scale))
+        params = self._params(center, spread, location, whiten(scale))
+        return self._pull_together(params, X, weights)
 
     def _units(self, X: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return a robust centre and spread of each feature, from at most 10,000 rows.
@@ -168,7 +189,101 @@ class LocationScaleFamily(Family):
                 "init has a covariance that is not positive definite: give symmetric matrices "
                 "with positive eigenvalues."
             ) from None
-        return self._params(center, spread, (location - center) / spread, whitener, given)
+        params = self._params(center, spread, (location - center) / spread, whitener, given)
+        if not self.structure.adapts:
+            return params
+        rows = np.ascontiguousarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
+        nearest = self.log_density(params, rows).argmax(axis=1)
+        known = np.asarray(given.get("shrinkage", np.full(3, np.nan)), dtype=float)
+        return self._pull_together(params, rows, np.eye(g)[nearest], known)
+
+    # -- a prior that follows the data ----------------------------------------------------------
+
+    def _pull_together(
+        self, params: Any, X: AnyArray, weights: FloatArray, known: FloatArray | None = None
+    ) -> Any:
+        """Return parameters with a prior fitted to rows of known class, if the structure has one.
+
+        ``known`` are strengths that an earlier fit has found.
+        """
+        if not isinstance(self.structure, Shrunk):
+            return params
+        given = self.structure.given()
+        if known is not None:
+            given = np.where(np.isnan(given), known, given)
+        if not self._pulls_locations:
+            given[2] = 0.0
+        Z = (X - params.center) / params.spread
+        params = dataclasses.replace(
+            params, shrinkage=strengths(Z, weights, given, self._floor(len(params.location)))
+        )
+        sums = weighted_moments(X, params.center, params.spread, params.location, weights)
+        return self._follow(params, (sums[0], *sums))
+
+    def _floor(self, g: int) -> float:
+        """Return the scatter that keeps a shared matrix positive."""
+        return max(self.reg_covar, 1e-9) * g
+
+    def _follow(self, params: Any, sums: Statistics) -> Any:
+        """Return parameters whose prior follows these sums."""
+        count, mass, first, second, *_ = sums
+        count, mass = np.maximum(count, 1e-9), np.maximum(mass, 1e-9)
+        shift = first / mass[:, None] if self._pulls_locations else np.zeros_like(first)
+        crossed = first[:, :, None] * shift[:, None, :]
+        found = share(
+            count,
+            mass,
+            params.location + shift,
+            second - crossed,
+            params.shrinkage[1],
+            self._floor(len(count)),
+        )
+        return dataclasses.replace(params, **found._asdict())
+
+    def adapt(self, params: Any, statistics: Statistics) -> Any:
+        """Return parameters whose prior follows the data: the very same, if it does already."""
+        if not self.structure.adapts:
+            return params
+        sums = self._sums(statistics)
+        count, mass = sums[:2]
+        if not (count.min() >= 0 and mass.min() >= 0):
+            return params  # signed weights: no pooled matrix follows from them
+        moved = self._follow(params, sums)
+        W, positive = whiteners(np.stack((params.pooled, moved.pooled)))
+        if not positive:
+            return params
+        # In standard errors of the pooled matrix and mean, as far as they matter to a class.
+        matrix = np.abs(W[0] @ (moved.pooled - params.pooled) @ W[0].T).max()
+        mean = np.abs(W[0] @ (moved.grand_mean - params.grand_mean)).max()
+        rows = count.mean()
+        to_pooled, _, to_mean = params.shrinkage
+        change = max(matrix * to_pooled / (rows + to_pooled), mean * to_mean / (rows + to_mean))
+        return moved if change > _SETTLED else params
+
+    def _sums(self, statistics: Statistics) -> Statistics:
+        """Return statistics that begin with count, mass, first and second moments."""
+        return statistics
+
+    def _with_prior(self, params: Any, sums: Statistics) -> Statistics:
+        """Return sums to which the prior's made-up rows are added."""
+        if not params.shrinkage.size:
+            return sums
+        count, mass, first, second = sums
+        to_pooled, _, to_mean = params.shrinkage
+        toward = params.grand_mean - params.location
+        return (
+            count + to_pooled,
+            mass + to_mean,
+            first + to_mean * toward,
+            second + to_pooled * params.pooled + to_mean * toward[:, :, None] * toward[:, None, :],
+        )
+
+    def _n_moments(self, params: Any) -> float:
+        """Return the number of free locations and scale entries, as far as the data decide."""
+        g, p = params.location.shape
+        if isinstance(self.structure, Shrunk) and params.shrinkage.size:
+            return self.structure.effective(params.shrinkage, params.rows, p)
+        return g * p + self.structure.n_parameters(g, p)
 
     # -- shared pieces of the M-step and the prior ----------------------------------------------
 
@@ -176,15 +291,38 @@ class LocationScaleFamily(Family):
         return self.reg_covar * self.structure.prior_share(g)
 
     def log_prior(self, params: LocationScaleParams) -> float:
-        """Return ``−½ reg_covar Σ tr Ω⁻¹``: as if each class had a little extra scatter."""
-        size = float(np.vdot(params.whitener, params.whitener))
-        return -0.5 * self._prior_scatter(len(params.location)) * size
+        """Return ``−½ reg_covar Σ tr Ω⁻¹``: as if each class had a little extra scatter.
 
-    def _scale_step(self, scatter: FloatArray, count: FloatArray) -> FloatArray:
-        """Return the whiteners of the best scale matrices for these scatters."""
+        A structure that pulls classes together adds that of its made-up rows, relative to what it
+        would be were all classes alike.
+        """
+        W = params.whitener
+        out = -0.5 * self._prior_scatter(len(W)) * float(np.vdot(W, W))
+        if not params.shrinkage.size:
+            return out
+        to_pooled, _, to_mean = params.shrinkage
+        whole = log_volumes(whiteners(params.pooled[None])[0], np.ones(len(params.pooled)))
+        far = np.einsum("hjk,hk->hj", W, params.location - params.grand_mean)
+        apart = float(np.vdot(W @ params.pooled, W)) - params.location.size
+        apart += 2.0 * float((whole - log_volumes(W, np.ones(W.shape[1]))).sum())
+        return out - 0.5 * (to_pooled * apart + to_mean * float(np.vdot(far, far)))
+
+    def _pool(self, params: Any, scatter: FloatArray, count: FloatArray) -> FloatArray:
+        """Return the best scale matrices for these scatters, ``reg_covar`` included."""
+        if params.shrinkage.size:
+            to_pooled = params.shrinkage[0]
+            scatter, count = scatter + to_pooled * params.pooled, count + to_pooled
+        return self.structure.pool(scatter, count)
+
+    def _step(self, params: Any, *sums: FloatArray) -> dict[str, FloatArray]:
+        """Return the locations and whiteners that maximise a weighted Gaussian likelihood."""
+        count, mass, first, second = self._with_prior(params, sums)
+        shift = first / mass[:, None]
+        scatter = second - first[:, :, None] * shift[:, None, :]
         g, p, _ = scatter.shape
-        scatter = scatter + self._prior_scatter(g) * np.eye(p)
-        return whiten(self.structure.pool(scatter, count))
+        scatter += self._prior_scatter(g) * np.eye(p)
+        whitener = whiten(self.structure.pool(scatter, count))
+        return {"location": params.location + shift, "whitener": whitener}
 
     def held_up(
         self, params: LocationScaleParams, weights: FloatArray, total: float
@@ -229,6 +367,11 @@ class LocationScaleFamily(Family):
             for (which, constant), classes in found.items()
         ]
 
+    def attributes(self, params: Any) -> dict[str, FloatArray]:
+        """Return moments, and how strongly classes are pulled together if they are."""
+        pulled = {"shrinkage": params.shrinkage} if params.shrinkage.size else {}
+        return {**super().attributes(params), **pulled}
+
     def permute(self, params: Any, order: AnyArray) -> Any:
         """Return parameters with the classes in another order, the units unchanged."""
         moved = {k: v[order] for k, v in vars(params).items() if k not in params.units}
@@ -263,8 +406,12 @@ class LocationScale(Coordinates):
         self.family, self.reference = family, reference
         self.g, self.p = reference.location.shape
         self.half = np.linalg.inv(reference.whitener)
+        to_pooled, _, to_mean = reference.shrinkage if reference.shrinkage.size else np.zeros(3)
         information = np.concatenate(
-            (np.repeat(counts, self.p), family.structure.information(counts, self.p))
+            (
+                np.repeat(counts + to_mean, self.p),
+                family.structure.information(counts + to_pooled, self.p),
+            )
         )
         self.unit = 1.0 / np.sqrt(np.maximum(information, 1.0))
         self.size = self.unit.size
@@ -303,6 +450,9 @@ class LocationScale(Coordinates):
         return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
 
 
+# In standard errors: a prior this close to what the data say follows them.
+_SETTLED = 1e-3
+
 _CONSTANT = (
     "constant: every class then has a variance near zero there, kept finite by {}. Drop what does "
     "not vary."
@@ -313,12 +463,11 @@ _DEPENDENT = (
 )
 _CONSTANT_WITHIN = (
     "constant: a variance near zero there is kept finite by {} alone, and the likelihood is as "
-    "large as that allows. Drop what does not vary, use covariance='tied', or raise reg_covar."
+    "large as that allows. Drop what does not vary, or use covariance='shrunk'."
 )
 _DEPENDENT_WITHIN = (
     "linearly dependent: the covariance there is kept invertible by {} alone, and the likelihood "
-    "is as large as that allows. Use covariance='tied' or 'diag', fewer features, or raise "
-    "reg_covar."
+    "is as large as that allows. Use covariance='shrunk', or fewer features."
 )
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,7 @@ class SkewT(HeavyTailedFamily):
     likeness = "lopsided, with heavier tails"
 
     _limit = "those of a skew-normal"
+    _pulls_locations = False  # they are no means
 
     # -- densities, statistics, steps ---------------------------------------------------------
 
@@ -110,7 +112,7 @@ class SkewT(HeavyTailedFamily):
         if self.structure.unrestricted:
             shift, whitener, axis = free_step(sums, prior)
         else:
-            shift, whitener, axis = structured_step(self.structure, sums, prior)
+            shift, whitener, axis = structured_step(partial(self._pool, params), sums, prior)
         return dataclasses.replace(
             params,
             location=params.location + shift,
@@ -161,6 +163,7 @@ class SkewT(HeavyTailedFamily):
         """Return the family without skewness."""
         out = StudentT(self.dof, self.tied_dof)
         out.structure, out.reg_covar = self.structure, self.reg_covar
+        out._pulls_locations = False
         return out
 
     def _lean(self, params: HeavyTailedParams, X: AnyArray, weights: FloatArray) -> SkewTParams:
@@ -214,8 +217,8 @@ class SkewT(HeavyTailedFamily):
 
     def n_parameters(self, params: SkewTParams) -> int:
         """Count locations, shapes, free scale entries and free degrees of freedom."""
-        g, p = params.location.shape
-        return 2 * g * p + self.structure.n_parameters(g, p) + self._n_dof(g)
+        moments = round(self._n_moments(params)) + params.location.size
+        return moments + self._n_dof(len(params.location))
 
     def attributes(self, params: Any) -> dict[str, FloatArray]:
         """Return moments, locations, scale matrices, shapes and degrees of freedom."""

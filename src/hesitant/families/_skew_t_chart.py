@@ -1,5 +1,6 @@
 """The skew-t family's chart: coordinates in which its information is about the identity."""
 
+import dataclasses
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -56,8 +57,10 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         location, whitener = self.unfold(free[: self.base])
         dof = self.unfold_dof(free[self.base : self.slants])
         moved = self.slant_unit * free[self.slants :].reshape(self.g, self.p)
-        units = self.reference.center, self.reference.spread
-        return SkewTParams(*units, location, whitener, dof, self.reference.slant + moved)
+        slant = self.reference.slant + moved
+        return dataclasses.replace(
+            self.reference, location=location, whitener=whitener, dof=dof, slant=slant
+        )
 
     def gradient(self, params: SkewTParams, statistics: Statistics) -> FloatArray:
         """Return the weighted score at ``params = decode(vector)``, penalty included."""
@@ -66,10 +69,11 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         # The prior's pull on the axis η = Wᵀλ acts as if on residuals.
         driven = driven - self.family._prior_scatter(self.g) * params.axis
         pull = drive[:, None] * slant - np.einsum("hjk,hk->hj", W, first)
+        pulled, _, _, second = self.family._with_prior(params, (count, mass, first, second))
         outer = slant[:, :, None] * driven[:, None, :] - W @ second
         free = np.concatenate(
             (
-                self.fold(W, count, pull, outer),
+                self.fold(W, pulled, pull, outer),
                 self.fold_dof(params, count, mass, logs),
                 (np.einsum("hjk,hk->hj", W, driven) * self.slant_unit).ravel(),
             )

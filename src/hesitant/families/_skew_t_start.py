@@ -57,6 +57,7 @@ def leaning(
             whitener,
             params.dof,
             slants(whitener, axis),
+            **params.prior,
         )
 
 

@@ -12,13 +12,13 @@ free; in the second, the scale matrix Ω of x stands alone and can have any stru
 In both, a prior ``−½ r (tr Ω⁻¹ + |η|²)`` is r times the identity added to the scatter of x.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from hesitant._typing import FloatArray
 from hesitant.families._base import StepError
-from hesitant.families._covariance import Structure
 from hesitant.families._location_scale import whiten
 
 __all__ = ["Sums", "free_step", "structured_step"]
@@ -67,9 +67,9 @@ def free_step(sums: Sums, prior: float) -> tuple[FloatArray, FloatArray, FloatAr
 
 
 def structured_step(
-    structure: Structure, sums: Sums, prior: float
+    pool: Callable[[FloatArray, FloatArray], FloatArray], sums: Sums, prior: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the same, Ω of any structure: scale and slant given location, then the reverse."""
+    """Return the same, Ω as ``pool`` says: scale and slant given location, then the reverse."""
     axis, count, mass, first, second, drive, driven = sums
     v0 = _dot(axis, first) + drive
     shift = np.zeros_like(first)
@@ -78,7 +78,7 @@ def structured_step(
         scatter = second - cross - cross.transpose(0, 2, 1)
         scatter += mass[:, None, None] * _outer(shift, shift) + prior * np.eye(first.shape[1])
         scatter, root = _positive(scatter, second)
-        scale = structure.pool(scatter, count)
+        scale = pool(scatter, count)
         # Regression of V on x, as a change of η: whole sums would cancel
         aside = _dot(axis, shift)[:, None]
         rest = driven - drive[:, None] * shift + aside * (first - mass[:, None] * shift)

@@ -86,12 +86,9 @@ class StudentT(HeavyTailedFamily):
         if count.min() < 0 or mass.min() < 0:
             raise StepError("a class has a negative weight")
         count, mass = np.maximum(count, 1e-12), np.maximum(mass, 1e-12)
-        shift = first / mass[:, None]
-        scatter = second - first[:, :, None] * shift[:, None, :]
         return dataclasses.replace(
             params,
-            location=params.location + shift,
-            whitener=self._scale_step(scatter, count),
+            **self._step(params, count, mass, first, second),
             dof=self._dof_step(params, count, mass, logs),
         )
 
@@ -112,8 +109,7 @@ class StudentT(HeavyTailedFamily):
 
     def n_parameters(self, params: HeavyTailedParams) -> int:
         """Count locations, free scale entries and free degrees of freedom."""
-        g, p = params.location.shape
-        return g * p + self.structure.n_parameters(g, p) + self._n_dof(g)
+        return round(self._n_moments(params)) + self._n_dof(len(params.location))
 
     def coordinates(self, params: HeavyTailedParams, counts: FloatArray) -> Coordinates:
         """Return the chart about ``params``."""
@@ -136,11 +132,11 @@ class _StudentTCoordinates(HeavyTailedCoordinates):
     def decode(self, vector: FloatArray) -> HeavyTailedParams:
         location, whitener = self.unfold(vector[: self.base])
         dof = self.unfold_dof(vector[self.base :])
-        units = self.reference.center, self.reference.spread
-        return HeavyTailedParams(*units, location, whitener, dof)
+        return dataclasses.replace(self.reference, location=location, whitener=whitener, dof=dof)
 
     def gradient(self, params: HeavyTailedParams, statistics: Statistics) -> FloatArray:
         count, mass, first, second, logs = statistics
-        pull = -(params.whitener @ first[:, :, None])[:, :, 0]
-        base = self.fold(params.whitener, count, pull, -params.whitener @ second)
+        sums = self.family._with_prior(params, (count, mass, first, second))
+        pull = -(params.whitener @ sums[2][:, :, None])[:, :, 0]
+        base = self.fold(params.whitener, sums[0], pull, -params.whitener @ sums[3])
         return np.concatenate((base, self.fold_dof(params, count, mass, logs)))

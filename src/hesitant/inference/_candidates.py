@@ -72,7 +72,7 @@ def _listed(name: str, values: Any) -> list[Any]:
 def describe_model(clf: Any) -> str:
     """Return a model in a few words: family, covariance, mechanism, alpha if not one half."""
     family = clf.family if isinstance(clf.family, str) else repr(clf.family)
-    parts = [family, clf.covariance, _in_words(clf.mechanism)]
+    parts = [family, str(clf.covariance), _in_words(clf.mechanism)]
     if clf.alpha != 0.5:
         parts.append(f"alpha={clf.alpha:g}")
     return ", ".join(parts)

@@ -99,7 +99,8 @@ def _fields(params: Any) -> dict[str, Any]:
             f"The parameters are a {type(params).__name__}; only dataclasses of arrays can be "
             "saved."
         )
-    return {f.name: getattr(params, f.name) for f in dataclasses.fields(params)}
+    fields = {f.name: getattr(params, f.name) for f in dataclasses.fields(params)}
+    return {name: value for name, value in fields.items() if np.size(value)}
 
 
 def write_preparation(prep: Preparation) -> dict[str, Any]:

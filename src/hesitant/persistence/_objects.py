@@ -5,6 +5,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from hesitant.families import Family
+from hesitant.families._covariance import Structure
 from hesitant.mechanisms import Basis, Mechanism
 from hesitant.persistence._errors import Damaged
 from hesitant.persistence._values import decode, encode
@@ -12,7 +13,13 @@ from hesitant.uncertainty import Uncertainty
 
 __all__ = ["decode_option", "encode_option"]
 
-_ROOTS: tuple[type[BaseEstimator], ...] = (Family, Mechanism, Basis, Uncertainty)
+_ROOTS: tuple[type[BaseEstimator], ...] = (
+    Family,
+    Structure,
+    Mechanism,
+    Basis,
+    Uncertainty,
+)
 
 
 def encode_option(name: str, value: Any) -> Any:

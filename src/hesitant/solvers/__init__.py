@@ -15,6 +15,10 @@ from hesitant.solvers._quasi_newton import profile, quasi_newton
 __all__ = ["SOLVERS", "Progress", "Solver", "em", "one_step_late", "profile", "quasi_newton"]
 
 
+# How often a prior that follows the data may move, and the climb be taken up again.
+PRIOR_ROUNDS = 20
+
+
 @dataclasses.dataclass(frozen=True)
 class Solver:
     """A way to climb, and what it asks of the likelihood."""
@@ -48,7 +52,14 @@ class Solver:
                 state = likelihood.refit_mechanism(state)
                 return state, likelihood.evaluate(state)
         inside = likelihood.family.off_edges(state.params)
-        return self.climb(likelihood, dataclasses.replace(state, params=inside), progress)
+        climb = self.climb(likelihood, dataclasses.replace(state, params=inside), progress)
+        for _ in range(PRIOR_ROUNDS):
+            state, evaluation = climb
+            params = likelihood.family.adapt(state.params, evaluation.statistics)
+            if params is state.params or progress.exhausted:
+                break
+            climb = self.climb(likelihood, dataclasses.replace(state, params=params), progress)
+        return climb
 
 
 def _auto(likelihood: Likelihood, state: State, progress: Progress) -> Climb:

@@ -1,5 +1,7 @@
 """EM, and EM with the label pattern one step late."""
 
+import dataclasses
+
 from hesitant._typing import FloatArray
 from hesitant.families import StepError
 from hesitant.likelihood import Evaluation, Likelihood, State
@@ -15,7 +17,10 @@ def em(
     tol: float | None = None,
     steps: int | None = None,
 ) -> Climb:
-    """Alternate expected labels and weighted maximisation; the objective never falls."""
+    """Alternate expected labels and weighted maximisation; the objective never falls.
+
+    A stage of few ``steps`` only prepares another: a prior that follows the data does so then.
+    """
     progress.begin("EM")
     begun = len(progress.history)
     while True:
@@ -27,6 +32,9 @@ def em(
         if steps is not None and len(progress.history) - begun >= steps:
             progress.finish(f"EM: {steps} steps taken", False)
             return state, evaluation
+        if steps is not None:
+            params = likelihood.family.adapt(state.params, evaluation.statistics)
+            state = dataclasses.replace(state, params=params)
         state = likelihood.maximise(state, evaluation)
 
 
