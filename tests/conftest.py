@@ -33,6 +33,19 @@ def optima():
 
 
 @pytest.fixture(scope="session")
+def class_optima():
+    """Likewise where the chance of a label depends on the class."""
+    with open(DATA / "class_mechanism_optima.json") as file:
+        return json.load(file)
+
+
+@pytest.fixture(scope="session")
+def simulated():
+    """Return a function that reads a data set of the paper's simulation: X, y, truth."""
+    return lambda name: read_simulated(f"simulated/{name}")
+
+
+@pytest.fixture(scope="session")
 def paper():
     """One data set of the paper's simulation: X, y, truth."""
     return read_simulated("simulated/train_00.csv")
@@ -78,14 +91,13 @@ def build():
             codes.astype(np.int64),
             weight,
             reviewed,
-            alpha=alpha,
         )
         w = np.zeros((n, g))
         seen = np.flatnonzero(codes >= 0)
         w[seen, codes[seen]] = 1.0
         theta = mechanism.initial() + np.linspace(0.3, -0.6, mechanism.n_parameters)
         state = State(np.full(g, 1 / g), family.initial(rows.X, w), theta)
-        return Likelihood(rows, family, mechanism), state
+        return Likelihood(rows, family, mechanism, alpha), state
 
     return make
 

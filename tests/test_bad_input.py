@@ -38,7 +38,7 @@ def assert_usable(clf, X):
         ({"solver": "newton"}, "solver='newton'.*'one_step_late'"),
         ({"solver": "em"}, "ignorance likelihood only.*one_step_late"),
         ({"alpha": 2}, "alpha=2: give a number from 0 to 1"),
-        ({"alpha": 0.3}, "alpha=0.3 with a mechanism.*mechanism=None"),
+        ({"alpha": 0, "mechanism": "class"}, "alpha=0 names the classes after the fit"),
         ({"alpha": "x"}, "alpha='x': give a number"),
         ({"alpha": float("nan"), "mechanism": None}, "alpha=nan"),
         ({"n_init": 0}, "n_init=0: give a whole number >= 1"),

@@ -248,7 +248,7 @@ def test_more_classes_strings_and_frames():
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
-        ("mixed", "logistic part alone"),
+        ("mixed", "in place of"),
         (EntropyMechanism(uncertainty=SquaredLogOdds()), None),
         (EntropyMechanism(order=2, basis="polynomial"), None),
     ],

@@ -4,17 +4,23 @@ import numpy as np
 import pytest
 
 from hesitant.chart import Chart
+from hesitant.families import SkewT, StudentT
 from hesitant.labels import encode
 from hesitant.mechanisms import (
+    ArandaOrdaz,
+    ClassMechanism,
+    EntropyClassMechanism,
     EntropyMechanism,
     Functions,
     Ignorable,
     Log,
+    Mechanism,
     MixedMechanism,
     Polynomial,
     Spline,
+    row_term,
 )
-from hesitant.uncertainty import Renyi, Shannon, SquaredLogOdds
+from hesitant.uncertainty import Margin, Renyi, Shannon, SquaredLogOdds
 
 MECHANISMS = {
     "ignorable": Ignorable(),
@@ -30,9 +36,18 @@ MECHANISMS = {
     "functions": EntropyMechanism(
         basis=Functions([np.sin, np.cosh], [np.cos, np.sinh]), uncertainty=Renyi(3)
     ),
+    "margin": EntropyMechanism(uncertainty=Margin()),
     "mixed": MixedMechanism(),
     "mixed spline": MixedMechanism(basis="spline"),
+    "class": ClassMechanism(),
+    "entropy+class": EntropyClassMechanism(),
+    "spline+class": EntropyClassMechanism(basis="spline", order=2.0),
+    "tilted": EntropyClassMechanism(tilt=[-1.0, 0.5, 2.0]),
+    "Aranda-Ordaz": EntropyMechanism(link="aranda_ordaz"),
+    "Aranda-Ordaz 0.3": EntropyMechanism(link=ArandaOrdaz(0.3), basis="log"),
+    "Aranda-Ordaz+class": EntropyClassMechanism(link="aranda_ordaz"),
 }
+KINKED = {"min-entropy", "margin"}
 
 
 def finite_difference(function, x, step=1e-5):
@@ -70,15 +85,23 @@ def test_gradient(three_classes, build, covariance, name):
     likelihood, state = build(
         X, codes, MECHANISMS[name], covariance=covariance, weight=weight, reviewed=reviewed
     )
-    # The min-entropy has a kink where two classes tie: keep the differences on one side of it.
-    assert_gradient(likelihood, state, step=1e-5 if name == "min-entropy" else 1e-3)
+    # Some measures have a kink where two classes tie: keep the differences on one side of it.
+    assert_gradient(likelihood, state, step=1e-5 if name in KINKED else 1e-3)
 
 
+@pytest.mark.parametrize("name", ["ignorable", "entropy", "entropy+class"])
 @pytest.mark.parametrize("alpha", [0.0, 0.2, 0.5, 1.0])
-def test_gradient_fractional(three_classes, build, alpha):
+def test_gradient_fractional(three_classes, build, alpha, name):
     X, y = three_classes
     codes = encode(y).codes
-    assert_gradient(*build(X, codes, Ignorable(), alpha=alpha))
+    assert_gradient(*build(X, codes, MECHANISMS[name], alpha=alpha))
+
+
+@pytest.mark.parametrize("family", [StudentT(), SkewT()], ids=["t", "skew-t"])
+@pytest.mark.parametrize("name", ["class", "entropy+class", "Aranda-Ordaz"])
+def test_gradient_of_other_families(three_classes, build, family, name):
+    X, y = three_classes
+    assert_gradient(*build(X, encode(y).codes, MECHANISMS[name], family=family), step=1e-4)
 
 
 def test_gradient_squared_log_odds(paper, build):
@@ -87,7 +110,9 @@ def test_gradient_squared_log_odds(paper, build):
     assert_gradient(*build(X, encode(y).codes, mechanism))
 
 
-@pytest.mark.parametrize("measure", [Shannon(), Renyi(0.3), Renyi(2), Renyi(np.inf)], ids=str)
+@pytest.mark.parametrize(
+    "measure", [Shannon(), Renyi(0.3), Renyi(2), Renyi(np.inf), Margin()], ids=str
+)
 def test_measure_derivative(measure):
     rng = np.random.default_rng(0)
     joint = rng.normal(scale=3, size=(50, 4))
@@ -121,10 +146,24 @@ def test_mechanism_derivatives(name):
         e = np.zeros(theta.size)
         e[k] = 1e-6
         ahead, behind = (mechanism.log_probability(u, labelled, theta + s * e)[0] for s in (1, -1))
-        np.testing.assert_allclose(gradient[:, k], (ahead - behind) / 2e-6, rtol=1e-5, atol=1e-7)
-    # The summed terms say the same as the rows.
-    weight = rng.uniform(0, 2, 60)
-    terms = mechanism.terms(u, labelled, weight, theta)
-    assert terms.value == pytest.approx(weight @ log_p, rel=1e-12)
-    np.testing.assert_allclose(terms.gradient, weight @ gradient, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(terms.slope, weight * slope, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(gradient[..., k], (ahead - behind) / 2e-6, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["entropy", "spline", "log", "entropy+class", "Aranda-Ordaz"])
+def test_pattern_agrees_with_the_log_probability_of_rows(name):
+    # Whatever short cuts a mechanism takes, they come to what its one function says.
+    mechanism = MECHANISMS[name].prepare(3)
+    rng = np.random.default_rng(1)
+    joint = rng.normal(scale=2, size=(60, 3))
+    log_tau = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+    tau, weight = np.exp(log_tau), rng.uniform(0, 2, 60)
+    codes = rng.integers(-1, 3, 60)
+    theta = mechanism.initial() + rng.normal(size=mechanism.n_parameters)
+    arguments = (codes, codes >= 0, weight, theta)
+    found = mechanism.pattern(log_tau, tau, mechanism.difficulty(log_tau, tau), *arguments)
+    plain = Mechanism.difficulty(mechanism, log_tau, tau)
+    rows = row_term(Mechanism.evidence(mechanism, plain, codes >= 0, theta), log_tau, tau, codes)
+    assert found.value == pytest.approx(weight @ rows.log_p, rel=1e-12)
+    np.testing.assert_allclose(found.pull, weight[:, None] * rows.pull, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.gradient, weight @ rows.gradient, rtol=1e-9, atol=1e-10)
+    assert np.linalg.eigvalsh(found.curvature)[0] > -1e-12

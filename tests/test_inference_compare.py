@@ -108,7 +108,7 @@ def test_failures_stay_in_the_table(data):
     candidates = {
         "good": MixtureClassifier(),
         "bad family": MixtureClassifier("gausian"),
-        "bad alpha": MixtureClassifier(alpha=0.3),
+        "bad alpha": MixtureClassifier(alpha=0, mechanism="class"),
         "fractional": MixtureClassifier(mechanism=None, alpha=0.3),
     }
     with pytest.warns(FitWarning, match=r"2 of 4 candidates could not be fitted\. bad family"):

@@ -14,10 +14,7 @@ from hesitant._choices import refuse_incomplete
 from hesitant._typing import FloatArray
 from hesitant.families import Family
 from hesitant.mechanisms import Basis, Mechanism
-from hesitant.rows import ManyRows
 from hesitant.uncertainty import Uncertainty
-
-__all__ = ["probe_family", "probe_mechanism"]
 
 ROWS = 6
 STEP = 1e-5
@@ -36,12 +33,14 @@ def probe_mechanism(mechanism: Mechanism, n_classes: int) -> None:
         _probe_probability(mechanism, measure.evaluate(*_posteriors(n_classes))[0])
 
 
-def probe_family(family: Family, params: Any, rows: ManyRows, n_classes: int) -> None:
+def probe_family(
+    family: Family, params: Any, sample: Callable[[int], Any], n_classes: int
+) -> None:
     """Raise if a family's densities have the wrong shape or are not numbers."""
     if _is_ours(family):
         return
     name = f"{type(family).__name__}.log_density"
-    X, _, _ = rows.sample(ROWS)
+    X, _, _ = sample(ROWS)
     value = family.log_density(params, X)
     _check_shape(name, value, (len(X), n_classes))
 

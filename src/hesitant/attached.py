@@ -80,7 +80,7 @@ def likelihood_of(
     """Return a fitted classifier's likelihood of rows, by default those of its fit."""
     check_classifier(clf)
     rows: ManyRows = clf._attach(X, y, sample_weight, reviewed)
-    return Likelihood(rows, clf.family_, clf.mechanism_)
+    return Likelihood(rows, clf.family_, clf.mechanism_, clf.alpha)
 
 
 @contextmanager

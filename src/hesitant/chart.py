@@ -28,7 +28,7 @@ class Chart:
         self, likelihood: Likelihood, reference: State, evaluation: Evaluation, mechanism: bool
     ) -> None:
         self.reference = reference
-        self.total = likelihood.rows.total
+        self.total = likelihood.total
         pi = reference.weights
         # Directions in which class weights can move, each of unit information.
         value, vector = np.linalg.eigh(self.total * (np.diag(pi) - np.outer(pi, pi)))

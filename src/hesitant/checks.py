@@ -96,7 +96,8 @@ def check_supply(alpha: float, classes: AnyArray, tally: Tally) -> None:
             f"class {missing} has no labelled row, and alpha={alpha!r} uses labelled rows only: "
             "use a smaller alpha, or leave the class out."
         )
-    counting = int(tally.counting.sum())
+    sides = (0 if alpha == 0 else 1, 0 if alpha == 1 else 1)
+    counting = int(sides[0] * tally.counting[:-1].sum() + sides[1] * tally.counting[-1])
     if counting < len(classes):
         raise ValueError(
             f"{counting} of {tally.n:,.0f} rows have a positive weight, for {len(classes)} "

@@ -24,10 +24,11 @@ from hesitant.exceptions import FitWarning
 from hesitant.families import FAMILIES, Family
 from hesitant.fitting import Fit, fit_mixture
 from hesitant.intake import check_features, is_dask, take
-from hesitant.likelihood import Likelihood, log_posterior
-from hesitant.mechanisms import Mechanism, as_mechanism
+from hesitant.labels import names_of
+from hesitant.likelihood import Likelihood, State, log_posterior
+from hesitant.mechanisms import Mechanism, as_mechanism, row_term
 from hesitant.remarks import NotConvergedWarning, fit_remarks, label_remarks
-from hesitant.rows import BLOCK_SIZE, ManyRows
+from hesitant.rows import BLOCK_SIZE, Block, ManyRows
 from hesitant.solvers import SOLVERS
 from hesitant.starts import match_to_labels
 from hesitant.uncertainty import Uncertainty
@@ -45,13 +46,15 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     covariance : {"full", "tied", "diag", "spherical", "shrunk"} or Shrunk, default="full"
         What the classes' scale matrices look like. With few rows for the features use "shrunk":
         classes are pulled together as far as the data ask for (``hesitant.families.Shrunk``).
-    mechanism : "entropy", "mixed", Mechanism or None, default="entropy"
-        How the chance of a label depends on the difficulty of a case. With a mechanism the full
-        likelihood is maximised; None is the ignorance likelihood, blank to the blanks.
+    mechanism : {"entropy", "class", "entropy+class", "mixed"}, Mechanism or None
+        How the chance of a label depends on the difficulty of a case ("entropy", the default), on
+        its class, or on both. With a mechanism the full likelihood is maximised; None is the
+        ignorance likelihood, which learns nothing from where the blanks are.
     alpha : float, default=0.5
-        Fractionally supervised weight, with ``mechanism=None`` only: labelled rows count
-        ``2 alpha``, blank rows ``2 (1 − alpha)``. 0.5 is the ignorance likelihood, 1
-        discriminant analysis, 0 cluster analysis with components named afterwards.
+        Fractionally supervised weight: labelled rows count ``2 alpha``, blank rows' features
+        ``2 (1 − alpha)``, the pattern of blanks once. 0.5 gives a likelihood of the data, 1
+        discriminant analysis, 0 cluster analysis with components named afterwards. Where the
+        classes' shapes are wrong a larger alpha keeps the blanks from dragging them away.
     solver : {"auto", "em", "one_step_late", "quasi_newton", "profile"}, default="auto"
         How to maximise. All climb the same likelihood; "auto" is the quickest for the family, and
         the EM kind takes very many iterations for t and skew-t classes.
@@ -184,13 +187,15 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         rows, classes = data.rows, data.classes
         check_supply(self.alpha, classes, rows.tally)
         mechanism = mechanism.prepare(len(classes))
+        mechanism.class_names = names_of(classes)
         probe_mechanism(mechanism, len(classes))
         mechanism, remarks = check_blanks(mechanism, rows.tally)
         if self.classes is None and self.alpha > 0:
             remarks += label_remarks(classes, self.missing_label, rows.tally)
+        likelihood = Likelihood(rows, family, mechanism, self.alpha)
         with rows:
             fit = fit_mixture(
-                Likelihood(rows, family, mechanism),
+                likelihood,
                 look_up("solver", self.solver, SOLVERS),
                 classes,
                 init=self.init,
@@ -204,7 +209,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
                 named = match_to_labels(fit.state, family, rows)
                 fit = dataclasses.replace(fit, state=named)
             features = getattr(self, "feature_names_in_", None)
-            remarks += fit_remarks(fit, family, mechanism, classes, rows, features)
+            remarks += fit_remarks(fit, likelihood, classes, features)
         self._rows = rows
         fitted = mechanism.fitted(fit.state.theta, rows.tally.rate)
         self._publish(family, fitted, classes, fit, rows.tally.weight)
@@ -237,11 +242,10 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         look_up("solver", self.solver, SOLVERS)
         family = choose("family", self.family, FAMILIES, Family)
         mechanism = as_mechanism(self.mechanism)
-        if mechanism.informative and self.alpha != 0.5:
+        if mechanism.by_class and self.alpha == 0:
             raise ValueError(
-                f"alpha={self.alpha!r} with a mechanism: the full likelihood is the likelihood "
-                "of all that was seen, so its labelled and blank rows cannot be reweighted. Use "
-                "alpha=0.5, or mechanism=None for a fractionally supervised fit."
+                "alpha=0 names the classes after the fit, and this mechanism needs their names "
+                "during it: use a larger alpha, or a mechanism that does not depend on the class."
             )
         return family.specialise(self.covariance, self.reg_covar), mechanism
 
@@ -359,6 +363,40 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         mechanism = self.mechanism_
         return self._by_rows(X, lambda log_tau, tau, log_f: mechanism.probability(log_tau, tau))
 
+    def resolve(self, X: Any, y: Any, reviewed: Any = None) -> FloatArray:
+        """Return class probabilities given the features and what was said of each row.
+
+        A label settles the class. A blank says something about it if the chance of a label
+        depends on the class (``mechanism="class"`` or ``"entropy+class"``); of a row that nobody
+        was shown only the features speak, as in :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : array-like of shape (n,)
+            Labels, with blanks.
+        reviewed : boolean array-like of shape (n,), optional
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        array of shape (n, g)
+
+        Examples
+        --------
+        >>> from hesitant import MixtureClassifier
+        >>> from hesitant.datasets import simulate
+        >>> data = simulate(n=300, random_state=0)
+        >>> clf = MixtureClassifier(mechanism="entropy+class").fit(data.features, data.labels)
+        >>> clf.resolve(data.features, data.labels).shape
+        (300, 2)
+        """
+        with self._attach(X, y, None, reviewed) as rows:
+            work = partial(
+                _resolve_block, family=self.family_, mechanism=self.mechanism_, state=self.state_
+            )
+            return np.concatenate(rows.collect(work))
+
     def _attach(self, X: Any, y: Any, sample_weight: Any, reviewed: Any) -> ManyRows:
         """Return data as rows, checked against the features and classes of the fit.
 
@@ -419,13 +457,23 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
             X[mine] = self.family_.sample(self.state_.params, h, mine.size, rng)
         truth = self.classes_[codes]
         log_tau, tau, _ = log_posterior(self.family_, self.state_, X)
-        blank = rng.random(n_samples) >= self.mechanism_.probability(log_tau, tau)
+        chance = self.mechanism_.probability(log_tau, tau, np.eye(len(self.classes_))[codes])
+        blank = rng.random(n_samples) >= chance
         return X, truth, _with_blanks(truth, blank, self.missing_label)
 
     def __sklearn_clone__(self) -> Self:
         new: Self = super().__sklearn_clone__()
         new.init = self.init  # scikit-learn would take the fit out of a fitted start
         return new
+
+
+def _resolve_block(block: Block, family: Family, mechanism: Mechanism, state: State) -> FloatArray:
+    log_tau, tau, _ = log_posterior(family, state, block.X)
+    difficulty = mechanism.difficulty(log_tau, tau, slopes=False)
+    evidence = mechanism.evidence(difficulty, block.said, state.theta)
+    resolved = row_term(evidence, log_tau, tau, block.codes).resolved
+    unheard = (block.review == 0) & ~block.labelled
+    return np.where(unheard[:, None], tau, resolved)
 
 
 def _check_seed(random_state: Any) -> None:

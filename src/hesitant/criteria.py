@@ -28,6 +28,7 @@ class Criteria:
     log_likelihood_: float
     n_parameters_: int
     n_rows_: float
+    alpha: float
     missing_label: Any
     predict: Callable[[Any], Any]
     _attach: Callable[[Any, Any, Any, Any], ManyRows]
@@ -46,7 +47,7 @@ class Criteria:
         if X is None and y is None and sample_weight is None and reviewed is None:
             return self.log_likelihood_, self.n_rows_ or math.nan  # the first files did not say
         with self._attach(X, y, sample_weight, reviewed) as rows:
-            likelihood = Likelihood(rows, self.family_, self.mechanism_)
+            likelihood = Likelihood(rows, self.family_, self.mechanism_, self.alpha)
             return float(likelihood.evaluate(self.state_).log_likelihood), rows.tally.weight
 
     def aic(

@@ -21,7 +21,16 @@ from hesitant.checks import check_reviewed
 from hesitant.intake import check_number_of_classes, refuse_not_finite
 from hesitant.labels import combine, encode, seen_in
 from hesitant.likelihood import log_posterior
-from hesitant.rows import ManyRows, Tally, add, make_block, quietly, tally_block
+from hesitant.rows import (
+    ManyRows,
+    Tally,
+    add,
+    make_block,
+    quietly,
+    sample_positions,
+    sided,
+    tally_block,
+)
 
 __all__ = ["DaskRows", "map_lazily", "take_dask"]
 
@@ -37,7 +46,6 @@ class DaskRows(ManyRows):
         For each chunk its codes, weights or None, reviewed or None.
     n_features : int
     n_classes : int
-    alpha : float
     """
 
     def __init__(
@@ -46,20 +54,16 @@ class DaskRows(ManyRows):
         notes: list[Delayed],
         n_features: int,
         n_classes: int,
-        alpha: float,
     ) -> None:
-        self.features, self.notes = features, notes
-        self.n_features, self.alpha = n_features, alpha
-        tally = self.sum(partial(tally_block, n_classes=n_classes, alpha=alpha))
-        self.tally = Tally(*tally)
+        self.features, self.notes, self.n_features = features, notes, n_features
+        self.tally = Tally(*self.sum(partial(tally_block, n_classes=n_classes)))
         if not self.tally.counting.any():
             raise ValueError("sample_weight is zero for every row: give some row a weight.")
 
     def _tasks(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Delayed]:
         work = delayed(_on_chunk, pure=False)
         return [
-            work(function, self.alpha, *parts)
-            for parts in zip(self.features, self.notes, *extra, strict=True)
+            work(function, *parts) for parts in zip(self.features, self.notes, *extra, strict=True)
         ]
 
     def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
@@ -82,20 +86,19 @@ class DaskRows(ManyRows):
             raise ValueError("X has no rows: every chunk is empty.")
         return total
 
-    def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return every so manieth row that counts, of each class and of the blanks."""
-        parts = self.collect(partial(_sample_chunk, strides=self.tally.strides(size)))
+    def sample(self, size: int, alpha: float = 0.5) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return every few of the rows that count, of each class and of the blanks."""
+        strides = self.tally.strides(size)
+        parts = self.collect(partial(_sample_chunk, strides=strides, alpha=alpha))
         X, codes, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
         return X, codes, weight
 
 
-def _on_chunk(
-    function: Callable[..., Any], alpha: float, features: Any, notes: Any, *extra: Any
-) -> Any:
+def _on_chunk(function: Callable[..., Any], features: Any, notes: Any, *extra: Any) -> Any:
     codes, weight, reviewed = notes
     if not len(codes):
         return None  # an empty chunk adds nothing
-    block = make_block(np.asarray(features), codes, weight, reviewed, alpha)
+    block = make_block(np.asarray(features), codes, weight, reviewed)
     return quietly(function, block, *extra)
 
 
@@ -105,14 +108,12 @@ def _add_known(a: Any, b: Any = None) -> Any:
     return add(a, b)
 
 
-def _sample_chunk(block: Any, strides: IntArray) -> tuple[AnyArray, AnyArray, AnyArray]:
-    codes = [*range(len(strides) - 1), -1]
-    keep = [
-        np.flatnonzero((block.codes == code) & (block.weight > 0))[::stride]
-        for code, stride in zip(codes, strides, strict=True)
-    ]
-    where = np.sort(np.concatenate(keep))
-    return block.X[where], block.codes[where], block.weight[where]
+def _sample_chunk(
+    block: Any, strides: IntArray, alpha: float
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    keep = sample_positions(block.codes, block.weight, strides, alpha)
+    where = np.sort(np.concatenate(list(keep)))
+    return block.X[where], block.codes[where], sided(block, alpha)[where]
 
 
 def take_dask(
@@ -151,9 +152,7 @@ def take_dask(
     ordered = encode([], estimator.missing_label, list(classes)).classes
     try:
         notes = dask.persist(*(codes(c, estimator.missing_label, list(classes)) for c in checked))
-        rows = DaskRows(
-            features, list(notes), estimator.n_features_in_, len(ordered), estimator.alpha
-        )
+        rows = DaskRows(features, list(notes), estimator.n_features_in_, len(ordered))
     except _InChunkError as error:
         _refuse_by_row(features, names, error.chunk)
         raise

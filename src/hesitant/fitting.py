@@ -43,13 +43,13 @@ def fit_mixture(
     theta = likelihood.mechanism.initial()
     solver.check(likelihood)
     if init is not None:
-        given = from_given(init, likelihood.rows, likelihood.family, classes, theta)
-    starts = from_labels(likelihood.rows, likelihood.family, len(classes), theta, n_init, rng)
+        given = from_given(init, likelihood, classes, theta)
+    starts = from_labels(likelihood, len(classes), theta, n_init, rng)
     states = [
         (given, False) if init is not None and attempt == 0 else (next(starts), True)
         for attempt in range(n_init)
     ]
-    probe_family(likelihood.family, states[0][0].params, likelihood.rows, len(classes))
+    probe_family(likelihood.family, states[0][0].params, likelihood.sample, len(classes))
     jobs = [(likelihood, solver, *s, Progress(tol, max_iter, verbose)) for s in states]
     # Joblib decides where restarts run: here one after the other, or wherever
     # `joblib.parallel_config` says, a cluster included.
@@ -74,7 +74,7 @@ def _rank(likelihood: Likelihood, fit: Fit) -> tuple[bool, float]:
     """Return what makes a fit the best of several."""
     # A class that shrank onto a few rows wins for want of others only, however large that makes
     # the likelihood.
-    state, total = fit.state, likelihood.rows.total
+    state, total = fit.state, likelihood.total
     healthy = not likelihood.family.held_up(state.params, state.weights, total)
     return healthy, fit.final.objective
 

@@ -78,7 +78,6 @@ def take(
         labels.codes,
         None if sample_weight is None else check_weight(sample_weight, X),
         None if reviewed is None else check_reviewed(reviewed, len(X)),
-        alpha=estimator.alpha,
         n_classes=len(labels.classes),
         threads=threads,
     )

@@ -2,11 +2,11 @@
 
 For any likelihood of the package the gradient is a weighted complete-data score with weights
 
-    w_ih = a_i (1[h = y_i] if labelled else τ_ih)  +  (∂ log p(r_i | u_i) / ∂u) ∂u_i/∂ℓ_ih.
+    w_ih = c_i (1[h = y_i] if labelled else τ_ih)  +  v_i ∂ log p(said_i | x_i) / ∂ℓ_ih.
 
-The first part is what EM uses; the second, signed and summing to zero over h, is the pull of the
-label pattern, and belongs to the mechanism. The family turns weights into statistics, from which
-follow both its M-step and its score.
+The first part is what EM uses; the second, signed and summing to zero over h, is the pull of what
+was said of the row (:mod:`hesitant.mechanisms._row_term`). The family turns weights into
+statistics, from which follow both its M-step and its score.
 """
 
 import dataclasses
@@ -21,10 +21,8 @@ from hesitant._vector_math import STRIP, exp_strip, log1p_strip
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
 from hesitant.mechanisms import Ignorable, Mechanism
-from hesitant.mechanisms._base import Sums
-from hesitant.rows import Block, ManyRows
-
-__all__ = ["Evaluation", "Likelihood", "State", "log_posterior", "normalise"]
+from hesitant.mechanisms._base import Difficulty, Sums
+from hesitant.rows import Block, ManyRows, sided
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,18 +56,46 @@ class Evaluation(NamedTuple):
 
 
 class Likelihood:
-    """A mixture family and a missing-label mechanism, joined over rows of data."""
+    """A mixture family and a missing-label mechanism, joined over rows of data.
 
-    def __init__(self, rows: ManyRows, family: Family, mechanism: Mechanism) -> None:
-        self.rows, self.family, self.mechanism = rows, family, mechanism
+    Parameters
+    ----------
+    rows : ManyRows
+    family : Family
+    mechanism : Mechanism
+    alpha : float
+        Labelled rows count ``2 alpha``, blank rows' features ``2 (1 − alpha)``, what was said of
+        rows once. At 0.5 this is a likelihood of the data.
+    """
+
+    def __init__(
+        self, rows: ManyRows, family: Family, mechanism: Mechanism, alpha: float = 0.5
+    ) -> None:
+        self.rows, self.family, self.mechanism, self.alpha = rows, family, mechanism, alpha
+
+    @property
+    def total(self) -> float:
+        """Sum of the rows' weights."""
+        tally = self.rows.tally
+        return 2 * (self.alpha * float(tally.labelled.sum()) + (1 - self.alpha) * tally.blank)
+
+    def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return features, codes and weights of all rows that count, or of about ``size``."""
+        return self.rows.sample(size, self.alpha)
 
     def ignoring(self) -> "Likelihood":
         """Return the same likelihood without the label pattern."""
-        return Likelihood(self.rows, self.family, Ignorable())
+        return Likelihood(self.rows, self.family, Ignorable(), self.alpha)
 
     def evaluate(self, state: State) -> Evaluation:
         """Return value, weighted statistics and the mechanism's derivatives at a state."""
-        work = partial(_evaluate_block, family=self.family, mechanism=self.mechanism, state=state)
+        work = partial(
+            _evaluate_block,
+            family=self.family,
+            mechanism=self.mechanism,
+            alpha=self.alpha,
+            state=state,
+        )
         value, counts, gradient, curvature, *statistics = self.rows.sum(work)
         objective, gradient, curvature = self.mechanism.add_prior(
             state.theta, (value, gradient, curvature)
@@ -84,17 +110,17 @@ class Likelihood:
         return dataclasses.replace(state, weights=counts / counts.sum(), params=params)
 
     def refit_mechanism(self, state: State, tol: float = 1e-12) -> State:
-        """Return the state with theta at its best for these classes (a logistic regression)."""
+        """Return the state with theta at its best for these classes."""
         if state.theta.size == 0:
             return state
-        measure = partial(
-            _uncertainty_block, family=self.family, mechanism=self.mechanism, state=state
+        look = partial(
+            _difficulty_block, family=self.family, mechanism=self.mechanism, state=state
         )
-        uncertainty = self.rows.map(measure)
+        kept = self.rows.map(look)
 
         def total(theta: FloatArray) -> Sums:
-            terms = partial(_terms_block, mechanism=self.mechanism, theta=theta)
-            out: Sums = self.rows.sum(terms, uncertainty)
+            again = partial(_pattern_block, mechanism=self.mechanism, theta=theta)
+            out: Sums = self.rows.sum(again, kept)
             return out
 
         return dataclasses.replace(state, theta=self.mechanism.maximise(total, state.theta, tol))
@@ -113,29 +139,50 @@ def _posterior(joint: FloatArray, state: State) -> tuple[FloatArray, FloatArray,
 
 
 def _evaluate_block(
-    block: Block, family: Family, mechanism: Mechanism, state: State
+    block: Block, family: Family, mechanism: Mechanism, alpha: float, state: State
 ) -> tuple[float | FloatArray, ...]:
     log_density, kept = family.look(state.params, block.X)
     log_tau, tau, log_f = _posterior(log_density, state)
-    value, counts, w = _expected_labels(log_tau, tau, log_f, block.codes, block.weight)
-    pattern, gradient, curvature = mechanism.contribute(
-        log_tau, tau, block.labelled, block.review, state.theta, w, counts
+    pattern = mechanism.pattern(
+        log_tau,
+        tau,
+        mechanism.difficulty(log_tau, tau),
+        block.codes,
+        block.said,
+        block.review,
+        state.theta,
     )
+    value, counts, w = _weigh(log_tau, tau, log_f, block.codes, sided(block, alpha), pattern.pull)
     given = () if kept is None else (kept,)  # a family that keeps nothing may not ask for it
     statistics = family.statistics(state.params, block.X, w, *given)
-    return value + pattern, counts, gradient, curvature, *statistics
+    return value + pattern.value, counts, pattern.gradient, pattern.curvature, *statistics
 
 
-def _uncertainty_block(
-    block: Block, family: Family, mechanism: Mechanism, state: State
-) -> FloatArray:
+class _Kept(NamedTuple):
+    """What a mechanism needs of a block's posteriors while its own parameters move."""
+
+    log_tau: FloatArray
+    tau: FloatArray
+    difficulty: Difficulty
+
+
+def _difficulty_block(block: Block, family: Family, mechanism: Mechanism, state: State) -> _Kept:
     log_tau, tau, _ = log_posterior(family, state, block.X)
-    return mechanism.uncertainty.evaluate(log_tau, tau)[0]
+    difficulty = mechanism.difficulty(log_tau, tau, slopes=False)
+    if not mechanism.by_class:  # a few bytes a row are all that is kept
+        log_tau = tau = np.empty((0, tau.shape[1]))
+    return _Kept(log_tau, tau, difficulty)
 
 
-def _terms_block(block: Block, u: FloatArray, mechanism: Mechanism, theta: FloatArray) -> Sums:
-    terms = mechanism.terms(u, block.labelled, block.review, theta)
-    return terms.value, terms.gradient, terms.curvature
+def _pattern_block(block: Block, kept: _Kept, mechanism: Mechanism, theta: FloatArray) -> Sums:
+    log_tau, tau, difficulty = kept
+    if not mechanism.by_class:
+        # Which class it is makes no difference to such a mechanism.
+        log_tau = tau = np.broadcast_to(1.0 / tau.shape[1], (len(block.codes), tau.shape[1]))
+    pattern = mechanism.pattern(
+        log_tau, tau, difficulty, block.codes, block.said, block.review, theta
+    )
+    return pattern.value, pattern.gradient, pattern.curvature
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -187,22 +234,26 @@ def normalise(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _expected_labels(
+def _weigh(
     log_tau: FloatArray,
     tau: FloatArray,
     log_f: FloatArray,
     codes: IntArray,
     weight: FloatArray,
+    pull: FloatArray,
 ) -> tuple[float, FloatArray, FloatArray]:
     n, g = log_tau.shape
     w = np.empty((n, g))
     counts = np.zeros(g)
     value = 0.0
+    pulled = pull.shape[0] > 0
     for i in range(n):
         a = weight[i]
         y = codes[i]
         value += a * (log_f[i] + (log_tau[i, y] if y >= 0 else 0.0))
         for h in range(g):
             w[i, h] = a * ((1.0 if h == y else 0.0) if y >= 0 else tau[i, h])
+            if pulled:
+                w[i, h] += pull[i, h]
             counts[h] += w[i, h]
     return value, counts, w

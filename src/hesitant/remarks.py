@@ -12,7 +12,7 @@ from hesitant.families import Defect, Family
 from hesitant.families._base import listed, of_classes
 from hesitant.fitting import Fit
 from hesitant.labels import describe
-from hesitant.likelihood import State, log_posterior
+from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.mechanisms import Mechanism
 from hesitant.rows import Block, ManyRows, Tally
 
@@ -46,18 +46,14 @@ def label_remarks(classes: AnyArray, missing_label: Any, tally: Tally) -> list[s
 
 
 def fit_remarks(
-    fit: Fit,
-    family: Family,
-    mechanism: Mechanism,
-    classes: AnyArray,
-    rows: ManyRows,
-    features: AnyArray | None,
+    fit: Fit, likelihood: Likelihood, classes: AnyArray, features: AnyArray | None
 ) -> list[str]:
     """Return warnings about how a fit ended."""
+    rows, family, mechanism = likelihood.rows, likelihood.family, likelihood.mechanism
     state = fit.state
     names = [describe(c) for c in classes]
     out = []
-    effective = state.weights * rows.total
+    effective = state.weights * likelihood.total
     vanished = state.weights * rows.tally.n < 1e-3
     free = family.n_parameters(state.params) / len(classes)
     thin = ~vanished & (effective < free) & (not family.adapts)
@@ -75,7 +71,7 @@ def fit_remarks(
             f"will claim more than they can hold. Use {remedy}."
         )
     out += family.remarks(state.params, names)
-    for defect in family.held_up(state.params, state.weights, rows.total):
+    for defect in family.held_up(state.params, state.weights, likelihood.total):
         known = defect.classes is not None and not (defect.classes & ~vanished & ~thin).any()
         if not known:
             out.append(_in_words(defect, names, features))
@@ -113,6 +109,18 @@ def _mechanism_remarks(
     if np.trace(curvature) > 10 and np.linalg.eigvalsh(curvature)[0] > 100 * mechanism.ridge:
         return []
     fitted = mechanism.fitted(fit.state.theta, 0.5)
+    value, vector = np.linalg.eigh(curvature)
+    if mechanism.by_class and value[0] <= 100 * mechanism.ridge:
+        loose = [
+            name
+            for name, size in zip(mechanism.parameter_names, np.abs(vector[:, 0]), strict=True)
+            if size > 0.5
+        ]
+        return [
+            f"The data hardly determine {listed(loose)}: nearly all rows of a class are labelled, "
+            f"or nearly none. The mechanism's weak prior (ridge={mechanism.ridge:g}) keeps it "
+            "finite; its size means little. mechanism='entropy' has fewer parameters."
+        ]
 
     extremes = partial(_extremes_block, family=family, state=fit.state, fitted=fitted)
     surest, unsurest, lowest, highest = np.min(rows.collect(extremes), axis=0)

@@ -19,8 +19,6 @@ import numpy as np
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 
-__all__ = ["BLOCK_SIZE", "Block", "ManyRows", "Rows", "Tally", "make_block"]
-
 BLOCK_SIZE = 8192
 RARE = 100  # labelled rows that a class keeps in a sample, if it has them
 
@@ -36,17 +34,23 @@ class Block:
     codes : array of shape (n,)
         Class of each row, −1 for a blank.
     labelled : boolean array of shape (n,)
+    said : boolean array of shape (n,), or whatever a mechanism understands
+        What was said of each row; for plain labels whether there is one.
     weight : array of shape (n,)
-        Weight of the row in the mixture's likelihood.
+        Weight of the row.
     review : array of shape (n,)
-        Weight of the row in the mechanism's likelihood; zero where nobody was shown the case.
+        Weight of what was said of it; zero where nobody was shown the case.
     """
 
     X: FloatArray
     codes: IntArray
     labelled: BoolArray
+    said: Any
     weight: FloatArray
     review: FloatArray
+
+    def __getitem__(self, rows: slice) -> "Block":
+        return Block(*(part[rows] for part in vars(self).values()))
 
 
 class Tally(NamedTuple):
@@ -78,7 +82,7 @@ class Tally(NamedTuple):
         return float(self.labelled.sum()) + self.blank
 
     def strides(self, size: int) -> IntArray:
-        """Return every how manieth row of each class, and of the blanks, makes a sample.
+        """Return which fraction (one in so many) of each class, and of the blanks, to sample.
 
         About ``size`` rows, half of them labelled; of a class with few labels all that there are.
         """
@@ -104,13 +108,10 @@ class ManyRows(ABC):
     Attributes
     ----------
     n_features : int
-    alpha : float
-        Labelled rows count ``2 alpha``, blank rows ``2 (1 − alpha)``.
     tally : Tally
     """
 
     n_features: int
-    alpha: float
     tally: Tally
 
     @abstractmethod
@@ -126,17 +127,13 @@ class ManyRows(ABC):
         """Return what a function makes of each block."""
 
     @abstractmethod
-    def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
+    def sample(self, size: int, alpha: float = 0.5) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return features, codes and weights of all rows that count, or of about ``size``.
 
-        Not at random: the same rows give the same sample, so that a fit repeats itself.
+        Not at random: the same rows give the same sample, so that a fit repeats itself. With
+        ``alpha`` labelled and blank rows count as in :func:`sided`; those that do not count at
+        all are left out.
         """
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights in the mixture's likelihood."""
-        labelled = float(self.tally.labelled.sum())
-        return 2 * self.alpha * labelled + 2 * (1 - self.alpha) * self.tally.blank
 
     def __enter__(self) -> Self:
         return self
@@ -157,7 +154,8 @@ class Rows(ManyRows):
         The rows' own weights; one by default.
     reviewed : boolean array of shape (n,), optional
         Whether somebody was shown the row; by default all were.
-    alpha : float
+    said : object that can be sliced by rows, optional
+        What was said of the rows; by default whether each has a label.
     n_classes : int, optional
     threads, block_size : int
     """
@@ -169,13 +167,13 @@ class Rows(ManyRows):
         weight: FloatArray | None = None,
         reviewed: BoolArray | None = None,
         *,
-        alpha: float = 0.5,
+        said: Any = None,
         n_classes: int | None = None,
         threads: int = 1,
         block_size: int = BLOCK_SIZE,
     ) -> None:
         self.X, self.codes, self.weight, self.reviewed = X, codes, weight, reviewed
-        self.n_features, self.alpha = X.shape[1], alpha
+        self.n_features, self.said = X.shape[1], said
         n = len(codes)
         # Blocks of one size, so that no thread waits for another's larger share.
         blocks = -(-n // block_size)
@@ -186,7 +184,7 @@ class Rows(ManyRows):
         self._users, self._lock = 0, threading.Lock()
         self._only = self._block(self.slices[0]) if len(self.slices) == 1 else None
         n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
-        self.tally = Tally(*self.sum(partial(tally_block, n_classes=n_classes, alpha=alpha)))
+        self.tally = Tally(*self.sum(partial(tally_block, n_classes=n_classes)))
 
     def __enter__(self) -> Self:
         with self._lock:
@@ -216,7 +214,7 @@ class Rows(ManyRows):
             self.codes[rows],
             None if self.weight is None else self.weight[rows],
             None if self.reviewed is None else self.reviewed[rows],
-            self.alpha,
+            None if self.said is None else self.said[rows],
         )
 
     def _each(self, function: Callable[..., Any], *extra: Sequence[Any]) -> Iterator[Any]:
@@ -237,30 +235,40 @@ class Rows(ManyRows):
         """Return the sum over blocks of the tuples that ``function`` returns."""
         return reduce(add, self._each(function, *extra))
 
-    def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return all rows that count, or of many every so manieth of each class and the blanks."""
-        if self._only is not None and self.tally.n <= size and self._only.weight.min() > 0:
-            return self._only.X, self._only.codes, self._only.weight
-        keep = np.sort(np.concatenate(list(self._kept(self.tally.strides(size)))))
-        block = make_block(
-            self.X[keep],
-            self.codes[keep],
-            None if self.weight is None else self.weight[keep],
-            None,
-            self.alpha,
+    def sample(self, size: int, alpha: float = 0.5) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return all rows that count, or every few of each class and of the blanks."""
+        if self._only is not None and self.tally.n <= size:
+            block, weight = self._only, sided(self._only, alpha)
+            if weight.min() > 0:
+                return block.X, block.codes, weight
+        keep = np.sort(
+            np.concatenate(
+                list(sample_positions(self.codes, self.weight, self.tally.strides(size), alpha))
+            )
         )
-        return block.X, block.codes, block.weight
+        own = None if self.weight is None else self.weight[keep]
+        block = make_block(self.X[keep], self.codes[keep], own, None)
+        return block.X, block.codes, sided(block, alpha)
 
-    def _kept(self, strides: IntArray) -> Iterator[IntArray]:
-        """Yield positions of rows of each class, then of blank rows, that make a sample."""
-        codes = [*range(len(strides) - 1), -1]
-        for code, stride in zip(codes, strides.tolist(), strict=True):
-            if (self.alpha if code >= 0 else 1 - self.alpha) == 0:
-                continue
-            counts = self.codes == code
-            if self.weight is not None:
-                counts = counts & (self.weight > 0)
-            yield np.flatnonzero(counts)[::stride]
+
+def sample_positions(
+    codes: IntArray, weight: FloatArray | None, strides: IntArray, alpha: float
+) -> Iterator[IntArray]:
+    """Yield positions of rows of each class, then of blank rows, that make a sample."""
+    for code, stride in zip([*range(len(strides) - 1), -1], strides.tolist(), strict=True):
+        if (alpha if code >= 0 else 1 - alpha) == 0:
+            continue
+        counts = codes == code
+        if weight is not None:
+            counts = counts & (weight > 0)
+        yield np.flatnonzero(counts)[::stride]
+
+
+def sided(block: Block, alpha: float) -> FloatArray:
+    """Return the rows' weights, labelled ones times ``2 alpha``, blank ones ``2 (1 − alpha)``."""
+    if alpha == 0.5:
+        return block.weight
+    return block.weight * np.where(block.labelled, 2 * alpha, 2 * (1 - alpha))
 
 
 def make_block(
@@ -268,7 +276,7 @@ def make_block(
     codes: AnyArray,
     weight: AnyArray | None,
     reviewed: AnyArray | None,
-    alpha: float,
+    said: Any = None,
 ) -> Block:
     """Unfold some rows into what the kernels like."""
     X = np.ascontiguousarray(X, dtype=np.float64)
@@ -277,19 +285,17 @@ def make_block(
     codes = codes.astype(np.int64)
     labelled = codes >= 0
     own = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
-    sided = own if alpha == 0.5 else own * np.where(labelled, 2 * alpha, 2 * (1 - alpha))
-    return Block(X, codes, labelled, sided, own if reviewed is None else own * reviewed)
+    review = own if reviewed is None else own * reviewed
+    return Block(X, codes, labelled, labelled if said is None else said, own, review)
 
 
-def tally_block(block: Block, n_classes: int, alpha: float) -> tuple[Any, ...]:
+def tally_block(block: Block, n_classes: int) -> tuple[Any, ...]:
     """Return a block's share of the tally."""
     seen, blank = block.labelled, ~block.labelled
     counts = block.weight > 0
-    # Undo the side weights; at alpha 0 or 1 one side has none left, and counts as it is.
-    on, off = (2 * alpha or 1.0), (2 * (1 - alpha) or 1.0)
     return (
-        np.bincount(block.codes[seen], block.weight[seen], n_classes) / on,
-        float(block.weight[blank].sum()) / off,
+        np.bincount(block.codes[seen], block.weight[seen], n_classes),
+        float(block.weight[blank].sum()),
         float(block.review[seen].sum()),
         float(block.review[blank].sum()),
         float(len(block.codes)),

@@ -10,10 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant._words import did_you_mean
 from hesitant.families import Family
-from hesitant.likelihood import State, log_posterior
+from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.rows import Block, ManyRows
-
-__all__ = ["from_given", "from_labels", "match_to_labels"]
 
 SAMPLE = 20_000
 # What the package's own fits show: parameters of one family may start another.
@@ -21,8 +19,7 @@ _NAMES = {"weights", "mechanism", "means", "covariances", "locations", "scales",
 
 
 def from_labels(
-    rows: ManyRows,
-    family: Family,
+    likelihood: Likelihood,
     n_classes: int,
     theta: FloatArray,
     n_init: int,
@@ -34,7 +31,7 @@ def from_labels(
     Classes without a labelled row are seeded by k-means on the blank rows, away from the classes
     that have some. Rows of weight zero do not count, so with alpha = 0 this is plain clustering.
     """
-    X, codes, weight = rows.sample(SAMPLE)
+    X, codes, weight = likelihood.sample(SAMPLE)
     labelled = np.flatnonzero(codes >= 0)
     rng = cache(make_rng)  # most fits never need one
     for attempt in range(n_init):
@@ -45,7 +42,7 @@ def from_labels(
         if empty.size:
             _seed(X, weight, w, empty, rng())
         counts = w.sum(axis=0) + 1.0
-        yield State(counts / counts.sum(), family.initial(X, w), theta)
+        yield State(counts / counts.sum(), likelihood.family.initial(X, w), theta)
 
 
 def _seed(
@@ -81,9 +78,7 @@ def _seed(
             w[rng.choice(free), h] = 1.0
 
 
-def from_given(
-    init: Any, rows: ManyRows, family: Family, classes: AnyArray, theta: FloatArray
-) -> State:
+def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: FloatArray) -> State:
     """Return the state that the user's ``init`` describes.
 
     Parameters
@@ -92,7 +87,7 @@ def from_given(
         Parameters by name ("weights", "means", "covariances", …), or a model that has them. A
         model's classes are matched by name, and its mechanism counts if it is of the same kind.
     """
-    n_classes = len(classes)
+    n_classes, family = len(classes), likelihood.family
     order = np.arange(n_classes)
     if isinstance(init, Mapping):
         given = dict(init)
@@ -116,7 +111,7 @@ def from_given(
             f"init is given, and the family {type(family).__name__} has no `from_attributes` "
             "method to start from it: write one, or leave init out."
         )
-    X, _, _ = rows.sample(SAMPLE)
+    X, _, _ = likelihood.sample(SAMPLE)
     params = family.from_attributes(given, X)
     described = len(family.moments(params)[0])
     if described != n_classes:

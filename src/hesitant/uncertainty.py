@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from hesitant._compile import njit
 from hesitant._typing import FloatArray
 
-__all__ = ["Renyi", "Shannon", "SquaredLogOdds", "Uncertainty", "transformed_entropy"]
+__all__ = ["Margin", "Renyi", "Shannon", "SquaredLogOdds", "Uncertainty", "transformed_entropy"]
 
 
 class Uncertainty(BaseEstimator):
@@ -133,6 +133,39 @@ class SquaredLogOdds(Uncertainty):
                 f"SquaredLogOdds is defined for 2 classes, the data have {n_classes}: "
                 "use Shannon() or Renyi(order)."
             )
+
+
+class Margin(Uncertainty):
+    """One minus the gap between the two likeliest classes: ``1 − (τ_(1) − τ_(2))``.
+
+    It has a kink where the second and third class tie.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hesitant.uncertainty import Margin
+    >>> tau = np.array([[0.5, 0.5], [0.9, 0.1]])
+    >>> Margin().evaluate(np.log(tau), tau)[0].round(2)
+    array([1. , 0.2])
+    """
+
+    def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the margin's complement of each row and its derivatives."""
+        rows = np.arange(len(tau))
+        order = np.argsort(-log_tau, axis=1, kind="stable")
+        top, second = order[:, 0], order[:, 1]
+        one, two = tau[rows, top], tau[rows, second]
+        others = tau.copy()
+        others[rows, top] = 0.0
+        u = others.sum(axis=1) + two  # not 1 − τ, which loses its digits near certainty
+        du = tau * (one - two)[:, None]
+        du[rows, top] = -one * u
+        du[rows, second] = two * (1.0 - two + one)
+        return u, du
+
+    def maximum(self, n_classes: int) -> float:
+        """Return one, where the two likeliest classes tie."""
+        return 1.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -282,8 +282,9 @@ def _logistic(given: Any) -> tuple[Any, list[str]]:
         return given, []
     if testable is not None:
         return testable, [
-            "The mixed mechanism's chance losses are not identified when difficulty plays no "
-            "part, so the tests use its logistic part alone."
+            f"The tests of difficulty use the mechanism {testable.in_words!r} in place of "
+            f"{mechanism.in_words!r}: its other parts are not identified where difficulty plays "
+            "no part."
         ]
     return "entropy", [
         f"{type(mechanism).__name__} has no coefficients to test: the tests use the logistic "

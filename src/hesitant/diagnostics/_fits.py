@@ -80,7 +80,7 @@ class Fits:
     @property
     def likelihood(self) -> Likelihood:
         """The full likelihood of the rows."""
-        return Likelihood(self.rows, self.full.family_, self.full.mechanism_)
+        return Likelihood(self.rows, self.full.family_, self.full.mechanism_, self.full.alpha)
 
     def too_few(self, name: str, least: int = SMALLEST_GROUP) -> Test | None:
         """Return a skipped test if a group is too small for an asymptotic p-value."""

@@ -23,8 +23,8 @@ from hesitant.inference._axes import STEP, Axes, find_axes
 from hesitant.inference._natural import NaturalUnits
 from hesitant.inference._scores import class_scores, log_joint, mix
 from hesitant.likelihood import Evaluation, Likelihood, State, normalise
-from hesitant.mechanisms import Mechanism
-from hesitant.rows import Block
+from hesitant.mechanisms import Mechanism, row_term
+from hesitant.rows import Block, sided
 
 __all__ = ["curvature", "invert", "natural_jacobian", "scatter"]
 
@@ -44,7 +44,12 @@ def curvature(
     axes = find_axes(family, chart)
     follows = family.restate(chart.reference.params, evaluation.statistics, chart.reference.params)
     work = partial(
-        _curvature_block, family=family, mechanism=mechanism, axes=axes, look=follows is None
+        _curvature_block,
+        family=family,
+        mechanism=mechanism,
+        alpha=likelihood.alpha,
+        axes=axes,
+        look=follows is None,
     )
     with one_blas_thread():
         posterior, *moved = likelihood.rows.sum(work)
@@ -56,14 +61,14 @@ def curvature(
 
 
 def _curvature_block(
-    block: Block, family: Family, mechanism: Mechanism, axes: Axes, look: bool
+    block: Block, family: Family, mechanism: Mechanism, alpha: float, axes: Axes, look: bool
 ) -> tuple[FloatArray, ...]:
     """Return the posterior's part, and (to ``look`` at) statistics a step along every axis."""
     sums: list[FloatArray] = []
     size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
     for start in range(0, max(len(block.X), 1), size):
-        rows = _part(block, slice(start, start + size))
-        weights, slopes = _slopes(rows, family, mechanism, axes.chart.reference)
+        rows = block[start : start + size]
+        weights, slopes = _slopes(rows, family, mechanism, alpha, axes.chart.reference)
         scores = class_scores(family, axes, rows.X)
         parts = [_posterior_part(axes, scores, slopes)]
         if look:
@@ -76,12 +81,8 @@ def _curvature_block(
     return tuple(sums)
 
 
-def _part(block: Block, rows: slice) -> Block:
-    return Block(*(part[rows] for part in vars(block).values()))
-
-
 def _slopes(
-    block: Block, family: Family, mechanism: Mechanism, state: State
+    block: Block, family: Family, mechanism: Mechanism, alpha: float, state: State
 ) -> tuple[FloatArray, FloatArray]:
     """Return the rows' weights w (n, g), and how they and the pattern's own scores move.
 
@@ -92,25 +93,24 @@ def _slopes(
     g, q = joint.shape[1], theta.size
     slopes = np.empty((len(joint), g + q, g + q))
     for place, nudge in enumerate(NUDGE * np.eye(g + q)):
-        ahead = _pull(block, mechanism, joint + nudge[:g], theta + nudge[g:])
-        behind = _pull(block, mechanism, joint - nudge[:g], theta - nudge[g:])
+        ahead = _row_scores(block, mechanism, alpha, joint + nudge[:g], theta + nudge[g:])
+        behind = _row_scores(block, mechanism, alpha, joint - nudge[:g], theta - nudge[g:])
         slopes[:, :, place] = (ahead - behind) / (2 * NUDGE)
     slopes = (slopes + slopes.transpose(0, 2, 1)) / 2
-    return np.ascontiguousarray(_pull(block, mechanism, joint.copy(), theta)[:, :g]), slopes
+    now = _row_scores(block, mechanism, alpha, joint.copy(), theta)
+    return np.ascontiguousarray(now[:, :g]), slopes
 
 
-def _pull(block: Block, mechanism: Mechanism, joint: FloatArray, theta: FloatArray) -> FloatArray:
+def _row_scores(
+    block: Block, mechanism: Mechanism, alpha: float, joint: FloatArray, theta: FloatArray
+) -> FloatArray:
     """Return the derivatives of each row's log-likelihood in its ``joint`` and in theta."""
     log_tau, tau, _ = normalise(joint)
-    g = tau.shape[1]
-    known = np.where(block.labelled[:, None], np.eye(g)[block.codes], tau)
-    weights = block.weight[:, None] * known
-    if not mechanism.informative:
-        return np.hstack((weights, np.zeros((len(tau), theta.size))))
-    u, du = mechanism.uncertainty.evaluate(log_tau, tau)
-    _, slope, gradient = mechanism.log_probability(u, block.labelled, theta)
-    weights += (block.review * slope)[:, None] * du
-    return np.hstack((weights, block.review[:, None] * gradient))
+    known = np.where(block.labelled[:, None], np.eye(tau.shape[1])[block.codes], tau)
+    evidence = mechanism.evidence(mechanism.difficulty(log_tau, tau), block.said, theta)
+    rows = row_term(evidence, log_tau, tau, block.codes)
+    weights = sided(block, alpha)[:, None] * known + block.review[:, None] * rows.pull
+    return np.hstack((weights, block.review[:, None] * rows.gradient))
 
 
 def _posterior_part(axes: Axes, scores: list[FloatArray], slopes: FloatArray) -> FloatArray:
@@ -201,6 +201,7 @@ def scatter(likelihood: Likelihood, chart: Chart) -> FloatArray:
         _scatter_block,
         family=likelihood.family,
         mechanism=likelihood.mechanism,
+        alpha=likelihood.alpha,
         axes=find_axes(likelihood.family, chart),
     )
     with one_blas_thread():
@@ -209,10 +210,10 @@ def scatter(likelihood: Likelihood, chart: Chart) -> FloatArray:
 
 
 def _scatter_block(
-    block: Block, family: Family, mechanism: Mechanism, axes: Axes
+    block: Block, family: Family, mechanism: Mechanism, alpha: float, axes: Axes
 ) -> tuple[FloatArray]:
     state = axes.chart.reference
-    pull = _pull(block, mechanism, log_joint(family, state, block.X), state.theta)
+    pull = _row_scores(block, mechanism, alpha, log_joint(family, state, block.X), state.theta)
     g = state.weights.size
     classes = mix(axes, class_scores(family, axes, block.X), pull[:, :g])
     score = np.hstack((classes, pull[:, g:] @ axes.chart.theta_axes))

@@ -22,6 +22,7 @@ from hesitant.inference._aim import Aim, take_aim
 from hesitant.inference._axes import Axes, find_axes
 from hesitant.inference._scores import class_scores, spread_out
 from hesitant.likelihood import Likelihood, State, log_posterior
+from hesitant.mechanisms import row_term
 from hesitant.rows import Rows
 
 __all__ = ["Moments", "draw_moments"]
@@ -154,7 +155,7 @@ def _moments(aim: Aim, axes: Axes, X: FloatArray) -> Moments:
         n=float(w.sum()),
         features=(w[:, None] * mean).T @ mean,
         label=_outer(w[:, None] * tau, centred),
-        seen=_outer((w * p)[:, None] * tau, centred),
+        seen=_seen(clf.mechanism_, w, s, log_tau, tau),
         pattern=_pattern(clf, axes.chart, w, s, log_tau, tau),
         boundary=boundary,
         near=near,
@@ -172,21 +173,44 @@ def _outer(weight: FloatArray, v: FloatArray) -> FloatArray:
 def _pattern(
     clf: Any, chart: Chart, w: FloatArray, s: FloatArray, log_tau: FloatArray, tau: FloatArray
 ) -> FloatArray:
+    """Return what the pattern adds to features and labels given; its average is exact."""
     mechanism, theta = clf.mechanism_, clf.state_.theta
-    k = s.shape[2]
+    (n, g), k = tau.shape, s.shape[2]
     out = np.zeros((k + theta.size, k + theta.size))
-    if not mechanism.informative:
-        return out
-    u, du = mechanism.uncertainty.evaluate(log_tau, tau)
-    move = np.einsum("ig,igk->ik", du, s)
-    for outcome in (True, False):  # the average over the two outcomes is exact
-        seen = np.full(u.size, outcome)
-        log_p, slope, gradient = mechanism.log_probability(u, seen, theta)
+    difficulty = mechanism.difficulty(log_tau, tau)
+    # Where the classes' chances differ, which label it is matters too.
+    labels = range(g) if mechanism.by_class else [-1]
+    for label, said in (*((h, True) for h in labels), (-1, False)):
+        evidence = mechanism.evidence(difficulty, np.full(n, said), theta)
+        rows = row_term(evidence, log_tau, tau, np.full(n, label))
+        log_p = rows.log_p + (log_tau[:, label] if label >= 0 else 0.0)
+        weights = rows.pull
+        if mechanism.by_class:
+            weights = weights + (np.eye(g)[label] if label >= 0 else tau)
         d = (np.sqrt(w) * np.exp(0.5 * log_p))[:, None] * np.hstack(
-            (slope[:, None] * move, gradient @ chart.theta_axes)
+            (np.einsum("ig,igk->ik", weights, s), rows.gradient @ chart.theta_axes)
         )
         out += d.T @ d
+    if mechanism.by_class:
+        mean = np.einsum("ig,igk->ik", tau, s)
+        out[:k, :k] -= (w[:, None] * mean).T @ mean + _seen(mechanism, w, s, log_tau, tau)
     return out
+
+
+def _seen(
+    mechanism: Any, w: FloatArray, s: FloatArray, log_tau: FloatArray, tau: FloatArray
+) -> FloatArray:
+    """Return what the labels given add to the features."""
+    mean = np.einsum("ig,igk->ik", tau, s)
+    if not mechanism.by_class:
+        p = mechanism.probability(log_tau, tau)
+        return _outer((w * p)[:, None] * tau, s - mean[:, None])
+    everybody = np.ones(len(tau), dtype=bool)
+    difficulty = mechanism.difficulty(log_tau, tau, slopes=False)
+    evidence = mechanism.evidence(difficulty, everybody, mechanism.parameters_)
+    given = tau * np.exp(evidence.log_p)
+    overall = (w * given.sum(axis=1))[:, None] * mean
+    return _outer(w[:, None] * given, s) - overall.T @ mean
 
 
 def _boundary(

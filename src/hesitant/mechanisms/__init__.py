@@ -12,10 +12,19 @@ from hesitant.mechanisms._bases import (
     Spline,
 )
 from hesitant.mechanisms._ignorable import Ignorable
-from hesitant.mechanisms._logistic import EntropyMechanism, MixedMechanism
+from hesitant.mechanisms._links import ArandaOrdaz, Link, Logistic
+from hesitant.mechanisms._logistic import (
+    ClassMechanism,
+    EntropyClassMechanism,
+    EntropyMechanism,
+    MixedMechanism,
+)
+from hesitant.mechanisms._row_term import Evidence, RowTerm, row_term
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     "entropy": EntropyMechanism,
+    "class": ClassMechanism,
+    "entropy+class": EntropyClassMechanism,
     "mixed": MixedMechanism,
     "ignorable": Ignorable,
 }
@@ -32,15 +41,23 @@ def as_mechanism(value: str | Mechanism | None) -> Mechanism:
 
 __all__ = [
     "MECHANISMS",
+    "ArandaOrdaz",
     "Basis",
+    "ClassMechanism",
+    "EntropyClassMechanism",
     "EntropyMechanism",
+    "Evidence",
     "Functions",
     "Ignorable",
     "Linear",
+    "Link",
     "Log",
+    "Logistic",
     "Logit",
     "Mechanism",
     "MixedMechanism",
     "Polynomial",
+    "RowTerm",
     "Spline",
+    "row_term",
 ]

@@ -1,28 +1,54 @@
-"""What every missing-label mechanism is: a probability of a label, given uncertainty."""
+"""What every missing-label mechanism is: the chance of a label, given a row's posterior."""
 
 import copy
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from hesitant._compile import njit
-from hesitant._typing import BoolArray, FloatArray
+from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant.mechanisms._row_term import Evidence, row_term
 from hesitant.uncertainty import Uncertainty
-
-__all__ = ["Mechanism", "Sums", "Terms"]
 
 Sums: TypeAlias = tuple[float, FloatArray, FloatArray]
 """Value, gradient and curvature (a negative Hessian, or a stand-in for it), summed over rows."""
 
 
-class Terms(NamedTuple):
-    """What a block of rows adds to the log-likelihood of the label pattern."""
+class Difficulty(NamedTuple):
+    """What a mechanism wants to know of rows' posteriors, apart from its own parameters.
+
+    Attributes
+    ----------
+    u : array of shape (n,)
+        Uncertainty.
+    du : array of shape (n, g) or None
+        Its derivatives in the rows' log joint densities; None where nobody will ask.
+    design : tuple
+        What else follows from u: a basis, say.
+    """
+
+    u: FloatArray
+    du: FloatArray | None
+    design: tuple[FloatArray, ...] = ()
+
+
+class Pattern(NamedTuple):
+    """What was said of a block of rows: sums, and the pull on each row's classes.
+
+    Attributes
+    ----------
+    value : float
+        Log probability of what was said.
+    pull : array of shape (n, g)
+        Its derivatives in the rows' log joint densities; of shape (0, g) if there is no pull.
+    gradient, curvature : arrays of shape (q,) and (q, q)
+        In the mechanism's parameters.
+    """
 
     value: float
-    slope: FloatArray
+    pull: FloatArray
     gradient: FloatArray
     curvature: FloatArray
 
@@ -40,6 +66,10 @@ class Mechanism(BaseEstimator):
         The measure that the probability of a label depends on.
     n_parameters : int
         Length of ``theta``.
+    n_classes : int
+        Known once the mechanism is prepared for a fit.
+    by_class : bool
+        Whether the probability depends on the class too.
     informative : bool
         Whether the pattern of blanks enters the likelihood at all.
     ridge : float
@@ -52,6 +82,9 @@ class Mechanism(BaseEstimator):
     required: ClassVar[tuple[str, ...]] = ("uncertainty", "n_parameters")
     uncertainty: Uncertainty
     n_parameters: int
+    n_classes: int
+    class_names: list[str] | None = None
+    by_class: bool = False
     informative: bool = True
     ridge: float = 1e-6
     parameters_: FloatArray
@@ -74,11 +107,11 @@ class Mechanism(BaseEstimator):
 
         Returns
         -------
-        log_p : array of shape (n,)
-            Log probability of what was seen: labelled, or left blank.
-        slope : array of shape (n,)
+        log_p : array of shape (n,), or (n, g) with ``by_class``
+            Log probability of what was seen (labelled, or left blank), were the row's class h.
+        slope : array of the same shape
             Its derivative in u.
-        gradient : array of shape (n, n_parameters)
+        gradient : array of that shape and (n_parameters,)
             Its derivatives in theta.
         """
 
@@ -118,38 +151,57 @@ class Mechanism(BaseEstimator):
     def prepare(self, n_classes: int) -> Self:
         """Return a copy checked and made ready for this many classes."""
         self.uncertainty.check(n_classes)
-        return copy.copy(self)
+        out = copy.copy(self)
+        out.n_classes = n_classes
+        return out
 
     def initial(self) -> FloatArray:
         """Return parameters to start from."""
         return np.zeros(self.n_parameters)
 
-    def terms(
-        self, u: FloatArray, labelled: BoolArray, weight: FloatArray, theta: FloatArray
-    ) -> Terms:
-        """Weight and sum :meth:`log_probability` over a block of rows."""
-        log_p, slope, gradient = self.log_probability(u, labelled, theta)
-        weighted = weight[:, None] * gradient
-        # The outer product of scores stands in for the curvature: never indefinite.
-        return Terms(
-            float(weight @ log_p), weight * slope, weighted.sum(axis=0), weighted.T @ gradient
-        )
+    def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
+        """Return what the mechanism wants to know of posteriors."""
+        u, du = self.uncertainty.evaluate(log_tau, tau)
+        return Difficulty(u, du if slopes else None)
 
-    def contribute(
+    def evidence(self, difficulty: Difficulty, said: Any, theta: FloatArray) -> Evidence:
+        """Return what was said of rows as evidence about their classes."""
+        log_p, slope, gradient = self.log_probability(difficulty.u, said, theta)
+        if log_p.ndim == 1:
+            log_p, slope, gradient = log_p[:, None], slope[:, None], gradient[:, None]
+
+        def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
+            shared = np.ones((len(rho), 1)) if log_p.shape[1] == 1 else rho
+            along = np.einsum("ih,ih->i", shared, slope)
+            pull = np.zeros((0, rho.shape[1]))
+            if difficulty.du is not None:
+                pull = along[:, None] * difficulty.du
+            return pull, np.einsum("ih,ihq->iq", shared, gradient)
+
+        return Evidence(log_p, pull_back)
+
+    def pattern(
         self,
         log_tau: FloatArray,
         tau: FloatArray,
-        labelled: BoolArray,
+        difficulty: Difficulty,
+        codes: IntArray,
+        said: Any,
         weight: FloatArray,
         theta: FloatArray,
-        w: FloatArray,
-        counts: FloatArray,
-    ) -> Sums:
-        """Add this block's pull to the weights ``w`` and their sums; return its own sums."""
-        u, du = self.uncertainty.evaluate(log_tau, tau)
-        terms = self.terms(u, labelled, weight, theta)
-        _add_pull(w, counts, terms.slope, du)
-        return terms.value, terms.gradient, terms.curvature
+    ) -> Pattern:
+        """Sum the row term over a block of rows, each with its weight."""
+        rows = row_term(self.evidence(difficulty, said, theta), log_tau, tau, codes)
+        weighted = weight[:, None] * rows.gradient
+        # Without a better one, the outer product of scores stands in for the curvature: it is
+        # never indefinite.
+        curvature = (
+            weighted.T @ rows.gradient
+            if rows.information is None
+            else rows.information(weight[:, None] * rows.resolved)
+        )
+        pull = weight[: len(rows.pull), None] * rows.pull
+        return Pattern(float(weight @ rows.log_p), pull, weighted.sum(axis=0), curvature)
 
     def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
         """Return the sums with the weak prior's share."""
@@ -162,7 +214,7 @@ class Mechanism(BaseEstimator):
     def maximise(
         self, total: Callable[[FloatArray], Sums], theta: FloatArray, tol: float = 1e-12
     ) -> FloatArray:
-        """Maximise the label pattern's likelihood over theta, uncertainty held fixed.
+        """Maximise the label pattern's likelihood over theta, the posteriors held fixed.
 
         Parameters
         ----------
@@ -199,17 +251,16 @@ class Mechanism(BaseEstimator):
         out.parameters_ = np.asarray(theta, dtype=float)
         return out
 
-    def probability(self, log_tau: FloatArray, tau: FloatArray) -> FloatArray:
-        """Return Pr(labelled) of each row at the fitted parameters."""
-        u, _ = self.uncertainty.evaluate(log_tau, tau)
-        seen = np.ones(u.size, dtype=bool)
-        return np.exp(self.log_probability(u, seen, self.parameters_)[0])
+    def probability(
+        self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None
+    ) -> FloatArray:
+        """Return Pr(labelled) of each row at the fitted parameters, a mean over its classes.
 
-
-@njit(cache=True, nogil=True)
-def _add_pull(w: FloatArray, counts: FloatArray, slope: FloatArray, du: FloatArray) -> None:
-    for i in range(w.shape[0]):
-        for h in range(w.shape[1]):
-            pull = slope[i] * du[i, h]
-            w[i, h] += pull
-            counts[h] += pull
+        The mean is over the posteriors, or over ``classes`` (n, g) if they are better known.
+        """
+        seen = np.ones(len(tau), dtype=bool)
+        difficulty = self.difficulty(log_tau, tau, slopes=False)
+        p = np.exp(self.evidence(difficulty, seen, self.parameters_).log_p)
+        if p.shape[1] == 1:
+            return p[:, 0]
+        return np.minimum(np.einsum("ih,ih->i", tau if classes is None else classes, p), 1.0)

@@ -10,8 +10,6 @@ from sklearn.base import BaseEstimator
 
 from hesitant._typing import FloatArray
 
-__all__ = ["BASES", "Basis", "Functions", "Linear", "Log", "Logit", "Polynomial", "Spline"]
-
 
 class Basis(BaseEstimator):
     """Base of the bases: functions b_1..b_T of the uncertainty, and their derivatives."""
@@ -52,6 +50,17 @@ class Linear(Basis):
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
         """Return u and ones."""
         return u[:, None], np.ones((u.size, 1))
+
+
+class NoBasis(Basis):
+    """No function of the uncertainty at all: difficulty plays no part."""
+
+    size = 0
+    names: list[str] = []  # noqa: RUF012
+
+    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+        """Return columns of nothing."""
+        return np.zeros((u.size, 0)), np.zeros((u.size, 0))
 
 
 class Polynomial(Basis):

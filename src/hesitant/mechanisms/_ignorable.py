@@ -1,15 +1,14 @@
 """No mechanism, as a mechanism: the blanks say nothing about the classes."""
 
 import math
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from hesitant._typing import BoolArray, FloatArray
-from hesitant.mechanisms._base import Mechanism, Sums
+from hesitant.mechanisms._base import Difficulty, Mechanism, Pattern, Sums
+from hesitant.mechanisms._row_term import Evidence
 from hesitant.uncertainty import Shannon
-
-__all__ = ["Ignorable"]
 
 
 class Ignorable(Mechanism):
@@ -61,18 +60,29 @@ class Ignorable(Mechanism):
         log_p[labelled] = seen
         return log_p, np.zeros(u.size), np.zeros((u.size, 0))
 
-    def contribute(
-        self,
-        log_tau: FloatArray,
-        tau: FloatArray,
-        labelled: BoolArray,
-        weight: FloatArray,
-        theta: FloatArray,
-        w: FloatArray,
-        counts: FloatArray,
-    ) -> Sums:
-        """Contribute nothing."""
-        return 0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size))
+    def evidence(self, difficulty: Difficulty, said: Any, theta: FloatArray) -> Evidence:
+        """Return no evidence: what was said is the same for all classes, and has no parameters."""
+        n = difficulty.u.size
+
+        def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return np.zeros_like(rho), np.zeros((n, theta.size))
+
+        return Evidence(np.zeros((n, 1)), pull_back)
+
+    def pattern(self, log_tau: FloatArray, tau: FloatArray, *rest: Any) -> Pattern:
+        """Return nothing to add."""
+        q = rest[-1].size  # parameters of another mechanism may stand by, for later
+        return Pattern(0.0, np.zeros((0, tau.shape[1])), np.zeros(q), np.zeros((q, q)))
+
+    def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
+        """Return nothing: difficulty plays no part."""
+        return Difficulty(np.zeros(len(tau)), None)
+
+    def probability(
+        self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the share of reviewed rows that are labelled, for every row."""
+        return np.full(len(tau), self.rate_)
 
     def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
         """Return the sums as they are: there is nothing to estimate."""

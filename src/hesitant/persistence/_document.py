@@ -12,6 +12,7 @@ from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.families import Family
 from hesitant.fitting import Fit
+from hesitant.labels import names_of
 from hesitant.likelihood import Evaluation, State
 from hesitant.mechanisms import Mechanism
 from hesitant.persistence._errors import Damaged
@@ -148,7 +149,7 @@ def read_classifier(document: Any) -> MixtureClassifier:
     if weights.shape != (g,) or not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-6:
         raise Damaged("the classes' weights are not probabilities")
     params = _read_params(take(document, "params", dict), family, g, p)
-    mechanism, theta = _read_mechanism(take(document, "mechanism", dict), g)
+    mechanism, theta = _read_mechanism(take(document, "mechanism", dict), names_of(classes))
     clf.n_features_in_ = p
     names = _read_names(document, p)
     if names is not None:
@@ -198,11 +199,12 @@ def _count(value: Any) -> int:
     return value
 
 
-def _read_mechanism(document: dict[str, Any], g: int) -> tuple[Mechanism, FloatArray]:
+def _read_mechanism(document: dict[str, Any], names: list[str]) -> tuple[Mechanism, FloatArray]:
     mechanism = decode_option(document.get("object"))
     if not isinstance(mechanism, Mechanism):
         raise Damaged("its mechanism is not one")
-    mechanism = mechanism.prepare(g)
+    mechanism = mechanism.prepare(len(names))
+    mechanism.class_names = names
     theta = decode_array(take(document, "theta", dict))
     if theta.shape != (mechanism.n_parameters,) or theta.dtype != np.float64:
         raise Damaged("the mechanism has the wrong number of parameters")

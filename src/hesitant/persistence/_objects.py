@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator
 
 from hesitant.families import Family
 from hesitant.families._covariance import Structure
-from hesitant.mechanisms import Basis, Mechanism
+from hesitant.mechanisms import Basis, Link, Mechanism
 from hesitant.persistence._errors import Damaged
 from hesitant.persistence._values import decode, encode
 from hesitant.uncertainty import Uncertainty
@@ -18,6 +18,7 @@ _ROOTS: tuple[type[BaseEstimator], ...] = (
     Structure,
     Mechanism,
     Basis,
+    Link,
     Uncertainty,
 )
 
