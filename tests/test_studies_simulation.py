@@ -179,7 +179,7 @@ def test_summary_by_hand() -> None:
 
 
 def test_rows(uninterrupted) -> None:
-    assert len(uninterrupted) == 4 * (len(SMALL.alphas) + 6)
+    assert len(uninterrupted) == 4 * (len(SMALL.alphas) + 7)
     assert [row["replication"] for row in uninterrupted] == sorted(
         row["replication"] for row in uninterrupted
     )

@@ -21,6 +21,7 @@ _MOVED = "#C1121F"
 _NAMES = {"adjusted_rand": "adjusted Rand index", "log_loss": "total log loss"}
 _LINES = {
     "full": (class_color(4), "-", "full likelihood"),
+    "weighted labels": (class_color(3), "-.", "labels, inverse weights"),
     "complete labels": (class_color(2), "--", "complete labels"),
     "true parameters": (_INK, ":", "true parameters"),
 }

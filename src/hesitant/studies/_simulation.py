@@ -25,6 +25,7 @@ from hesitant.datasets import simulate
 from hesitant.datasets._simulate import COVARIANCES, MEANS
 from hesitant.exceptions import FitWarning
 from hesitant.studies._checkpoint import Checkpoint, Row
+from hesitant.weights import inverse_probability_weights
 
 ALPHAS = tuple(k / 20 for k in range(21))
 MEASURES = {"adjusted_rand": 1, "log_loss": -1}
@@ -174,6 +175,7 @@ class Estimator:
     alpha: float | None
     options: dict[str, Any]
     labels: str = "partial"
+    weighted: bool = False
 
 
 def estimators(alphas: tuple[float, ...], restarts: int) -> Iterator[Estimator]:
@@ -185,6 +187,7 @@ def estimators(alphas: tuple[float, ...], restarts: int) -> Iterator[Estimator]:
     for alpha in alphas:
         options = {"mechanism": None, "alpha": alpha, "n_init": restarts if alpha == 0 else 1}
         yield Estimator("fractional", alpha, options)
+    yield Estimator("weighted labels", None, {"mechanism": None, "alpha": 1}, weighted=True)
     yield Estimator("ignorance", None, {"mechanism": None})
     yield Estimator("full", None, {"solver": "quasi_newton"})
     yield Estimator("profile", None, {"solver": "profile"})
@@ -198,6 +201,7 @@ def evaluate(estimator: Estimator, train: Any, test: Any, seed: int) -> Row:
     if estimator.labels == "none":
         log_tau, converged = true_log_posterior(test.features), True
     else:
+        X = train.features
         known = train.labelled | (estimator.labels == "complete")
         labels = np.where(known, train.truth, -1)  # read faster than objects
         # A tolerance below the default's, so that solvers of the same problem can be compared.
@@ -205,7 +209,8 @@ def evaluate(estimator: Estimator, train: Any, test: Any, seed: int) -> Row:
         with warnings.catch_warnings():
             # What a warning would say of one of thousands of fits is in the table instead.
             warnings.simplefilter("ignore", FitWarning)
-            classifier.fit(train.features, labels)
+            weight = inverse_probability_weights(X, labels) if estimator.weighted else None
+            classifier.fit(X, labels, sample_weight=weight)
         log_tau, converged = classifier.predict_log_proba(test.features), classifier.converged_
     return {
         "estimator": estimator.name,
