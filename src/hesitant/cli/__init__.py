@@ -20,7 +20,7 @@ def main() -> None:
             file=sys.stderr,
         )
         raise SystemExit(1)
-    from hesitant.cli import _app, _app_studies  # noqa: F401 (they attach themselves)
+    from hesitant.cli import _app, _app_desk, _app_studies  # noqa: F401 (attached on import)
     from hesitant.cli._root import app
 
     app(prog_name="hesitant")

@@ -1,0 +1,344 @@
+"""The pages, the JSON behind them, and who may ask: this machine, with the right token."""
+
+import hmac
+import json
+import re
+import secrets
+import socket
+import threading
+import webbrowser
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import jinja2
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    RedirectResponse,
+    Response,
+)
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hesitant.desk import _pictures
+from hesitant.desk._export import archive
+from hesitant.desk._findings import assumed_curve, hesitation, state
+from hesitant.desk._sitting import Desk, Refused, reader_name
+
+MOST_BYTES = 64 * 1024
+HERE = Path(__file__).parent
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg"}
+_STATIC = {"desk.css": "text/css", "desk.js": "text/javascript", "desk.svg": "image/svg+xml"}
+
+
+def _error(reason: str, status: int) -> JSONResponse:
+    return JSONResponse({"error": reason}, status)
+
+
+class Guard:
+    """Lets in only who asks this machine by its name and knows the token."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self.app, self.token = app, token
+        self.cookie = f"hesitant_desk_{port}"  # cookies know no ports; desks must not mix them up
+        self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
+        self.origins = {None, *(f"http://{host}" for host in self.hosts)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or refuse."""
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        respond = self._refuse(scope) if scope["type"] != "lifespan" else None
+        await (respond or self.app)(scope, receive, guarded)
+
+    def _refuse(self, scope: Scope) -> ASGIApp | None:
+        headers, query = Headers(scope=scope), QueryParams(scope["query_string"])
+        if headers.get("host") not in self.hosts:
+            return _error("The desk answers only to the address it printed.", 403)
+        foreign = headers.get("sec-fetch-site") == "cross-site"
+        if foreign or headers.get("origin") not in self.origins:
+            return _error("Another site may not ask the desk.", 403)
+        if headers.get("content-type", "").startswith("multipart/"):
+            return _error("The desk takes no files.", 415)
+        if self._is_token(query.get("token", "")):
+            if scope["path"].startswith("/api/") or "text/html" not in headers.get("accept", ""):
+                return None
+            # on with a cookie: an address with the token would stay in the history
+            rest = urlencode([(k, v) for k, v in query.multi_items() if k != "token"])
+            found = RedirectResponse(f"{scope['path']}?{rest}", 303)
+            found.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
+            return found
+        if self._is_token(Request(scope).cookies.get(self.cookie, "")):
+            return None
+        return _error("The token is missing or wrong: use the address that the desk printed.", 401)
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """Return the JSON of a request, of a decent size."""
+    data = b""
+    async for part in request.stream():
+        data += part
+        if len(data) > MOST_BYTES:
+            raise Refused("The request is too large.", 413)
+    try:
+        found = json.loads(data or b"{}")
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Refused("The request is not a JSON object.")
+    return found
+
+
+def _answering(do: Callable[..., Response]) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint: work in a thread, what is refused as a sentence."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            given = await _body(request) if request.method == "POST" else {}
+            asked = {**request.query_params, **given}
+            return await run_in_threadpool(do, asked, **request.path_params)
+        except ValueError as error:
+            return _error(str(error), getattr(error, "status", 400))
+
+    return endpoint
+
+
+class Pages:
+    """Every page and every question, for one desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        loader = jinja2.FileSystemLoader(HERE / "templates")
+        self.templates = jinja2.Environment(
+            loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+        )
+        self.templates.filters["percent"] = lambda v: "–" if v is None else f"{100 * v:.1f} %"
+        self.templates.globals["ticks"] = _pictures.ticks
+
+    def routes(self) -> list[Route]:
+        """Return what can be asked."""
+        asked: dict[str, Callable[..., Response]] = {
+            "/": self._home,
+            "/setup": self._setup,
+            "/report": self._report,
+            "/part/case": self._part_case,
+            "/part/report": self._part_report,
+            "/show/{row:int}": self._image,
+            "/static/{name}": self._static,
+            "/api/case": self._case,
+            "/api/answers": self._answers,
+            "/api/state": self._state,
+            "/api/export": self._export,
+        }
+        told = {"/api/answer": self._answer, "/api/undo": self._undo, "/api/setup": self._choose}
+        return [
+            *(Route(path, _answering(do), methods=["GET"]) for path, do in asked.items()),
+            *(Route(path, _answering(do), methods=["POST"]) for path, do in told.items()),
+        ]
+
+    def _reader(self, given: dict[str, Any]) -> str:
+        return reader_name(given["reader"]) if given.get("reader") else self.desk.reader
+
+    def _page(self, name: str, given: dict[str, Any], **known: Any) -> Response:
+        known |= {"table": self.desk.path.name, "journal": self.desk.journal.path.name}
+        known["reader"] = self._reader(given)
+        return HTMLResponse(self.templates.get_template(f"{name}.html.j2").render(known))
+
+    # -- pages ----------------------------------------------------------------------------------
+
+    def _home(self, given: dict[str, Any]) -> Response:
+        if not self.desk.confirmed:
+            return RedirectResponse("/setup?" + urlencode({"reader": self._reader(given)}), 303)
+        return self._page("desk", given)
+
+    def _setup(self, given: dict[str, Any]) -> Response:
+        columns = self.desk.columns
+        return self._page(
+            "setup",
+            given,
+            columns={n: c.dtype.kind in "biuf" for n, c in columns.items()},
+            rows=list(zip(*(c[:5].tolist() for c in columns.values()), strict=True)),
+            n_rows=len(next(iter(columns.values()))),
+            guess=self.desk.guesses(),
+            fixed=bool(self.desk.journal.answers()),
+        )
+
+    def _report(self, given: dict[str, Any]) -> Response:
+        return self._page("report", given, configured=self.desk.data is not None)
+
+    def _part_case(self, given: dict[str, Any]) -> Response:
+        reader = self._reader(given)
+        case = self.desk.case(reader, str(given.get("window", ""))[:40])
+        known: dict[str, Any] = {"case": case, "warnings": self.desk.warnings()}
+        known["n"] = sum(a["reader"] == reader for a in self.desk.journal.answers())
+        if case is not None:
+            _, model = self.desk.ready()
+            known["ranges"] = _pictures.ranges(model, case["row"])
+            known["place"] = _pictures.place(model, case["row"])
+            known["show"] = self._shown(case["show"])
+        return self._page("case", given, **known)
+
+    def _part_report(self, given: dict[str, Any]) -> Response:
+        (data, model), before = self.desk.ready(), self.desk.before
+        found, answers = state(self.desk, self._reader(given)), self.desk.journal.answers()
+        assumed = assumed_curve(model)
+        curves = [hesitation(answers, model, name) for name in found["readers"]]
+        moved = None
+        if before is not None and before.clf is not None and model.clf is not None:
+            blank = data.usable & (model.codes < 0)
+            moved = int((before.guess != model.guess)[blank].sum())
+        return self._page(
+            "findings",
+            given,
+            state=found,
+            curves=[(c, _pictures.curve(c, assumed)) for c in curves],
+            boundary=_pictures.boundary(model, before),
+            moved=moved,
+            assumed=assumed is not None,
+        )
+
+    # -- what the expert looks at ---------------------------------------------------------------
+
+    def _file(self, cell: str | None) -> Path | None:
+        """Return a file in the table's folder that a cell names, and no other."""
+        folder = self.desk.path.parent
+        try:
+            path = (folder / (cell or "")).resolve()
+            return path if path.is_relative_to(folder) and path.is_file() else None
+        except (OSError, ValueError):
+            return None
+
+    def _shown(self, cell: str | None) -> tuple[str, str] | None:
+        if cell is None:
+            return None
+        if re.match(r"https?://", cell, re.I):
+            return "link", cell
+        suffix = Path(cell[-20:]).suffix.lower()
+        if suffix not in _IMAGES | {".txt"}:
+            return "text", cell
+        path = self._file(cell)
+        if path is None:
+            return "missing", cell
+        if suffix in _IMAGES:
+            return "image", cell
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return "text", file.read(20_000)
+
+    def _image(self, given: dict[str, Any], row: int) -> Response:
+        data, _ = self.desk.ready()
+        path = self._file(data.shown[row]) if row < len(data.shown) else None
+        if path is None or path.suffix.lower() not in _IMAGES:
+            raise Refused("There is no such image in the table's folder.", 404)
+        alone = {"Content-Security-Policy": "default-src 'none'; sandbox"}
+        return FileResponse(path, headers=alone)
+
+    def _static(self, given: dict[str, Any], name: str) -> Response:
+        if name not in _STATIC:
+            raise Refused("There is no such file.", 404)
+        return FileResponse(HERE / "static" / name, media_type=_STATIC[name])
+
+    # -- JSON -----------------------------------------------------------------------------------
+
+    def _case(self, given: dict[str, Any]) -> Response:
+        case = self.desk.case(self._reader(given), str(given.get("window", ""))[:40])
+        return JSONResponse(case or {"row": None, "done": True})
+
+    def _answer(self, given: dict[str, Any]) -> Response:
+        said = (given.get(name) for name in ("row", "answer", "label"))
+        return JSONResponse(self.desk.answer(self._reader(given), *said))
+
+    def _undo(self, given: dict[str, Any]) -> Response:
+        gone = self.desk.undo(self._reader(given), str(given.get("window", ""))[:40])
+        return JSONResponse({"undone": {**gone, "audit": bool(gone["audit"])}})
+
+    def _choose(self, given: dict[str, Any]) -> Response:
+        chosen = self.desk.configure(given)
+        return JSONResponse({"classes": chosen.classes, "features": chosen.features})
+
+    def _answers(self, given: dict[str, Any]) -> Response:
+        self.desk.journal.refresh()
+        answers = [{**a, "audit": bool(a["audit"])} for a in self.desk.journal.answers()]
+        return JSONResponse({"answers": answers})
+
+    def _state(self, given: dict[str, Any]) -> Response:
+        self.desk.journal.refresh()
+        return JSONResponse(state(self.desk, self._reader(given)))
+
+    def _export(self, given: dict[str, Any]) -> Response:
+        name = re.sub(r"[^\w.-]", "_", f"{self.desk.name}.desk.zip", flags=re.ASCII)
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(archive(self.desk), media_type="application/zip", headers=headers)
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return _error(HTTPStatus(status).phrase, status)
+
+
+def make_app(desk: Desk, token: str, port: int) -> ASGIApp:
+    """Return the desk as an ASGI application.
+
+    Parameters
+    ----------
+    desk : Desk
+    token : str
+        What every request must carry, as ``?token=`` or in the cookie that it sets.
+    port : int
+        Where it listens on 127.0.0.1; other hosts are refused.
+    """
+    handlers = {HTTPException: _http_error, 500: _http_error}
+    inner = Starlette(routes=Pages(desk).routes(), exception_handlers=handlers)
+    return Guard(inner, token, port)
+
+
+def serve(desk: Desk, *, port: int = 0, browser: bool = True) -> None:
+    """Serve a desk on 127.0.0.1 until interrupted, on any free port by default."""
+    import uvicorn
+
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+    except OSError as error:
+        raise ValueError(f"port={port} is taken ({error.strerror}): choose another.") from error
+    listening.listen(128)
+    port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
+    # no access log: it would write the token down
+    config = uvicorn.Config(
+        make_app(desk, token, port), access_log=False, log_level="warning", server_header=False
+    )
+    desk.worker.settle(timeout=2)  # usually the first case is then chosen, not drawn
+    address = f"http://127.0.0.1:{port}/?token={token}"
+    print(f"Desk: {address}", flush=True)
+    print(f"Answers go to {desk.journal.path}. Stop with Ctrl-C.", flush=True)
+    if browser:
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,339 @@
+"""`Desk`: one table, its journal, its readers and the model that learns from them."""
+
+import dataclasses
+import random
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hesitant._typing import IntArray
+from hesitant.desk._journal import Answer, Journal
+from hesitant.desk._learning import NEXT, Model, Worker, held_out, learn
+from hesitant.desk._table import Columns, Data, Setup, guess, read_columns
+
+ANSWERS = ("label", "cannot tell", "not shown")
+RESERVED = 15 * 60  # seconds that a case waits for a window that may have been closed
+MOST_WINDOWS = 64
+_PACKED = {".gz", ".bz2", ".xz", ".zip", ".zst"}
+
+
+class Refused(ValueError):
+    """A request that cannot be granted, with its HTTP status."""
+
+    def __init__(self, reason: str, status: int = 400) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """A case that is in front of somebody."""
+
+    row: int
+    audit: bool
+    model: int
+    time: float
+
+
+class Desk:
+    """A sitting over one table.
+
+    Parameters
+    ----------
+    table : str or path
+        The file; it is read, never written. Answers go to ``NAME.desk.sqlite`` beside it.
+    reader : str, default="reader"
+        Who answers, where a page does not say.
+    **given
+        What is known of the table: ``label``, ``id``, ``show``, ``features``, ``blank``,
+        ``classes``, ``withheld``, ``covariance``, ``audit``.
+    """
+
+    def __init__(self, table: str | Path, reader: str = "reader", **given: Any) -> None:
+        self.path = Path(table).resolve()
+        self.reader = reader_name(reader)
+        self._given = {k: v for k, v in given.items() if v is not None}
+        self.columns = self._read(self._given)
+        self._stamp = _stamp(self.path)
+        packed = self.path.suffix.lower() in _PACKED
+        self.name = Path(self.path.stem).stem if packed else self.path.stem
+        self.journal = Journal(self.path.with_name(f"{self.name}.desk.sqlite"))
+        self._lock = threading.RLock()
+        self._windows: dict[tuple[str, str], Shown] = {}
+        self._past: deque[tuple[int, IntArray]] = deque(maxlen=100)
+        self.data: Data | None = None
+        self.model: Model | None = None  # the latest
+        self.before: Model | None = None  # of the table alone
+        self.held_out: tuple[int, int] | None = None
+        self.confirmed = False  # whether somebody has looked at the guesses about the columns
+        self._notices: list[str] = []
+        self._problem = ""
+        self._seed = self.journal.fact("seed")
+        if self._seed is None:
+            self._seed = secrets.randbits(32)
+            self.journal.note(seed=self._seed)
+        self.worker = Worker(self._learn)
+        self._resume()
+
+    # -- the table ------------------------------------------------------------------------------
+
+    def _read(self, given: Mapping[str, Any]) -> Columns:
+        return read_columns(self.path, [given[k] for k in ("label", "id", "show") if given.get(k)])
+
+    def _resume(self) -> None:
+        """Take up an earlier sitting, or begin one if the label is named."""
+        from hesitant.tables import sha256_of
+
+        earlier, checksum = self.journal.fact("setup") or {}, sha256_of(self.path)
+        begun = self.journal.answers() and self.journal.fact("checksum")
+        label = self._given.get("label")
+        if begun and label not in (None, earlier["label"]):
+            raise ValueError(
+                f"label={label!r}, and the answers in {self.journal.path.name} are about "
+                f"{earlier['label']!r}: leave the option out, or move that file away."
+            )
+        self._given = {**earlier, **self._given}
+        if "label" in self._given:
+            self.configure(self._given, confirm=bool(self.journal.fact("confirmed")))
+        if begun and begun != checksum:
+            self._notices.append(
+                f"{self.path.name} has changed since the sitting began. The answers still belong "
+                "to their rows, by id or, without ids, by number: check that they do."
+            )
+        self.journal.note(checksum=checksum)
+
+    def guesses(self) -> dict[str, Any]:
+        """Return the parts of the columns as far as they are known or can be guessed."""
+        if self.data is not None:
+            return dataclasses.asdict(self.data.setup)
+        try:
+            return dataclasses.asdict(Setup.of(self._given, self.columns))
+        except ValueError:  # the page will ask
+            return guess(self.columns, self._given)
+
+    def configure(self, given: Mapping[str, Any], *, confirm: bool = True) -> Setup:
+        """Say which column is what."""
+        columns = self._read({**self.guesses(), **given})
+        setup, now = Setup.of(given, columns), self.data
+        data, answers = Data.of(setup, columns, self._seed), self.journal.answers()
+        if now is not None and answers:
+            lost = set(now.setup.classes) - set(setup.classes)
+            if lost or (setup.label, setup.id) != (now.setup.label, now.setup.id):
+                raise Refused(
+                    "label, id and classes stay as they are, because there are answers: move "
+                    f"{self.journal.path.name} away to begin anew.",
+                    409,
+                )
+        if any(a["row"] >= len(data.ids) or data.ids[a["row"]] != a["id"] for a in answers):
+            raise ValueError(
+                f"The answers in {self.journal.path.name} belong to other rows than "
+                f"{self.path.name} has now: bring the old table or its old order back, or move "
+                "that file away to begin anew."
+            )
+        with self._lock:
+            self.columns, self.data, self.confirmed = columns, data, confirm
+            self.before = self.held_out = None
+            self._windows.clear()
+            self._past.clear()
+            self.model = Model.of(data, answers)
+        self.journal.note(setup=dataclasses.asdict(setup), confirmed=confirm)
+        self.worker.ask()
+        return setup
+
+    def warnings(self) -> list[str]:
+        """Return what whoever sits here should know."""
+        out = [*self._notices, *filter(None, [self._problem])]
+        if _stamp(self.path) != self._stamp:
+            out.append(
+                f"{self.path.name} has changed on disk while the desk is open: answers are about "
+                "the table as it was read. Start the desk again to read it anew."
+            )
+        return out
+
+    # -- learning -------------------------------------------------------------------------------
+
+    def _learn(self, is_stale: Callable[[], bool]) -> None:
+        """Make a model of all answers; the worker calls this in its thread."""
+        with self._lock:
+            data, last = self.ready()
+            # the first fit shows where the boundary was before anybody sat down
+            known = Model.of(data, [] if self.before is None else self.journal.answers())
+        try:
+            model = learn(known, last)
+        except Exception as error:  # the desk goes on with the model it has
+            self._problem = f"The last fit failed, and the model before it stays: {error}"
+            return
+        if model.clf is not None:
+            found = model.answers, model.promise, model.expected_error
+            model = dataclasses.replace(model, number=self.journal.add_model(*found))
+        with self._lock:
+            if data is not self.data:
+                return
+            self._problem, self.model = "", model
+            self._past.append((model.answers, model.guess.astype(np.int16)))
+            if self.before is None:
+                self.before = model
+                if self.journal.answers():  # those of an earlier sitting come on top
+                    self.worker.ask()
+        if not is_stale():
+            self.held_out = held_out(model)
+
+    def changed(self, since: int = NEXT) -> tuple[int, int] | None:
+        """Return how many blank rows the last answers gave another guess, of how many."""
+        _, model = self.ready()
+        older = [found for n, found in self._past if n <= model.answers - since]
+        if not older or model.clf is None or older[-1].size == 0:
+            return None
+        blank = (model.codes < 0) & (model.guess >= 0)
+        return int((older[-1] != model.guess)[blank].sum()), int(blank.sum())
+
+    # -- cases ----------------------------------------------------------------------------------
+
+    def ready(self) -> tuple[Data, Model]:
+        """Return table and model, or refuse while nobody has said which column is what."""
+        if self.data is None or self.model is None:
+            raise Refused("Say first which column is the label, on the page or with --label.", 409)
+        return self.data, self.model
+
+    def case(self, reader: str, window: str = "") -> dict[str, Any] | None:
+        """Return the case in front of a window, or give it one; None if nothing is left.
+
+        Nothing in it tells what the model thinks, nor whether the case is an audit.
+        """
+        with self._lock:
+            data, _ = self.ready()
+            if self.journal.refresh():
+                self.worker.ask()
+            shown = self._windows.get((reader, window))
+            if shown is None or self.journal.said(shown.row, reader):
+                shown = self._next(reader)
+                if shown is None:
+                    return None
+                self._show(reader, window, shown)
+            values = data.X[shown.row].tolist()
+            return {
+                "row": shown.row,
+                "id": data.ids[shown.row],
+                "reader": reader,
+                "features": dict(zip(data.setup.features, values, strict=True)),
+                "show": data.shown[shown.row],
+                "classes": list(data.setup.classes),
+            }
+
+    def _show(self, reader: str, window: str, shown: Shown) -> None:
+        while len(self._windows) >= MOST_WINDOWS:
+            self._windows.pop(next(iter(self._windows)))
+        self._windows[reader, window] = shown
+
+    def _next(self, reader: str) -> Shown | None:
+        (data, model), now = self.ready(), time.monotonic()
+        fresh = [(k[0], s) for k, s in self._windows.items() if now - s.time < RESERVED]
+        mine = {s.row for name, s in fresh if name == reader}
+        answers = self.journal.answers()
+        own = {a["row"]: a for a in answers if a["reader"] == reader}
+        # the same after a restart: nobody can wait an audit case away
+        turn = random.Random(f"{self._seed} {reader} {len(own) + len(mine)}").random()
+        if turn < data.setup.audit or model.clf is None:
+            for row in map(int, data.order):
+                if row in own:  # chosen earlier, now drawn too: its answer was as free as any
+                    if not own[row]["audit"]:
+                        self.journal.mark_audit(own[row]["seq"])
+                elif row not in mine:
+                    return Shown(row, True, model.number, now)
+        # of a case that somebody could label, or is looking at, there is less to learn
+        taken = {a["row"] for a in answers if a["answer"] == "label"} | {*own, *mine}
+        taken |= {s.row for _, s in fresh if not s.audit}
+        for rows in (model.queue, data.order):
+            for row in map(int, rows):
+                if row not in taken:
+                    return Shown(row, False, model.number, now)
+        return None
+
+    def answer(self, reader: str, row: Any, answer: Any, label: Any = None) -> dict[str, Any]:
+        """Keep an answer, and return what the model had thought."""
+        with self._lock:
+            data, model = self.ready()
+            label = str(label) if answer == "label" else None
+            self._check(data, row, answer, label)
+            self.journal.refresh()
+            known = model.clf is not None
+            guess = data.setup.classes[model.guess[row]] if known else None
+            probability = round(float(model.probability[row]), 4) if known else None
+            kept = self.journal.said(row, reader)
+            if kept is None:
+                mine = {k: s for k, s in self._windows.items() if (k[0], s.row) == (reader, row)}
+                shown = next(iter(mine.values()), Shown(row, False, model.number, 0.0))
+                fair = known and model.codes[row] < 0  # a guess counts if the model was not told
+                kept = self.journal.add(
+                    row=row,
+                    id=data.ids[row],
+                    reader=reader,
+                    answer=answer,
+                    label=label,
+                    model=shown.model,
+                    audit=int(shown.audit),
+                    guess=guess if fair else None,
+                    probability=probability if fair else None,
+                )
+                for key in mine:
+                    del self._windows[key]
+                self.worker.ask()
+            if (kept["answer"], kept["label"]) != (answer, label):
+                was = kept["label"] or kept["answer"]
+                raise Refused(f"{reader} has said {was!r} of this case before: undo that.", 409)
+            shown_now = {"guess": guess, "probability": probability}
+            told = {k: kept[k] for k in ("seq", "row", "id", "answer", "label")}
+            return {"saved": True, **told, **shown_now}
+
+    def _check(self, data: Data, row: Any, answer: Any, label: str | None) -> None:
+        if type(row) is not int or not 0 <= row < len(data.codes):
+            raise Refused(f"row={row!r}: give a whole number from 0 to {len(data.codes) - 1}.")
+        if answer not in ANSWERS:
+            raise Refused(f"answer={answer!r}: give one of {', '.join(map(repr, ANSWERS))}.")
+        if answer == "label" and label not in data.setup.classes:
+            raise Refused(f"label={label!r}: give one of {', '.join(data.setup.classes)}.")
+        if data.codes[row] >= 0 or not data.usable[row]:
+            raise Refused(f"row={row} has a label in the table, or lacks a feature.", 409)
+
+    def undo(self, reader: str, window: str = "") -> Answer:
+        """Take back a reader's last answer; the case is in front of the window again."""
+        with self._lock:
+            self.ready()
+            self.journal.refresh()
+            own = [a for a in self.journal.answers() if a["reader"] == reader]
+            if not own:
+                raise Refused(f"{reader} has given no answer that could be undone.", 409)
+            last = own[-1]
+            self.journal.undo(last["seq"])
+            back = Shown(last["row"], bool(last["audit"]), last["model"], time.monotonic())
+            self._show(reader, window, back)
+            self.worker.ask()
+            return last
+
+    def close(self) -> None:
+        """Stop learning and let go of the journal."""
+        self.worker.stop()
+        self.journal.close()
+
+
+def reader_name(name: Any) -> str:
+    """Check a reader's name."""
+    shown = " ".join(str(name).split())
+    if not 0 < len(shown) <= 60 or not shown.isprintable():
+        raise Refused(f"reader={str(name)[:60]!r}: give a name of 1 to 60 letters.")
+    return shown
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return what changes when a file does."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
