@@ -39,7 +39,7 @@ def test_demo_leaves_data_report_predictions_and_model(demo):
         "cells.predictions.csv",
         "cells.report.html",
     ]
-    assert answer["verdict"]["tone"] == "hard"
+    assert answer["verdict"]["finding"] == "hard"
     assert answer["repeat"]["data"]["rows"] == 2000
     assert set(answer["files"]) == {"data", "report", "predictions", "model"}
     page = (folder / "cells.report.html").read_text(encoding="utf-8")

@@ -4,7 +4,6 @@ import doctest
 import html.parser
 import importlib
 import json
-import math
 import pkgutil
 import re
 import warnings
@@ -20,11 +19,10 @@ import hesitant.report
 from hesitant import MixtureClassifier
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.report import make_report
-from hesitant.report._chart import Chart, nice_ticks
-from hesitant.report._page import _moved_words
+from hesitant.report._page import moved_words
 from hesitant.tables import TableError
 
-SECTIONS = ["labels", "evidence", "data", "change", "parameters", "triage", "method", "repeat"]
+SECTIONS = ["labels", "data", "accuracy", "triage", "evidence", "change", "details"]
 
 
 def fit(X, y, reviewed=None, **options):
@@ -72,8 +70,10 @@ def test_numbers_are_those_of_the_data(cells):
     assert assigned == data.n_blank
     assert expected == pytest.approx(data.n_blank)
     assert sum(band["rows"] for band in summary["labels"]["by_confidence"]) == 600
-    assert len(summary["triage"]["rows"]) == data.n_blank
-    values = [row["value"] for row in summary["triage"]["rows"]]
+    triage = summary["triage"]
+    assert triage["total"] + triage["unusual_total"] == data.n_blank
+    assert len(triage["rows"]) == triage["total"]
+    values = [row["expected_gain"] for row in triage["rows"]]
     assert values == sorted(values, reverse=True)
     assert summary["repeat"]["data"]["sha256"]
 
@@ -88,7 +88,7 @@ def test_numbers_are_those_of_the_data(cells):
     ],
 )
 def test_rows_that_change_are_counted_in_words(moved, blank, words):
-    assert _moved_words(moved, blank) == words
+    assert moved_words(moved, blank) == words
 
 
 def test_rows_that_change_stand_under_headings(cells):
@@ -112,12 +112,11 @@ def test_the_intervals_are_in_the_table(cells):
 
 def test_the_same_data_give_the_same_report(cells):
     report, page, _ = cells
-    strip = re.compile(r"chart-\d+")
-    assert strip.sub("", report.to_html()) == strip.sub("", page)
+    assert report.to_html() == page
 
 
 @pytest.mark.parametrize(
-    ("tone", "change"),
+    ("finding", "change"),
     [
         ("hard", lambda d, rng: d.labels),
         ("random", lambda d, rng: np.where(rng.random(400) < 0.6, d.truth, None)),
@@ -126,18 +125,18 @@ def test_the_same_data_give_the_same_report(cells):
         ("few", lambda d, rng: np.where(np.arange(400) == 7, None, d.truth)),
     ],
 )
-def test_the_verdict_follows_the_blanks(tone, change):
+def test_the_verdict_follows_the_blanks(finding, change):
     data = simulate(400, random_state=3)
     y = change(data, np.random.default_rng(0))
     verdict = report_on(data.features, y).to_dict()["verdict"]
-    assert verdict["tone"] == tone
+    assert verdict["finding"] == finding
     assert verdict["headline"].endswith(".")
 
 
 def test_blanks_that_nobody_saw_prove_nothing():
     data = simulate(300, random_state=3)
     report = report_on(data.features, data.labels, reviewed=np.zeros(300, bool))
-    assert report.to_dict()["verdict"]["tone"] == "unseen"
+    assert report.to_dict()["verdict"]["finding"] == "unseen"
     half = np.arange(300) % 2 == 0
     report = report_on(data.features, data.labels, reviewed=half)
     assert "150 rows count as not reviewed" in report.verdict
@@ -180,7 +179,7 @@ def test_every_case_gets_a_whole_page(case):
     assert re.findall(r'<section id="(\w+)"', page) == SECTIONS
     for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL):
         ElementTree.fromstring(svg)
-    assert not re.search(r'[ ",M]nan|NaN|"inf', page)
+    assert not re.search(r'[ ",M]nan[ ",]|"inf', page)
 
 
 class Audit(html.parser.HTMLParser):
@@ -225,8 +224,8 @@ def test_the_page_is_well_formed_and_accessible(cells):
     page = cells[1]
     assert '<html lang="en">' in page
     assert all(f"<{tag}" in page for tag in ("header", "nav", "main", "footer", "caption"))
-    pictures = re.findall(r'<svg class="chart".*?>', page)
-    assert len(pictures) >= 6
+    pictures = re.findall(r'<svg class="chart[ "].*?>', page)
+    assert len(pictures) == 4
     assert all('role="img"' in p for p in pictures)
 
 
@@ -248,7 +247,7 @@ def test_nothing_is_loaded_and_no_handler_runs(cells):
 def test_writing_and_showing(cells, tmp_path):
     report, _, _ = cells
     path = report.write_html(tmp_path / "r.html")
-    assert 50_000 < path.stat().st_size < 2_000_000
+    assert 50_000 < path.stat().st_size < 1_000_000
     with pytest.raises(TableError, match="exists already"):
         report.write_html(path)
     shown = report._repr_html_()
@@ -266,24 +265,6 @@ def test_wrong_input_is_refused():
         make_report(clf, BASE.features, BASE.labels, ids=[1, 2, 3])
     with pytest.raises(ValueError, match="rows"):
         make_report(clf, BASE.features, BASE.labels[:5])
-
-
-# -- charts -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("ends", [(0, 1), (-1e150, 1e150), (3, 3.0000001), (1e-160, 5e-160)])
-def test_ticks_are_few_and_inside(ends):
-    ticks = nice_ticks(*ends)
-    assert 2 <= len(ticks) <= 8
-    assert all(ends[0] - 1e-9 * abs(ends[0]) <= t <= ends[1] * (1 + 1e-9) for t in ticks)
-
-
-def test_a_chart_of_one_value_has_a_range():
-    chart = Chart((5, 5), (0, 0), x_label="<x>", y_label="&", title='"')
-    chart.line([5, math.nan, 5], [0, 1, 0], "seen")
-    chart.dots([5], [0], "blank")
-    root = ElementTree.fromstring(chart.svg())
-    assert root.attrib["role"] == "img"
 
 
 @pytest.mark.parametrize("package", [hesitant.report, hesitant.persistence, hesitant.cli])

@@ -1,6 +1,7 @@
 """The report in a real browser: no errors, no network, pictures, sorting, phone and desktop."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no browser: install chromium (apt-get install chromium)"
 )
 
-WIDTHS = {"phone": 360, "desktop": 1280}
-PICTURES = 5  # three panels, the data, the change
+WIDTHS = {"phone": 390, "desktop": 1280}
+PICTURES = 4  # the map, reliability, two of the evidence
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +95,10 @@ def test_the_page_stands_by_itself(open_page, page_file, width, scheme):
     assert (lightness[0] > lightness[1]) == (scheme == "light")
 
 
-def first_column(page, k):
+def column(page, k):
     return page.evaluate(
-        "k => [...document.querySelector('table[data-sortable]').tBodies[0].rows]"
+        "k => [...document.querySelector('#triage table').tBodies[0].rows]"
+        ".filter(row => !row.hidden)"
         ".map(row => row.cells[k].dataset.sort ?? row.cells[k].textContent)",
         k,
     )
@@ -104,18 +106,67 @@ def first_column(page, k):
 
 def test_the_triage_list_sorts_by_mouse_and_keyboard(open_page):
     page = open_page(1280)
-    heads = page.locator("table[data-sortable] thead th")
-    assert heads.nth(0).locator("button").count() == 1
-    before = [float(v) for v in first_column(page, 3)]
+    heads = page.locator("#triage table").first.locator("thead th")
+    before = [float(v) for v in column(page, 3)]
     heads.nth(3).locator("button").click()
     assert heads.nth(3).get_attribute("aria-sort") == "ascending"
-    assert [float(v) for v in first_column(page, 3)] == sorted(before)
+    assert [float(v) for v in column(page, 3)] == sorted(before)
     heads.nth(3).locator("button").press("Enter")
     assert heads.nth(3).get_attribute("aria-sort") == "descending"
-    assert [float(v) for v in first_column(page, 3)] == sorted(before, reverse=True)
+    assert [float(v) for v in column(page, 3)] == sorted(before, reverse=True)
     heads.nth(1).locator("button").click()
     assert heads.nth(3).get_attribute("aria-sort") is None
-    assert first_column(page, 1)[0].startswith("</title>")
+    assert column(page, 1)[0].startswith("</title>")
+    assert page.problems == []
+
+
+def test_tables_are_filtered_and_downloaded(open_page, tmp_path):
+    page = open_page(1280)
+    every = column(page, 1)
+    page.locator("#triage input[type=search]").first.fill(every[3])
+    assert every[3] in column(page, 1)
+    assert len(column(page, 1)) < len(every)
+    with page.expect_download() as waiting:
+        page.locator("#triage .tools button").first.click()
+    waiting.value.save_as(tmp_path / "rows.csv")
+    text = (tmp_path / "rows.csv").read_text(encoding="utf-8-sig")
+    lines = text.splitlines()
+    assert lines[0].startswith("rank,row,predicted")
+    assert len(lines) == 1 + len(column(page, 1))
+    assert page.problems == []
+
+
+def test_points_say_which_row_they_are(open_page):
+    """By pointer and by keyboard; a click finds the row in the list."""
+    page = open_page(1280, reduced_motion="reduce")  # a page that still scrolls moves its points
+    chart, tip = page.locator("svg.rows"), page.locator("#tip")
+    assert not tip.is_visible()
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    first = tip.inner_text()
+    assert first.startswith("</title>")
+    page.keyboard.press("ArrowRight")
+    assert tip.inner_text() != first
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    # the first blank point that the triage list has, wherever it lies
+    x, y, row = page.evaluate(
+        """() => {
+            const path = document.querySelector("svg.rows path.dots.blank");
+            const places = path.getAttribute("d").split("M").slice(1);
+            const rows = path.dataset.rows.split(" ");
+            const k = rows.findIndex((r) => document.querySelector(`#triage tr[data-row="${r}"]`));
+            const [a, b] = places[k].split("h")[0].split(",").map(Number);
+            const svg = path.ownerSVGElement;
+            svg.scrollIntoView({ block: "center", behavior: "instant" });
+            const at = new DOMPoint(a, b).matrixTransform(svg.getScreenCTM());
+            return [at.x, at.y, rows[k]];
+        }"""
+    )
+    page.mouse.move(x, y)
+    tip.filter(has_text=f"</title>{row}").wait_for()
+    page.mouse.click(x, y)
+    assert page.locator("tr.found").get_attribute("data-row") == row
     assert page.problems == []
 
 
@@ -123,7 +174,7 @@ def test_everything_is_there_without_javascript(open_page):
     page = open_page(390, java_script_enabled=False)
     assert page.locator("svg.chart").count() == PICTURES
     assert page.locator("thead button").count() == 0
-    assert page.locator("table[data-sortable] tbody tr").count() > 50
+    assert page.locator("#triage tbody tr").count() > 50
     assert page.locator("h1").inner_text() == "The blanks mark the hard cases."
 
 
@@ -136,16 +187,62 @@ def test_the_keyboard_reaches_the_report(open_page):
     assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
+CONTRAST = """
+() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const bytes = (color) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = (rgb) => rgb.slice(0, 3).map((v) => v / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+  const ratio = (a, b) => {
+    const [x, y] = [light(bytes(a)), light(bytes(b))];
+    return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+  };
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const color = getComputedStyle(e).backgroundColor;
+      if (bytes(color)[3] === 255) return color;
+    }
+    return "white";
+  };
+  const bad = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !e.checkVisibility()) continue;
+    const style = getComputedStyle(e);
+    const seen = ratio(e.closest("svg") ? style.fill : style.color, behind(e));
+    if (seen < 4.5) bad.push(`${e.tagName} ${e.className} ${seen.toFixed(2)}`);
+  }
+  const root = getComputedStyle(document.documentElement);
+  for (const name of ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "labelled", "blank"]) {
+    const seen = ratio(root.getPropertyValue(`--${name}`), root.backgroundColor);
+    if (seen < 3) bad.push(`${name} ${seen.toFixed(2)}`);
+  }
+  return bad;
+}
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast_is_enough(open_page, scheme):
+    """WCAG AA: 4.5 for text, 3 for the marks of pictures."""
+    page = open_page(1280, color_scheme=scheme)
+    assert page.evaluate(CONTRAST) == []
+
+
 @pytest.mark.parametrize("width", [1100, 1280, 1920])
 def test_the_triage_list_is_not_cut_off(open_page, width):
     page = open_page(width)
     # names as short as most are
     page.evaluate(
-        "for (const cell of document.querySelectorAll('.tall td.tight, .tall td[title]'))"
+        "for (const cell of document.querySelectorAll('#triage td.tight, #triage td[title]'))"
         " cell.lastChild.textContent = 'CD5+ B cells'"
     )
     inside, whole = page.evaluate(
-        "(tall => [tall.clientWidth, tall.scrollWidth])(document.querySelector('.scroll.tall'))"
+        "(tall => [tall.clientWidth, tall.scrollWidth])(document.querySelector('#triage .scroll'))"
     )
     assert whole <= inside
 
@@ -169,4 +266,5 @@ def test_print_is_dark_on_white(open_page):
     assert not page.locator("nav").is_visible()
     paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     assert paper == "rgb(255, 255, 255)"
-    assert page.pdf()[:4] == b"%PDF"
+    printed = page.pdf(format="A4", print_background=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= 6

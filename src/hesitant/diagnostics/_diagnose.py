@@ -165,7 +165,7 @@ def _judge(
         rows_a_parameter=fits.rows_a_parameter,
     )
     n_not_reviewed = int((~fits.measured.reviewed).sum())
-    headline, explanation = in_words(
+    headline, explanation, caution = in_words(
         finding,
         tests["shape"],
         n_labelled=labelled.size,
@@ -178,6 +178,7 @@ def _judge(
     return Diagnosis(
         headline=headline,
         explanation=explanation,
+        caution=caution,
         finding=finding.what,
         decisive=finding.decisive,
         n_labelled=labelled.size,

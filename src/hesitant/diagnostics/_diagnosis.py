@@ -24,8 +24,9 @@ class Diagnosis(Result):
 
     Attributes
     ----------
-    headline, explanation, verdict : str
-        The answer in a sentence, what lies behind it, and both together.
+    headline, explanation, caution, verdict : str
+        The answer in a sentence, what lies behind it, what to be careful of (empty if nothing),
+        and all of that together.
     finding : str
         The same in a word: "hard" or "easy" (what the blanks are), "mixed", "random", "few"
         (rows, to tell), "crowded" (parameters, to tell), "all", "none" or "unseen".
@@ -62,6 +63,7 @@ class Diagnosis(Result):
 
     headline: str
     explanation: str
+    caution: str
     finding: str
     decisive: Test | None
     n_labelled: int
@@ -88,8 +90,8 @@ class Diagnosis(Result):
 
     @property
     def verdict(self) -> str:
-        """The headline and what lies behind it."""
-        return f"{self.headline} {self.explanation}"
+        """The headline, what lies behind it, and a caution if there is one."""
+        return " ".join(filter(None, (self.headline, self.explanation, self.caution)))
 
     @property
     def tone(self) -> str:

@@ -130,6 +130,7 @@ class EntropyDisplay(Drawing):
             self.densities(self.axes_.flat[0])
             self.distributions(self.axes_.flat[1])
             self.probability(self.axes_.flat[2])
+            self._ticks(self.axes_.flat[2])
             for ax, letter in zip(self.axes_.flat, "abc", strict=True):
                 ax.set_xlim(*self.limits_)
                 ax.set_xlabel(_LABEL)
@@ -193,10 +194,6 @@ class EntropyDisplay(Drawing):
         ax.set_ylim(-0.06, 1.06)
         ax.set_ylabel("probability of a label")
         ax.set_title("Labelling probability")
-        # Every row as a tick: labelled ones along the top, blanks along the bottom.
-        for t, height, color in ((self.labelled, 1.045, _SEEN), (self.blank, -0.045, BLANK)):
-            faint = float(np.clip(120 / max(t.size, 1), 0.06, 0.6))
-            ax.plot(t, np.full(t.size, height), "|", color=color, alpha=faint, markersize=5)
         c = self.curve
         if c is None:
             ax.text(0.5, 0.5, "too few rows", transform=ax.transAxes, ha="center", color=GREY)
@@ -208,6 +205,12 @@ class EntropyDisplay(Drawing):
             color = class_color(4)
             ax.plot(c.grid, c.fitted, color=color, linestyle="-.", label="fitted mechanism")
         _legend_below(ax, columns=1)
+
+    def _ticks(self, ax: Any) -> None:
+        """Draw every row as a tick: labelled ones along the top, blanks along the bottom."""
+        for t, height, color in ((self.labelled, 1.045, _SEEN), (self.blank, -0.045, BLANK)):
+            faint = float(np.clip(120 / max(t.size, 1), 0.06, 0.6))
+            ax.plot(t, np.full(t.size, height), "|", color=color, alpha=faint, markersize=5)
 
 
 def _legend_below(ax: Any, columns: int = 2) -> None:

@@ -113,22 +113,30 @@ def in_words(
     harder_share: float,
     rows_a_parameter: float,
     by_class: bool = False,
-) -> tuple[str, str]:
-    """Return a headline, and what lies behind it.
+) -> tuple[str, str, str]:
+    """Return a headline, what lies behind it, and a caution if the mechanism's shape is wrong.
 
     Where labels may be missing by class, a link with difficulty is claimed with that caution.
     """
     headline = (_HEADLINES | _BY_CLASS if by_class else _HEADLINES)[finding.what]
     if finding.what in ("all", "none") and n_not_reviewed:
         headline = headline.replace("row", "reviewed row")
-    return headline, _explanation(
-        finding, shape, n_labelled, n_blank, harder_share, rows_a_parameter, by_class
+    caution = ""
+    # a skipped test has a p-value of NaN, which is not below anything
+    if shape.p_value < ALPHA and finding.what in ("hard", "easy", "mixed"):
+        caution = (
+            "The chance of a label does not follow difficulty along quite the curve that was "
+            f"assumed ({p_value(shape.p_value)}): take labelling probabilities as approximate, "
+            "and try EntropyMechanism(basis='spline') or another family."
+        )
+    explanation = _explanation(
+        finding, n_labelled, n_blank, harder_share, rows_a_parameter, by_class
     )
+    return headline, explanation, caution
 
 
 def _explanation(
     finding: Finding,
-    shape: Test,
     n_labelled: int,
     n_blank: int,
     harder_share: float,
@@ -162,15 +170,7 @@ def _explanation(
         f"in {percent(harder_share)} of cases, where pure chance would give about 50 % "
         f"({test.name} test, {p_value(test.p_value)})."
     )
-    out = f"{pairs} {missing_by_class if by_class else _MEANING[finding.what]}"
-    # a skipped test has a p-value of NaN, which is not below anything
-    if shape.p_value < ALPHA and finding.what != "random":
-        out += (
-            " The chance of a label does not follow difficulty along quite the curve that was "
-            f"assumed ({p_value(shape.p_value)}): take labelling probabilities as approximate, "
-            "and try EntropyMechanism(basis='spline') or another family."
-        )
-    return out
+    return f"{pairs} {missing_by_class if by_class else _MEANING[finding.what]}"
 
 
 def caveats(family: str, bootstrapped: bool) -> list[str]:

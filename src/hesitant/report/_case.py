@@ -1,6 +1,7 @@
 """What a report is about: a fitted model, its data, and the fits it is compared with."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -8,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
-from hesitant.attached import Attached, class_names, feature_names
-from hesitant.diagnostics import Diagnosis
+from hesitant.attached import Attached, attach, class_names, feature_names
+from hesitant.diagnostics import Diagnosis, diagnose
 from hesitant.diagnostics._fits import MOST_PARAMETERS
+from hesitant.diagnostics._triage import least_density
 from hesitant.inference import ObservedInformation
 from hesitant.inference._information import information_of
 from hesitant.labels import Labels
-
-__all__ = ["Case", "top_two"]
+from hesitant.report._held_out import HeldOut, hold_out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +48,40 @@ class Case:
     rows: AnyArray
     diagnosis: Diagnosis
 
+    @classmethod
+    def build(
+        cls,
+        clf: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        reviewed: Any = None,
+        ids: Sequence[Any] | None = None,
+        rows: AnyArray | None = None,
+        n_boot: int = 0,
+        seed: Any = None,
+    ) -> "Case":
+        """Check the data against the model, and fit what the report compares it with."""
+        data = attach(clf, X, y, sample_weight, reviewed)
+        n = len(data.labels.codes)
+        if ids is not None and len(ids) != n:
+            raise ValueError(
+                f"ids has {len(ids)} entries and X has {n} rows: give one for each row."
+            )
+        diagnosis = diagnose(
+            X,
+            y,
+            estimator=clf,
+            sample_weight=sample_weight,
+            reviewed=reviewed,
+            n_boot=n_boot,
+            random_state=seed,
+            n_jobs=clf.n_jobs,
+        )
+        numbers = np.arange(1, n + 1) if rows is None else np.asarray(rows)
+        return cls(clf, X, y, data, ids, numbers, diagnosis)
+
     @property
     def labels(self) -> Labels:
         """The labels as codes."""
@@ -73,9 +108,23 @@ class Case:
         return feature_names(self.clf)
 
     @cached_property
-    def posterior(self) -> FloatArray:
-        """Class probabilities under the model."""
+    def values(self) -> FloatArray:
+        """The features as numbers."""
+        return np.asarray(self.X, dtype=float)
+
+    @cached_property
+    def proba(self) -> FloatArray:
+        """Class probabilities from the features alone."""
         out: FloatArray = self.clf.predict_proba(self.X)
+        return out
+
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """Class probabilities of blank rows, from the features and from their being blank."""
+        out: FloatArray = self.proba
+        if hasattr(self.clf, "resolve"):
+            told = np.asarray(self.clf.resolve(self.X, self.y, reviewed=self.data.reviewed))
+            out = np.where(self.blank[:, None], told, out)
         return out
 
     @cached_property
@@ -90,12 +139,51 @@ class Case:
         return self.clf if self.clf.mechanism_.informative else self.diagnosis.full
 
     @cached_property
-    def informed_posterior(self) -> FloatArray:
-        """Class probabilities under the fit that uses the pattern."""
-        if self.informed is self.clf:
-            return self.posterior
-        out: FloatArray = self.informed.predict_proba(self.X)
-        return out
+    def held_out(self) -> HeldOut:
+        """What the model says of labelled rows that it did not see."""
+        return hold_out(self)
+
+    @cached_property
+    def unusual(self) -> BoolArray:
+        """Whether each row is less likely than nearly all labelled ones: it fits no class."""
+        least = least_density(self.clf, self.data.likelihood.rows)
+        return np.asarray(self.clf.score_samples(self.X) < least)
+
+    @cached_property
+    def separation(self) -> FloatArray:
+        """Of each feature, the share of its variance that lies between the classes."""
+        tau = np.where(
+            self.blank[:, None], self.posterior, np.eye(len(self.classes))[self.labels.codes]
+        )
+        weight = np.maximum(tau.sum(axis=0), 1e-9)
+        Z = self.values - np.nanmedian(self.values, axis=0)
+        with np.errstate(all="ignore"):
+            Z = np.nan_to_num(Z / np.nanstd(Z, axis=0))
+            means = tau.T @ Z / weight[:, None]
+            between = weight @ (means - weight @ means / len(Z)) ** 2
+            within = sum(tau[:, h] @ (Z - means[h]) ** 2 for h in range(tau.shape[1]))
+            return np.nan_to_num(between / (between + within), nan=0.0, posinf=0.0)
+
+    @cached_property
+    def leading(self) -> list[int]:
+        """The features, those that tell the classes apart best first."""
+        return [int(j) for j in np.argsort(-self.separation, kind="stable")]
+
+    @cached_property
+    def plane(self) -> tuple[int, int]:
+        """The two features on which the two most alike classes lie furthest apart."""
+        means, spread = self.clf.means_, self.clf.covariances_
+        best, most = tuple(sorted(self.leading[:2])), -1.0
+        for pair in itertools.combinations(sorted(self.leading[:8]), 2):
+            within = np.einsum("h,hij->ij", self.clf.weights_, spread)[np.ix_(pair, pair)]
+            step = means[:, None, pair] - means[None, :, pair]
+            if not (np.isfinite(step).all() and np.isfinite(within).all()):
+                continue
+            away = np.einsum("abi,ij,abj->ab", step, np.linalg.pinv(within), step)
+            least = float(away[~np.eye(len(means), dtype=bool)].min())
+            if least > most:
+                best, most = pair, least
+        return best[0], best[1]
 
     @cached_property
     def information(self) -> ObservedInformation | str:
@@ -118,9 +206,3 @@ class Case:
         if self.ids is None or self.ids[position] is None:
             return str(int(self.rows[position]))
         return str(self.ids[position])
-
-
-def top_two(tau: FloatArray) -> tuple[AnyArray, AnyArray]:
-    """Return the most probable class of each row and the runner-up."""
-    order = np.argsort(-tau, axis=1, kind="stable")
-    return order[:, 0], order[:, 1]

@@ -1,5 +1,6 @@
 """`Report`: one analysis, as a page or as plain data."""
 
+import hashlib
 import html
 import json
 import os
@@ -7,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hesitant._typing import AnyArray
 from hesitant.report._case import Case
-from hesitant.report._summarise import build_case, summarise
+from hesitant.report._sections import summarise
 from hesitant.tables import write_atomically
-
-__all__ = ["Report", "make_report"]
 
 
 class Report:
@@ -62,7 +63,8 @@ class Report:
         # A frame of its own: neither the notebook's styles nor the page's can reach the other.
         page = html.escape(self.to_html(), quote=True)
         return (
-            f'<iframe srcdoc="{page}" title="hesitant report" sandbox="allow-scripts" '
+            f'<iframe srcdoc="{page}" title="hesitant report" '
+            'sandbox="allow-scripts allow-downloads" '
             'style="width:100%;height:80vh;border:1px solid #8884;border-radius:6px"></iframe>'
         )
 
@@ -130,7 +132,7 @@ def make_report(
     >>> make_report(clf, data.features, data.labels)
     Report: The blanks mark the hard cases.
     """
-    case = build_case(
+    case = Case.build(
         clf,
         X,
         y,
@@ -148,7 +150,22 @@ def make_report(
         wording=wording,
         options=options,
         seed=seed,
-        data=data,
+        data=data if data is not None else _provenance(case, name),
         command=command,
     )
     return Report(case, summary)
+
+
+def _provenance(case: Case, name: str) -> dict[str, Any]:
+    """Describe data that came from no file, with a digest of its own numbers and labels."""
+    digest = hashlib.sha256(np.ascontiguousarray(case.values, dtype="<f8").tobytes())
+    for value in np.asarray(case.y, dtype=object):
+        digest.update(str(value).encode("utf-8", "surrogatepass") + b"\0")
+    return {
+        "name": name,
+        "sha256": digest.hexdigest(),
+        "sha256_of": "features and labels",
+        "rows": case.n,
+        "columns": len(case.features),
+        "features": case.features,
+    }
