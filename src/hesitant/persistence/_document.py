@@ -20,6 +20,7 @@ from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.families import Family
 from hesitant.fitting import Fit
+from hesitant.labels import names_of
 from hesitant.likelihood import Evaluation, State
 from hesitant.mechanisms import Basis, Mechanism
 from hesitant.solvers import Progress
@@ -202,7 +203,8 @@ def _decode_object(document: dict[str, Any]) -> Any:
 def _set_attributes(made: Any, document: Any) -> None:
     """Set what a fit has left in an object; never anything that its class defines."""
     for name, value in document.items():
-        right = name.isidentifier() and name[0] != "_" and not hasattr(type(made), name)
+        known = getattr(type(made), name, None)  # a method, for instance
+        right = name.isidentifier() and name[0] != "_" and known is None
         expect(right, f"{type(made).__name__} has no attribute {name[:60]!r}")
         setattr(made, name, decode(value))
 
@@ -280,7 +282,10 @@ def _put_together(document: Any, like: Any, name: str = "params") -> Any:
     if isinstance(like, np.ndarray | int | float):
         array = decode(document)
         right = isinstance(array, np.ndarray) and array.dtype == np.asarray(like).dtype
-        expect(right and array.shape == np.shape(like), f"{name!r} has the wrong shape or type")
+        # What only some structures have is empty in a fresh start.
+        shape = array.shape if np.size(like) == 0 else np.shape(like)
+        expect(right and array.shape == shape, f"{name!r} has the wrong shape or type")
+        expect(array.ndim == np.ndim(like), f"{name!r} has the wrong number of dimensions")
         # A Gaussian limit has infinite degrees of freedom.
         finite = array[~np.isposinf(array)] if name == "dof" else array
         expect((np.abs(finite) <= _LARGEST).all(), f"{name!r} has no numbers, or too large ones")
@@ -289,9 +294,10 @@ def _put_together(document: Any, like: Any, name: str = "params") -> Any:
         expect(isinstance(document, list) and len(document) == len(like), f"{name!r} is too long")
         return type(like)(_put_together(d, v, name) for d, v in zip(document, like, strict=True))
     fields = vars(like)
-    right = isinstance(document, dict) and set(document) == set(fields)
+    needed = {k for k, v in fields.items() if np.size(v)}  # earlier files lack what is empty
+    right = isinstance(document, dict) and needed <= set(document) <= set(fields)
     expect(right, "the parameters are not those of its family")
-    return type(like)(**{k: _put_together(document[k], v, k) for k, v in fields.items()})
+    return type(like)(**{k: _put_together(v, fields[k], k) for k, v in document.items()})
 
 
 def _arrays(document: Any) -> Iterator[AnyArray]:
@@ -321,7 +327,7 @@ def _decode_fit(clf: Any, document: Any) -> None:
     right = weights.shape == (g,) and (weights >= 0).all() and abs(weights.sum() - 1) <= 1e-6
     expect(right, "the classes' weights are not probabilities")
     params = _decode_params(document["params"], family, g, p)
-    mechanism = _decode_mechanism(document, g)
+    mechanism = _decode_mechanism(document, classes)
     record = {k: decode(v) for k, v in document["record"].items()}
     history = record["history"].astype(float)
     n_rows = record.get("n_rows", 0.0)  # the first files did not say
@@ -360,11 +366,12 @@ def _decode_params(document: Any, family: Family, g: int, p: int) -> Any:
     return params
 
 
-def _decode_mechanism(document: Any, g: int) -> Mechanism:
+def _decode_mechanism(document: Any, classes: AnyArray) -> Mechanism:
     part = document["mechanism"]
     mechanism, theta, rate = (decode(part.get(k)) for k in ("object", "theta", "rate"))
     expect(isinstance(mechanism, Mechanism), "its mechanism is not one")
-    mechanism = mechanism.prepare(g)
+    mechanism = mechanism.prepare(len(classes))
+    mechanism.class_names = names_of(classes)
     _set_attributes(mechanism, document.get("mechanism_more", {}))
     right = theta.shape == (mechanism.n_parameters,) and theta.dtype == np.float64
     expect(right, "the mechanism has the wrong number of parameters")

@@ -212,14 +212,15 @@ def _refuse_constant(name: str) -> Any:
 def _bytes(path: Path, name: str) -> bytes:
     try:
         size = path.stat().st_size
-        if size <= _LARGEST:
-            with path.open("rb") as file:
-                return file.read(_LARGEST + 1)
+        if path.is_file() and size <= _LARGEST:
+            return path.read_bytes()
         problem, remedy = f"The file has {size:,} bytes, more than any model has.", _AGAIN
+        if path.is_dir():
+            problem, remedy = "This is a folder.", "Name a model file in it."
+        elif not path.is_file():
+            problem, remedy = "This is not an ordinary file.", "Name a model file."
     except FileNotFoundError:
         problem, remedy = "There is no such file.", "Check the name."
-    except IsADirectoryError:
-        problem, remedy = "This is a folder.", "Name a model file in it."
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         problem, remedy = f"It cannot be read: {reason}.", "Check the path."
