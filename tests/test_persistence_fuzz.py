@@ -61,7 +61,7 @@ def change(text):
     kind = rng.random()
     if kind < 0.25:  # somewhere in the text
         at, length = rng.randrange(len(text)), rng.randrange(8)
-        patch = "".join(rng.choice('0123456789eE.-+"[]{},:\\\\uDd8') for _ in range(rng.randrange(8)))
+        patch = "".join(rng.choices('0123456789eE.-+"[]{},:\\\\uDd8', k=rng.randrange(8)))
         return text[:at] + patch + text[at + length :]
     document = json.loads(text)
     for _ in range(rng.choice([1, 1, 2, 5])):
