@@ -75,8 +75,12 @@ def _library_set(name: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:
         measured = names[names.index("LB") : names.index("Tendency") + 1]
         X = np.column_stack([table[k] for k in measured if k != "DR"]).astype(float)
         return _components(X), np.unique(table["NSP"], return_inverse=True)[1]
-    load = {"iris": datasets.load_iris, "wine": datasets.load_wine,
-            "breast cancer": datasets.load_breast_cancer, "digits": datasets.load_digits}  # fmt: skip
+    load = {
+        "iris": datasets.load_iris,
+        "wine": datasets.load_wine,
+        "breast cancer": datasets.load_breast_cancer,
+        "digits": datasets.load_digits,
+    }
     X, truth = load[name](return_X_y=True)
     return (_components(X, scale=False) if name == "digits" else X), truth
 

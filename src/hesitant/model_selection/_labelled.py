@@ -69,7 +69,9 @@ class LabelledKFold(BaseCrossValidator):
         """Return the number of folds."""
         return int(self.n_splits)
 
-    def _iter_test_indices(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[Any]:
+    def _iter_test_indices(
+        self, X: Any = None, y: Any = None, groups: Any = None
+    ) -> Iterator[Any]:
         codes = encode(y, self.missing_label).codes
         folds = deal_out(codes, self.n_splits, self.random_state, self.hold_out_blanks)
         for k in range(self.n_splits):
@@ -77,20 +79,25 @@ class LabelledKFold(BaseCrossValidator):
 
 
 def deal_out(codes: IntArray, n_splits: int, random_state: Any, blanks: bool) -> IntArray:
-    """Return each row's fold, −1 for a blank row that is never held out.
+    """Return each row's fold, −1 for a row that is never held out: the only one of its class too.
 
     Classes are dealt out one after the other, so that folds are of one size and every class is
     spread over as many of them as it has rows.
     """
-    labelled = int(np.count_nonzero(codes >= 0))
-    if labelled < n_splits:
-        raise ValueError(
-            f"{labelled} rows are labelled, for {n_splits} folds: give fewer folds, or more labels."
-        )
     rng = check_random_state(random_state)
     out = np.full(len(codes), -1)
-    values = range(int(codes.max()) + 1)
-    order = np.concatenate([rng.permutation(np.flatnonzero(codes == h)) for h in values])
+    counts = np.bincount(codes[codes >= 0], minlength=1)
+    order = np.concatenate(
+        [
+            rng.permutation(np.flatnonzero(codes == h)) if n > 1 else np.zeros(0, dtype=int)
+            for h, n in enumerate(counts)
+        ]
+    )
+    if order.size < n_splits:
+        raise ValueError(
+            f"{order.size} labelled rows can be held out, for {n_splits} folds: give fewer folds, "
+            "or more labels."
+        )
     out[order] = np.arange(order.size) % n_splits
     if blanks:
         rest = rng.permutation(np.flatnonzero(codes < 0))
@@ -179,16 +186,16 @@ def log_seen(estimator: Any, X: Any, codes: IntArray) -> FloatArray:
     return np.log(np.maximum(said[np.arange(len(codes)), codes], LEAST))
 
 
-def seen_probability(clf: Any, X: Any) -> AnyArray:
+def seen_probability(clf: Any, X: Any, tau: FloatArray | None = None) -> AnyArray:
     """Return the probability of each label, and of a blank in the last column (n, g + 1).
 
     Classes may be labelled at rates of their own: what a blank says of the class (``resolve``)
     tells how the labels share what is left.
     """
-    tau, chance = clf.predict_proba(X), clf.labelling_probability(X)
-    blank = (1 - chance)[:, None]
-    if hasattr(clf, "resolve"):
+    tau = clf.predict_proba(X) if tau is None else tau
+    blank = (1 - clf.labelling_probability(X))[:, None]
+    mechanism = getattr(clf, "mechanism_", None)
+    given_blank = tau
+    if mechanism is None or mechanism.by_class:
         given_blank = clf.resolve(X, np.full(len(tau), None, dtype=object))
-    else:
-        given_blank = tau
     return np.hstack((np.maximum(tau - blank * given_blank, 0.0), blank))
