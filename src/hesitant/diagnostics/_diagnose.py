@@ -12,6 +12,7 @@ from hesitant.checks import check_number
 from hesitant.diagnostics._by_class import labelled_by_class
 from hesitant.diagnostics._diagnosis import Diagnosis
 from hesitant.diagnostics._fits import Fits
+from hesitant.diagnostics._mechanism_choice import MechanismChoice, choose_mechanism
 from hesitant.diagnostics._mechanism_tests import (
     bootstrap_likelihood_ratio,
     likelihood_ratio,
@@ -116,10 +117,15 @@ def diagnose(
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
     check_bandwidth(bandwidth)
     template = _template(estimator, family, covariance, mechanism, missing_label)
-    fits, remarks = _fit_both(template, X, y, sample_weight, reviewed)
+    rows = {"sample_weight": sample_weight, "reviewed": reviewed}
+    fits, remarks = _fit_both(template, X, y, **rows)
+    choice = None
+    if fits.full is not None:
+        choice = choose_mechanism(fits.ignorance, fits.full, fits.rows.tally, X, y, **rows)
     with fits.rows:
         return _judge(
             fits,
+            choice,
             remarks,
             level=level,
             bandwidth=bandwidth,
@@ -130,6 +136,7 @@ def diagnose(
 
 def _judge(
     fits: Fits,
+    choice: MechanismChoice | None,
     remarks: list[str],
     *,
     level: float,
@@ -156,6 +163,8 @@ def _judge(
     family_name = fits.ignorance.family_.in_words
     by_class = labelled_by_class(fits)
     doubtful = by_class is not None and by_class.doubtful
+    if choice is not None:
+        tests |= {"given class": choice.difficulty, "given difficulty": choice.by_class}
     finding = decide(
         tests,
         labelled.size,
