@@ -98,9 +98,11 @@ def diagnose(
     - likelihood ratio, Wald and score tests of β_1 = … = β_T = 0 in the full likelihood; the
       first also by parametric bootstrap.
 
-    None of them tells difficulty from class. So each class's labelled share is compared with that
-    of equally difficult rows (Cochran, Mantel and Haenszel's test over strata of like entropy);
-    where they are far apart, verdict and remarks say so.
+    None of them tells difficulty from class. So the classes are fitted with the mechanisms
+    "class" and "entropy+class" too: likelihood ratios give the evidence for difficulty given the
+    class and for class given the difficulty, and BIC names the mechanism to use. Each class's
+    labelled share is also compared with that of equally difficult rows (Cochran, Mantel and
+    Haenszel's test over strata of like entropy).
 
     Examples
     --------
@@ -164,7 +166,11 @@ def _judge(
     by_class = labelled_by_class(fits)
     doubtful = by_class is not None and by_class.doubtful
     if choice is not None:
-        tests |= {"given class": choice.difficulty, "given difficulty": choice.by_class}
+        for short, test in (
+            ("given class", choice.difficulty),
+            ("given difficulty", choice.by_class),
+        ):
+            tests[short] = fits.too_few(test.name) or test
     finding = decide(
         tests,
         labelled.size,
@@ -203,6 +209,8 @@ def _judge(
         coefficients=_coefficients(fits.full),
         by_class=[] if by_class is None else by_class.records(),
         missing_by_class=doubtful,
+        mechanisms={} if choice is None else choice.bic,
+        suggested="none" if choice is None else choice.suggested,
         family=family_name,
         caveats=caveats(family_name, bool(n_boot)),
         remarks=remarks
