@@ -118,7 +118,7 @@ def test_other_likelihoods_and_solvers(data, options):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, y: (_with_nan(X), y), "NaN in row 4321, column 1"),
+        (lambda X, y: (_with_infinity(X), y), "infinity in row 4321, column 1"),
         (lambda X, y: (X, y[:100]), "X has 6000 rows and y has 100"),
         (lambda X, y: (X, np.full(6000, -1)), "names 0 classes"),
         (lambda X, y: (X, np.where(y == 1, 1, -1)), "names 1 class"),
@@ -132,20 +132,20 @@ def test_errors(data, change, message):
 
 def test_error_in_a_chunk_of_unknown_size_names_the_row(data, in_memory):
     X, y = data
-    frame = pd.DataFrame(_with_nan(X), columns=["a", "b"]).assign(y=y)
+    frame = pd.DataFrame(_with_infinity(X), columns=["a", "b"]).assign(y=y)
     lazy = dd.from_pandas(frame, chunksize=1000)
-    with pytest.raises(ValueError, match=r"^X contains NaN in row 4321, column 'b'"):
+    with pytest.raises(ValueError, match=r"^X contains infinity in row 4321, column 'b'"):
         MixtureClassifier().fit(lazy[["a", "b"]], lazy["y"])
     # A prediction is lazy: when it fails, nobody is there to count the rows before the chunk.
     unknown = lazy[["a", "b"]].to_dask_array()
-    with pytest.raises(ValueError, match=r"in chunk 4, .*NaN in row 321, column 1") as caught:
+    with pytest.raises(ValueError, match=r"in chunk 4, .*infinity in row 321, column 1") as caught:
         in_memory.predict(unknown).compute()
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-def _with_nan(X):
+def _with_infinity(X):
     X = X.copy()
-    X[4321, 1] = np.nan
+    X[4321, 1] = np.inf
     return X
 
 

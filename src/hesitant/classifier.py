@@ -161,6 +161,8 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n, p)
+            Features. Of a row with empty cells (NaN, NA, null) the others count; Gaussian and
+            Student-t classes can tell what that says.
         y : array-like of shape (n,)
             Labels, with blanks.
         sample_weight : array-like of shape (n,), optional
@@ -223,6 +225,12 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         for remark in remarks:
             warnings.warn(remark, FitWarning, stacklevel=2)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        family = FAMILIES.get(self.family) if isinstance(self.family, str) else self.family
+        tags.input_tags.allow_nan = bool(getattr(family, "takes_gaps", False))
+        return tags
 
     def _forget(self) -> None:
         """Drop an earlier fit: one that fails on the way must not leave half of each."""

@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.checks import check_reviewed
-from hesitant.intake import check_number_of_classes, refuse_not_finite
+from hesitant.intake import check_number_of_classes, refuse_not_finite, takes_gaps
 from hesitant.labels import combine, encode, seen_in
 from hesitant.likelihood import log_posterior
 from hesitant.rows import (
@@ -98,8 +98,15 @@ def _on_chunk(function: Callable[..., Any], features: Any, notes: Any, *extra: A
     codes, weight, reviewed = notes
     if not len(codes):
         return None  # an empty chunk adds nothing
-    block = make_block(np.asarray(features), codes, weight, reviewed)
+    block = make_block(_numbers(features), codes, weight, reviewed)
     return quietly(function, block, *extra)
+
+
+def _numbers(chunk: Any) -> AnyArray:
+    """Return a chunk as an array, a data frame's empty cells as NaN."""
+    if hasattr(chunk, "to_numpy"):
+        return np.asarray(chunk.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(chunk)
 
 
 def _add_known(a: Any, b: Any = None) -> Any:
@@ -137,8 +144,9 @@ def take_dask(
     parts = {k: _column_chunks(k, v, features, sizes) for k, v in columns.items()}
     names = getattr(estimator, "feature_names_in_", None)
     first = _first_rows(sizes, len(features))
+    gaps = takes_gaps(estimator)
     checked = [
-        delayed(_check_chunk, pure=False)(*chunk, names, k, first[k])
+        delayed(_check_chunk, pure=False)(*chunk, names, gaps, k, first[k])
         for k, chunk in enumerate(
             zip(features, parts["y"], parts["sample_weight"], parts["reviewed"], strict=True)
         )
@@ -154,7 +162,7 @@ def take_dask(
         notes = dask.persist(*(codes(c, estimator.missing_label, list(classes)) for c in checked))
         rows = DaskRows(features, list(notes), estimator.n_features_in_, len(ordered))
     except _InChunkError as error:
-        _refuse_by_row(features, names, error.chunk)
+        _refuse_by_row(features, names, gaps, error.chunk)
         raise
     return rows, ordered
 
@@ -192,10 +200,10 @@ def _pick_chunk(
     k: int,
     first_row: int | None,
 ) -> AnyArray:
-    X = np.array(chunk, dtype=np.float64, order="C")
+    X = np.array(_numbers(chunk), dtype=np.float64, order="C")
     if not len(X):
         return np.zeros((0,) if width is None else (0, width), dtype=dtype)
-    _refuse_in_chunk(X, names, k, first_row)
+    _refuse_in_chunk(X, names, family.takes_gaps, k, first_row)
     return np.asarray(quietly(pick, *log_posterior(family, state, X)), dtype=dtype)
 
 
@@ -264,9 +272,9 @@ def _remember_features(estimator: Any, X: Any, reset: bool) -> None:
     validate_data(estimator, stand_in, reset=reset)
 
 
-def _refuse_in_chunk(X: AnyArray, names: Any, k: int, first_row: int | None) -> None:
+def _refuse_in_chunk(X: AnyArray, names: Any, gaps: bool, k: int, first_row: int | None) -> None:
     try:
-        refuse_not_finite(X, names, first_row or 0)
+        refuse_not_finite(X, names, lambda: gaps, first_row or 0)
     except ValueError as error:
         if first_row is not None:
             raise
@@ -285,18 +293,25 @@ class _InChunkError(ValueError):
         return str(self.args[0])
 
 
-def _refuse_by_row(features: list[Delayed], names: Any, k: int) -> None:
+def _refuse_by_row(features: list[Delayed], names: Any, gaps: bool, k: int) -> None:
     """Raise for what is wrong in a chunk, now that it pays to count the rows before it."""
     before = dask.compute(*(delayed(len)(chunk) for chunk in features[:k]))
     again = delayed(_refuse_in_chunk, pure=False)
-    dask.compute(again(delayed(np.asarray)(features[k]), names, k, sum(before)))
+    dask.compute(again(delayed(_numbers)(features[k]), names, gaps, k, sum(before)))
 
 
 def _check_chunk(
-    features: Any, y: Any, weight: Any, reviewed: Any, names: Any, k: int, first_row: int | None
+    features: Any,
+    y: Any,
+    weight: Any,
+    reviewed: Any,
+    names: Any,
+    gaps: bool,
+    k: int,
+    first_row: int | None,
 ) -> Any:
-    X = np.asarray(features)
-    _refuse_in_chunk(X, names, k, first_row)
+    X = _numbers(features)
+    _refuse_in_chunk(X, names, gaps, k, first_row)
     for name, column in (("y", y), ("sample_weight", weight), ("reviewed", reviewed)):
         if column is not None and len(column) != len(X):
             raise ValueError(

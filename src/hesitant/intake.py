@@ -1,6 +1,8 @@
 """From what users hand over to rows and classes, or a message that says what is wrong."""
 
 import dataclasses
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -84,8 +86,13 @@ def take(
     return Intake(rows, labels.classes)
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> AnyArray:
-    """Return features as a numeric array without a copy where possible."""
+def check_features(
+    estimator: Any, X: Any, *, reset: bool, at_least: int = 1, gaps: bool = True
+) -> AnyArray:
+    """Return features as a numeric array without a copy where possible.
+
+    Empty cells are NaN in it; they are refused unless ``gaps``, and the family, allow them.
+    """
     if not _is_plain(estimator, X, reset, at_least):
         _refuse_words(X)
         X = validate_data(
@@ -96,9 +103,30 @@ def check_features(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) ->
             ensure_min_samples=at_least,
             ensure_all_finite=False,
         )
-    refuse_not_finite(X, getattr(estimator, "feature_names_in_", None))
+    names = getattr(estimator, "feature_names_in_", None)
+    if refuse_not_finite(X, names, partial(takes_gaps, estimator) if gaps else bool) and reset:
+        refuse_empty_columns(np.isnan(X).all(axis=0), names)
     checked: AnyArray = X
     return checked
+
+
+def takes_gaps(estimator: Any) -> bool:
+    """Whether the family that an estimator has, or would have, allows for empty cells."""
+    family = estimator.family_ if hasattr(estimator, "family_") else estimator._resolve()[0]
+    return bool(family.takes_gaps)
+
+
+def refuse_empty_columns(empty: AnyArray, names: AnyArray | None) -> None:
+    """Raise if a feature has no value in any row."""
+    if empty.any():
+        column = int(np.argmax(empty))
+        raise ValueError(
+            f"X has no value at all in {_column(names, column)}: drop it, there is nothing to fit."
+        )
+
+
+def _column(names: AnyArray | None, place: int) -> str:
+    return f"column {names[place]!r}" if names is not None else f"column {place}"
 
 
 def _is_plain(estimator: Any, X: Any, reset: bool, at_least: int) -> bool:
@@ -149,25 +177,39 @@ def _refuse_words(X: Any) -> None:
         )
 
 
-def refuse_not_finite(X: AnyArray, names: AnyArray | None, first_row: int = 0) -> None:
-    """Raise, naming rows and columns, if a value is NaN or infinite."""
+def refuse_not_finite(
+    X: AnyArray, names: AnyArray | None, allow_nan: Callable[[], bool], first_row: int = 0
+) -> bool:
+    """Raise, naming rows and columns, if a value is infinite, or NaN where that is not allowed.
+
+    Whether it is, is asked if there is need to; returns whether there are empty cells.
+    """
+    found = False
     for start in range(0, len(X), BLOCK_SIZE):
         part = X[start : start + BLOCK_SIZE]
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(part.sum()):  # one number tells, unless finite values overflow
                 continue
-        bad = ~np.isfinite(part)
+        bad = np.isinf(part)
         if not bad.any():
-            continue
+            bad = np.isnan(part)
+            if not bad.any() or found or allow_nan():
+                found = found or bool(bad.any())
+                continue
         row, column = np.argwhere(bad)[0]
-        what = "NaN" if np.isnan(part[row, column]) else "infinity"
-        where = f"column {names[column]!r}" if names is not None else f"column {column}"
         more = int(bad.any(axis=1).sum()) - 1
         others = f" (and {more} more of the {len(part)} rows from there on)" if more else ""
+        where = f"row {first_row + start + int(row)}, {_column(names, int(column))}{others}"
+        if np.isinf(part[row, column]):
+            raise ValueError(
+                f"X contains infinity in {where}: features must be finite. Correct such cells, or "
+                "leave them empty (NaN)."
+            )
         raise ValueError(
-            f"X contains {what} in row {first_row + start + int(row)}, {where}{others}: features "
-            "must be fully observed. Drop or impute such rows first."
+            f"X contains NaN in {where}, which this family cannot allow for: use "
+            "family='gaussian' or 't', or drop or impute such rows first."
         )
+    return found
 
 
 def is_dask(X: Any) -> bool:

@@ -51,8 +51,8 @@ def _seed(
     """Give the classes without rows some of the rows that no class has."""
     from sklearn.cluster import KMeans  # slow to import, and seldom needed
 
-    spread = np.quantile(X, 0.75, axis=0) - np.quantile(X, 0.25, axis=0)
-    Z = (X - np.median(X, axis=0)) / np.where(spread > 0, spread, 1.0)
+    low, middle, high = np.nanquantile(X, [0.25, 0.5, 0.75], axis=0)
+    Z = np.nan_to_num((X - middle) / np.where(high > low, high - low, 1.0))
     Z = np.clip(Z, -1e3, 1e3)  # a wild outlier must not claim a class for itself
     taken = np.setdiff1d(np.arange(w.shape[1]), empty)
     known = np.array([np.average(Z, axis=0, weights=w[:, h]) for h in taken]).reshape(

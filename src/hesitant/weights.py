@@ -74,7 +74,7 @@ def inverse_probability_weights(
     if not (labelled & seen).any():
         raise ValueError("y has no label of a reviewed row: there is nothing to weigh.")
     if chance == "kernel":
-        values = check_features(MixtureClassifier(), X, reset=True)
+        values = check_features(MixtureClassifier(), X, reset=True, gaps=False)
         p = _kernel_chance(np.asarray(values, dtype=float), labelled, seen)
     else:
         clf = MixtureClassifier(missing_label=missing_label) if estimator is None else estimator

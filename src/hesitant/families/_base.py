@@ -223,6 +223,9 @@ class Family(BaseEstimator):
     warm_up: int = 50
     """EM steps at most before a solver that follows gradients takes over."""
 
+    takes_gaps: bool = False
+    """Whether rows may have empty cells (NaN), whose density is that of the other cells."""
+
     adapts: bool = False
     """Whether a prior follows the data, and pulls classes together where rows are few."""
 

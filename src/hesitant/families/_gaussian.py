@@ -9,6 +9,7 @@ import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Coordinates, Statistics, StepError
+from hesitant.families._gaps import Gaps
 from hesitant.families._kernels import squared_distances, weighted_moments
 from hesitant.families._location_scale import (
     LocationScale,
@@ -16,7 +17,8 @@ from hesitant.families._location_scale import (
     LocationScaleParams,
 )
 
-__all__ = ["Gaussian"]
+_LOG_2PI = math.log(2 * math.pi)
+_NONE = np.zeros(1)
 
 
 class Gaussian(LocationScaleFamily):
@@ -32,32 +34,47 @@ class Gaussian(LocationScaleFamily):
 
     in_words = "Gaussian"
 
-    def log_density(self, params: LocationScaleParams, X: AnyArray) -> FloatArray:
-        """Return the normal log densities (n, g)."""
+    takes_gaps = True
+
+    def _look(self, params: LocationScaleParams, X: AnyArray) -> tuple[FloatArray, Any]:
         q = squared_distances(X, params.center, params.spread, params.location, params.whitener)
         q *= -0.5
-        q += params.log_volume - 0.5 * X.shape[1] * math.log(2 * math.pi)
-        return q
+        q += params.log_volume - 0.5 * X.shape[1] * _LOG_2PI
+        return q, None
 
-    def statistics(
-        self, params: LocationScaleParams, X: AnyArray, weights: FloatArray, kept: Any = None
+    def _look_gaps(self, params: LocationScaleParams, gaps: Gaps) -> tuple[FloatArray, Any]:
+        q, volume = gaps.distances(params)
+        volume -= 0.5 * _LOG_2PI * gaps.seen.sum(axis=1)[:, None]
+        return volume[gaps.pattern] - 0.5 * q, None
+
+    # The last of the statistics is the number of rows with empty cells.
+
+    def _sum_up(
+        self, params: LocationScaleParams, X: AnyArray, weights: FloatArray, kept: Any
     ) -> Statistics:
-        """Return weighted count, sum and scatter about the current locations."""
-        return weighted_moments(X, params.center, params.spread, params.location, weights)
+        units = params.center, params.spread, params.location
+        return *weighted_moments(X, *units, weights), _NONE
+
+    def _sum_up_gaps(
+        self, params: LocationScaleParams, gaps: Gaps, weights: FloatArray, kept: Any
+    ) -> Statistics:
+        return *gaps.moments(params, weights, weights), _NONE + len(weights)
 
     def restate(
         self, params: LocationScaleParams, statistics: Statistics, other: LocationScaleParams
-    ) -> Statistics:
-        """Return the same sums about other locations."""
-        count, first, second = statistics
+    ) -> Statistics | None:
+        """Return the same sums about other locations; those of rows with gaps do not follow."""
+        count, first, second, torn = statistics
+        if torn.any():
+            return None
         shift = params.location - other.location
         moved = first + count[:, None] * shift
         cross = shift[:, :, None] * first[:, None, :] + moved[:, :, None] * shift[:, None, :]
-        return count, moved, second + cross
+        return count, moved, second + cross, torn
 
     def maximise(self, params: LocationScaleParams, statistics: Statistics) -> LocationScaleParams:
         """Return the weighted means and covariances."""
-        count, first, second = statistics
+        count, first, second, _ = statistics
         if count.min() < 0:
             raise StepError("a class has a negative weight")
         count = np.maximum(count, 1e-12)  # an empty class stays where it is, very wide
@@ -102,7 +119,7 @@ class _GaussianCoordinates(LocationScale):
 
     def gradient(self, params: LocationScaleParams, statistics: Statistics) -> FloatArray:
         # The normal score in whitened residuals is −z, so its sums are moments.
-        count, first, second = statistics
+        count, first, second, _ = statistics
         count, _, first, second = self.family._with_prior(params, (count, count, first, second))
         pull = -(params.whitener @ first[:, :, None])[:, :, 0]
         return self.fold(params.whitener, count, pull, -params.whitener @ second)

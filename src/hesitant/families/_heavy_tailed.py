@@ -19,6 +19,7 @@ from hesitant.families._dof import (
     finite,
     t_constants,
 )
+from hesitant.families._gaps import filled
 from hesitant.families._kernels import squared_distances
 from hesitant.families._location_scale import (
     LocationScale,
@@ -33,7 +34,7 @@ __all__ = ["HeavyTailedCoordinates", "HeavyTailedFamily", "HeavyTailedParams", "
 # Where estimated degrees of freedom start, unless a start says better.
 _START = 10.0
 _SMALLEST_FIXED = 0.1
-_FAR = 1e200
+FAR = 1e200
 _NO_MOMENTS = (
     " (too few degrees of freedom): the entries of means_ and covariances_ that do not exist are "
     "NaN. Use locations_ and scales_."
@@ -60,7 +61,7 @@ class HeavyTailedParams(LocationScaleParams):
 def distances(params: HeavyTailedParams, X: AnyArray) -> FloatArray:
     """Return squared distances (n, g), infinite where a row is too far to pull at a class."""
     q = squared_distances(X, params.center, params.spread, params.location, params.whitener)
-    q[~(q < _FAR)] = np.inf  # NaN, too, comes of an overflow
+    q[~(q < FAR)] = np.inf  # NaN, too, comes of an overflow
     return q
 
 
@@ -107,7 +108,9 @@ class HeavyTailedFamily(LocationScaleFamily):
         One starts from moments, the other from medians, which no outlier can move.
         """
         moments = super().initial(X, weights)
-        middle, deviation = medians(X, weights, moments.center, moments.spread)
+        middle, deviation = medians(
+            filled(X, moments.center), weights, moments.center, moments.spread
+        )
         scatter = deviation[:, :, None] ** 2 * np.eye(X.shape[1])
         whitener = whiten(self.structure.pool(scatter, np.ones(len(scatter))))
         robust = dataclasses.replace(moments, location=middle, whitener=whitener)

@@ -16,6 +16,7 @@ from hesitant._choices import choose
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.families._base import Coordinates, Defect, Family, Statistics, StepError
 from hesitant.families._covariance import STRUCTURES, Full, Shrunk, Structure
+from hesitant.families._gaps import Gaps, filled, find_gaps
 from hesitant.families._kernels import (
     fold_chart,
     log_volumes,
@@ -110,11 +111,56 @@ class LocationScaleFamily(Family):
         out.reg_covar = reg_covar
         return out
 
+    # -- densities and statistics, with or without empty cells ----------------------------------
+
+    def log_density(self, params: Any, X: AnyArray) -> FloatArray:
+        """Return the log densities (n, g) of all that is observed of each row."""
+        return LocationScaleFamily.look(self, params, X)[0]
+
+    def look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
+        """Return the log densities; keep where cells are empty, and what the statistics share."""
+        gaps = find_gaps(X)
+        if gaps is None:
+            density, kept = self._look(params, X)
+            return density, (None, kept)
+        density = np.empty((len(X), len(params.location)))
+        density[gaps.whole], kept = self._look(params, X[gaps.whole])
+        density[gaps.torn], kept_torn = self._look_gaps(params, gaps)
+        return density, (gaps, kept, kept_torn)
+
+    def statistics(
+        self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None
+    ) -> Statistics:
+        """Return weighted sums; of rows with empty cells what is to be expected of them."""
+        gaps, *kept = kept or (find_gaps(X), None, None)
+        if gaps is None:
+            return self._sum_up(params, X, weights, kept[0])
+        whole = self._sum_up(params, X[gaps.whole], weights[gaps.whole], kept[0])
+        torn = self._sum_up_gaps(params, gaps, weights[gaps.torn], kept[1])
+        return tuple(a + b for a, b in zip(whole, torn, strict=True))
+
+    def _look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
+        """Return log densities of whole rows, and what ``_sum_up`` may want of it."""
+        raise NotImplementedError
+
+    def _sum_up(self, params: Any, X: AnyArray, weights: FloatArray, kept: Any) -> Statistics:
+        """Return the statistics of whole rows; ``kept`` may be None."""
+        raise NotImplementedError
+
+    def _look_gaps(self, params: Any, gaps: Gaps) -> tuple[FloatArray, Any]:
+        """Return the same as ``_look`` of rows with empty cells."""
+        raise NotImplementedError
+
+    def _sum_up_gaps(self, params: Any, gaps: Gaps, weights: FloatArray, kept: Any) -> Statistics:
+        """Return the same as ``_sum_up`` of rows with empty cells."""
+        raise NotImplementedError
+
     # -- units and starts -----------------------------------------------------------------------
 
     def initial(self, X: AnyArray, weights: FloatArray) -> LocationScaleParams:
         """Return weighted class moments, shrunk towards the pooled ones where rows are few."""
         center, spread = self._units(X)
+        X = filled(X, center)
         g, p = weights.shape[1], X.shape[1]
         origin = np.zeros((g, p))
         count, first, second = weighted_moments(X, center, spread, origin, weights)
@@ -139,7 +185,7 @@ class LocationScaleFamily(Family):
         spread = (high - low) / 1.349
         # Two values have no quartiles, a constant no deviation, a column of zeros no size. Most
         # values must be in reach of the spread; one may be anywhere.
-        reach = np.abs(rows - center).max(axis=0)
+        reach = np.nan_to_num(np.abs(rows - center)).max(axis=0)
         floor = np.maximum(np.maximum(1e-14 * np.abs(center), 1e-15 * far), 1e-100 * reach)
         for instead in (reach, np.abs(center), np.ones(len(center))):
             spread = np.where(spread <= floor + 1e-290, instead, spread)
@@ -213,6 +259,7 @@ class LocationScaleFamily(Family):
             given = np.where(np.isnan(given), known, given)
         if not self._pulls_locations:
             given[2] = 0.0
+        X = filled(X, params.center)
         Z = (X - params.center) / params.spread
         params = dataclasses.replace(
             params, shrinkage=strengths(Z, weights, given, self._floor(len(params.location)))
@@ -485,7 +532,9 @@ def _narrow_features(spread: FloatArray, floor: float) -> tuple[BoolArray, bool]
 
 def _quantiles(column: FloatArray) -> tuple[float, float, float, float]:
     """Return quartiles of the distinct values, and how far from the middle nine in ten lie."""
-    distinct = np.unique(column)
+    distinct = np.unique(column[~np.isnan(column)])
+    if not distinct.size:
+        return 0.0, 0.0, 0.0, 0.0
     low, middle, high = distinct[(distinct.size - 1) * np.array([1, 2, 3]) // 4]
     distance = np.sort(np.abs(distinct - middle))
     return low, middle, high, distance[-(-9 * (distinct.size - 1) // 10)]

@@ -8,7 +8,10 @@ import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Coordinates, Statistics, StepError
+from hesitant.families._dof import digamma, t_constants
+from hesitant.families._gaps import Gaps
 from hesitant.families._heavy_tailed import (
+    FAR,
     HeavyTailedCoordinates,
     HeavyTailedFamily,
     HeavyTailedParams,
@@ -16,8 +19,6 @@ from hesitant.families._heavy_tailed import (
 )
 from hesitant.families._kernels import weighted_moments
 from hesitant.families._t_kernels import log_rise
-
-__all__ = ["StudentT"]
 
 
 class StudentT(HeavyTailedFamily):
@@ -53,32 +54,49 @@ class StudentT(HeavyTailedFamily):
     in_words = "Student-t"
     likeness = "like Gaussian ones, with heavier tails"
 
-    def log_density(self, params: HeavyTailedParams, X: AnyArray) -> FloatArray:
-        """Return the t log densities (n, g)."""
-        return StudentT.look(self, params, X)[0]
+    takes_gaps = True
 
-    def look(self, params: HeavyTailedParams, X: AnyArray) -> tuple[FloatArray, Any]:
-        """Return the log densities; keep squared distances q and ``log(1 + q/ν)``."""
+    def _look(self, params: HeavyTailedParams, X: AnyArray) -> tuple[FloatArray, Any]:
         q = distances(params, X)
         rise = log_rise(q, params.nu)
         return self._constant(params) - 0.5 * (params.nu + X.shape[1]) * rise, (q, rise)
 
-    def statistics(
-        self, params: HeavyTailedParams, X: AnyArray, weights: FloatArray, kept: Any = None
-    ) -> Statistics:
-        """Return weighted sums: count, mass, first and second moments, logs.
+    def _look_gaps(self, params: HeavyTailedParams, gaps: Gaps) -> tuple[FloatArray, Any]:
+        q, volume = gaps.distances(params)
+        q[~(q < FAR)] = np.inf
+        rise = log_rise(q, params.nu)
+        seen = gaps.seen.sum(axis=1)
+        constant = {d: t_constants(params.nu, d) for d in set(seen.tolist())}
+        volume += np.array([constant[d] for d in seen.tolist()])
+        dof = params.nu + seen[:, None]
+        return volume[gaps.pattern] - 0.5 * dof[gaps.pattern] * rise, (q, rise)
 
-        Moments are weighted by expected precisions ``(ν + p)/(ν + q)`` as well, mass is the sum
-        of those weights, and logs is that of the expected logs, less a constant.
-        """
+    # Moments are weighted by expected precisions ``(ν + p)/(ν + q)`` as well, mass is the sum of
+    # those weights, and logs is that of the expected logs, less a constant.
+
+    def _sum_up(
+        self, params: HeavyTailedParams, X: AnyArray, weights: FloatArray, kept: Any
+    ) -> Statistics:
         nu = params.nu
-        q, rise = kept or StudentT.look(self, params, X)[1]
+        q, rise = kept or self._look(params, X)[1]
         precise = weights * (nu + X.shape[1]) / (nu + q)
-        mass, first, second = weighted_moments(
-            X, params.center, params.spread, params.location, precise
-        )
+        moments = weighted_moments(X, params.center, params.spread, params.location, precise)
         logs = -np.einsum("ih,ih->h", weights, rise)
-        return np.einsum("ih->h", weights), mass, first, second, logs
+        return np.einsum("ih->h", weights), *moments, logs
+
+    def _sum_up_gaps(
+        self, params: HeavyTailedParams, gaps: Gaps, weights: FloatArray, kept: Any
+    ) -> Statistics:
+        nu, p = params.nu, params.center.size
+        q, rise = kept or self._look_gaps(params, gaps)[1]
+        seen = gaps.seen.sum(axis=1)[gaps.pattern]
+        precise = weights * (nu + seen[:, None]) / (nu + q)
+        # What varies with the row is counted from what whole rows have in common.
+        less = np.array(
+            [[digamma(0.5 * (v + d)) - digamma(0.5 * (v + p)) for v in nu] for d in range(p + 1)]
+        )
+        logs = np.einsum("ih,ih->h", weights, less[seen] - rise)
+        return np.einsum("ih->h", weights), *gaps.moments(params, precise, weights), logs
 
     def maximise(self, params: HeavyTailedParams, statistics: Statistics) -> HeavyTailedParams:
         """Return the M-step: moments weighted by expected precisions, then EM's dof."""
