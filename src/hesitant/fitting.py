@@ -10,12 +10,14 @@ from joblib import Parallel, delayed
 
 from hesitant._probe import probe_family
 from hesitant._typing import AnyArray
-from hesitant.families import StepError
 from hesitant.likelihood import Evaluation, Likelihood, State
 from hesitant.solvers import Progress, Solver
 from hesitant.starts import from_given, from_labels
 
 __all__ = ["Fit", "fit_mixture"]
+
+FAILURES = (ArithmeticError, np.linalg.LinAlgError)  # a StepError is one of the former
+LARGEST_NOISE = 1e-3  # what rounding may hide of a log-likelihood that is called settled
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +47,13 @@ def fit_mixture(
     if init is not None:
         given = from_given(init, likelihood, classes, theta)
     starts = from_labels(likelihood, len(classes), theta, n_init, rng)
-    states = [
-        (given, False) if init is not None and attempt == 0 else (next(starts), True)
-        for attempt in range(n_init)
-    ]
+    try:
+        states = [
+            (given, False) if init is not None and attempt == 0 else (next(starts), True)
+            for attempt in range(n_init)
+        ]
+    except FAILURES as error:
+        raise ValueError(_advice(error, None)) from error
     probe_family(likelihood.family, states[0][0].params, likelihood.sample, len(classes))
     jobs = [(likelihood, solver, *s, Progress(tol, max_iter, verbose)) for s in states]
     # Joblib decides where restarts run: here one after the other, or wherever
@@ -58,16 +63,28 @@ def fit_mixture(
     )
     fits = [fit for fit in climbs if isinstance(fit, Fit)]
     if not fits:
-        raise ValueError(
-            f"No start led to a fit: {climbs[0]}. "
-            + (
-                "init may be far from the data: look at its values, or leave it out."
-                if init is not None
-                else "The data may be degenerate (a class of identical rows, or more features "
-                "than rows): drop features, or use covariance='shrunk'."
-            )
+        raise ValueError(_advice(climbs[0], init))
+    best = fits[0] if len(fits) == 1 else max(fits, key=partial(_rank, likelihood))
+    lost = best.progress.noise(best.final.objective)
+    if best.progress.converged and lost > LARGEST_NOISE:
+        best.progress.finish(
+            f"rounding hides gains below {lost:.1g} in a log-likelihood of "
+            f"{best.final.log_likelihood:.2g}: divide sample_weight by a constant",
+            False,
         )
-    return fits[0] if len(fits) == 1 else max(fits, key=partial(_rank, likelihood))
+    return best
+
+
+def _advice(reason: object, init: Any) -> str:
+    """Return why no start led to a fit, and what to do about it."""
+    remedy = (
+        "init may be far from the data: look at its values, or leave it out."
+        if init is not None
+        else "The data may be degenerate (a class of identical rows, more features than rows, or "
+        "weights of very different sizes): drop features, look at sample_weight, or use "
+        "covariance='shrunk'."
+    )
+    return f"No start led to a fit: {reason}. {remedy}"
 
 
 def _rank(likelihood: Likelihood, fit: Fit) -> tuple[bool, float]:
@@ -86,5 +103,5 @@ def _climb(
     try:
         with np.errstate(all="ignore"):  # a step too long is noticed, and shortened
             return Fit(*solver.run(likelihood, state, progress, rough), progress)
-    except StepError as error:
+    except FAILURES as error:
         return str(error)

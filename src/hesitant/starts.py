@@ -32,6 +32,7 @@ def from_labels(
     that have some. Rows of weight zero do not count, so with alpha = 0 this is plain clustering.
     """
     X, codes, weight = likelihood.sample(SAMPLE)
+    weight = _tempered(weight)
     labelled = np.flatnonzero(codes >= 0)
     rng = cache(make_rng)  # most fits never need one
     for attempt in range(n_init):
@@ -43,6 +44,15 @@ def from_labels(
             _seed(X, weight, w, empty, rng())
         counts = w.sum(axis=0) + 1.0
         yield State(counts / counts.sum(), likelihood.family.initial(X, w), theta)
+
+
+def _tempered(weight: FloatArray) -> FloatArray:
+    """Return weights within a range that sums of squares can bear: a start need not be exact."""
+    positive = weight[weight > 0]
+    if not positive.size or (positive.max() < 1e6 and positive.min() > 1e-6):
+        return weight
+    middle = float(np.median(positive))
+    return np.where(weight > 0, np.clip(weight / middle, 1e-3, 1e3), 0.0)
 
 
 def _seed(
@@ -69,8 +79,11 @@ def _seed(
         pick = rng.choice(free, p=chance / total if total > 0 else None)
         centers.append(Z[pick])
         distance = np.minimum(distance, ((Z[free] - Z[pick]) ** 2).sum(axis=1))
-    means = KMeans(len(centers), init=np.array(centers), n_init=1, max_iter=50)
-    nearest = means.fit(Z[free], sample_weight=weight[free]).labels_
+    if free.size > len(centers):
+        means = KMeans(len(centers), init=np.array(centers), n_init=1, max_iter=50)
+        nearest = means.fit(Z[free], sample_weight=weight[free]).labels_
+    else:  # too few rows for k-means: each goes to the nearest of the rows chosen
+        nearest = ((Z[free, None, :] - np.array(centers)) ** 2).sum(axis=2).argmin(axis=1)
     for slot, h in enumerate(empty):
         members = free[nearest == len(known) + slot]
         w[members, h] = weight[members]
@@ -94,6 +107,9 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         _check_mechanism(given, theta)
     elif hasattr(init, "parameters_"):
         given = dict(init.parameters_)
+        # From a weight of about zero, of a class that a fit has emptied, no step would lead back.
+        known = np.asarray(given["weights"], dtype=float)
+        given["weights"] = np.where(known < 1e-8, 1e-3, known)
         order = _order(init.classes_, classes)
     else:
         raise TypeError(
