@@ -1,8 +1,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := .venv-oldest
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test test-all test-oldest lint docs bench clean
 
 # Each stamp depends on pyproject.toml, so a changed dependency reinstalls.
 $(VENV)/.cli: pyproject.toml
@@ -19,7 +20,21 @@ demo: $(VENV)/.cli
 	$(BIN)/hesitant demo --force
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+test-all: test
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+
+# With the lowest versions that pyproject.toml declares, and no others of those packages.
+$(OLDEST)/.done: pyproject.toml
+	@test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct -e ".[test]"
+	@$(OLDEST)/bin/python .ci/floors.py
+	@touch $@
+
+test-oldest: $(OLDEST)/.done
+	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -33,4 +48,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) $(OLDEST) demo
