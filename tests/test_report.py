@@ -142,6 +142,58 @@ def test_blanks_that_nobody_saw_prove_nothing():
     assert "150 rows count as not reviewed" in report.verdict
 
 
+def test_more_features_than_rows_can_bear():
+    """Noise in 40 features: the fit is certain, held-out rows know better, nothing is claimed."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 40))
+    y = np.where(rng.random(160) < 0.7, rng.integers(0, 2, 160), None)
+    report = report_on(X, y, covariance="tied")
+    found = report.to_dict()
+    held_out = found["held_out"]
+    assert held_out["contradicted"]
+    assert held_out["lower"] < 0.5 < held_out["upper"] + 0.1
+    assert found["verdict"]["finding"] == "crowded"
+    assert found["doubtful_labels"]["total"] == 0
+    assert "at least 95 % sure" not in report.verdict
+    page = report.to_html()
+    assert "probabilities are therefore not shown" in page
+    assert "&gt; 99.9" not in page
+
+
+def test_held_out_rows_are_judged_without_their_labels(cells):
+    """Each row's probabilities are those of a model fitted without it."""
+    report, _, data = cells
+    case = report._case
+    proba = case.held_out.proba
+    assert np.isfinite(proba[data.labelled]).all()
+    assert np.isnan(proba[~data.labelled]).all()
+    summary = report.to_dict()["held_out"]
+    confusion = np.array(summary["confusion"])
+    assert confusion.sum() == data.n_labelled
+    assert np.trace(confusion) / confusion.sum() == pytest.approx(summary["accuracy"])
+    assert summary["lower"] < summary["accuracy"] < summary["upper"]
+    # labelled rows are the easier ones
+    truth = (case.clf.predict(case.X) == data.truth).mean()
+    assert summary["all_rows"] < summary["accuracy"]
+    assert summary["all_rows"] == pytest.approx(truth, abs=0.05)
+    assert sum(band["rows"] for band in summary["reliability"]) <= data.n_labelled
+
+
+def test_a_wrong_label_is_found():
+    data = simulate(300, random_state=3, means=((0, 0), (0, 6)))
+    y = data.labels.copy()
+    wrong = int(np.flatnonzero(data.labelled)[np.argmin(data.details["entropy"][data.labelled])])
+    y[wrong] = 1 - y[wrong]
+    doubtful = report_on(data.features, y).to_dict()["doubtful_labels"]
+    assert wrong in [row["position"] for row in doubtful["rows"]]
+
+
+def test_report_without_labels_says_what_is_missing():
+    clf = fit(BASE.features, BASE.labels)
+    with pytest.raises(TypeError, match=r"^report\(X\) lacks y"):
+        clf.report(BASE.features)
+
+
 # -- anything a user may bring ------------------------------------------------------------------
 
 

@@ -13,12 +13,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning, collect_warnings
+
+WORTH_PROCESSES = 64  # tasks that are worth the seconds it takes to start workers
 
 
 def run_tasks(
@@ -39,7 +41,7 @@ def run_tasks(
     tasks : iterable of tuple
         The arguments of each call.
     n_jobs : int, optional
-        Workers; None is one, or as ``joblib.parallel_config`` says.
+        Workers; None as :func:`workers` has it.
     in_order : bool, default=True
         Whether answers come in the order of the tasks. Without, each comes once it is there.
     progress : bool or None, default=False
@@ -50,7 +52,7 @@ def run_tasks(
         How many earlier ones the bar counts as done.
     """
     tasks = list(tasks)
-    answers = _answers(function, tasks, n_jobs, in_order)
+    answers = _answers(function, tasks, workers(n_jobs, len(tasks)), in_order)
     if progress is not False and find_spec("tqdm"):
         from tqdm.auto import tqdm
 
@@ -63,6 +65,17 @@ def run_tasks(
             disable=None if progress is None else False,
         )
     yield from answers
+
+
+def workers(n_jobs: int | None, n_tasks: int) -> int | None:
+    """Return how many workers to ask joblib for; None is all cores, as it is in a fit.
+
+    Unless ``joblib.parallel_config`` says otherwise, or the tasks are so few that starting
+    processes would take longer.
+    """
+    if n_jobs is not None or effective_n_jobs(None) > 1:
+        return n_jobs
+    return -1 if n_tasks >= WORTH_PROCESSES else 1
 
 
 def _answers(

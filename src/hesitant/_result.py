@@ -111,8 +111,8 @@ def number(value: Any, digits: int = 4) -> str:
     if isinstance(value, int | np.integer):
         return f"{value:,d}"
     size = abs(float(value))
-    if 1e3 <= size < 1e9:
-        return f"{value:,.1f}".removesuffix(".0")
+    if 1e3 <= size < 1e9:  # one of four digits may be a year
+        return f"{value:{',' if size >= 1e4 else ''}.1f}".removesuffix(".0")
     return f"{value:.{digits}g}"
 
 

@@ -15,8 +15,8 @@ def number(value: Any, digits: int = 4) -> str:
 
     Examples
     --------
-    >>> number(-1234.567), number(0.000012345), number(None)
-    ('−1,235', '1.234e−05', '–')
+    >>> number(-12345.67), number(2021.0), number(0.000012345), number(None)
+    ('−12,346', '2021', '1.234e−05', '–')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
@@ -27,7 +27,8 @@ def number(value: Any, digits: int = 4) -> str:
         text = f"{value:.{digits - 1}e}"
     else:
         places = max(0, digits - 1 - (math.floor(math.log10(size)) if size else 0))
-        text = f"{value:,.{min(places, digits)}f}"
+        # a number of four digits may be a year
+        text = f"{value:{',' if size >= 1e4 else ''}.{min(places, digits)}f}"
     return text.replace("-", "−")
 
 

@@ -1,4 +1,4 @@
-"""What a fitted classifier can be asked: thin doors to diagnostics, inference and the report.
+"""What a fitted classifier can be asked; the answers come from diagnostics, inference, report.
 
 Each method imports its room when it is called, so that a plain fit needs neither pandas nor
 matplotlib.
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from hesitant.inference import BootstrapResult, Efficiency, ObservedInformation
     from hesitant.report import Report
 
-__all__ = ["Evidence"]
-
 Answer = TypeVar("Answer")
 
 
 def _ask(question: Callable[..., Answer], *given: Any, **options: Any) -> Answer:
-    """Put a question; what it warns of points at the user's line, not at these doors."""
+    """Put a question; what it warns of points at the user's line, not at this one."""
     with collect_warnings() as heard:
         answer = question(*given, **options)
     for words in heard:
@@ -31,10 +29,17 @@ def _ask(question: Callable[..., Answer], *given: Any, **options: Any) -> Answer
     return answer
 
 
+def _need_labels(y: Any, method: str) -> None:
+    if y is None:
+        raise TypeError(
+            f"{method}(X) lacks y: give {method}(X, y), with the labels and blanks of the fit."
+        )
+
+
 class Evidence:
     """The questions that follow a fit."""
 
-    def diagnose(self, X: Any, y: Any, **options: Any) -> "Diagnosis":
+    def diagnose(self, X: Any, y: Any = None, **options: Any) -> "Diagnosis":
         """Ask whether the blanks are about difficulty.
 
         Options as for :func:`hesitant.diagnostics.diagnose`; family, covariance and mechanism are
@@ -42,6 +47,7 @@ class Evidence:
         """
         from hesitant.diagnostics import diagnose
 
+        _need_labels(y, "diagnose")
         return _ask(diagnose, X, y, estimator=self, **options)
 
     def summary(self, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
@@ -64,13 +70,14 @@ class Evidence:
 
         return _ask(information, self, X, y, **options)
 
-    def bootstrap(self, X: Any, y: Any, **options: Any) -> "BootstrapResult":
+    def bootstrap(self, X: Any, y: Any = None, **options: Any) -> "BootstrapResult":
         """Refit to resampled or simulated data.
 
         Options as for :func:`hesitant.inference.bootstrap`.
         """
         from hesitant.inference import bootstrap
 
+        _need_labels(y, "bootstrap")
         return _ask(bootstrap, self, X, y, **options)
 
     def efficiency(self, **options: Any) -> "Efficiency":
@@ -91,11 +98,12 @@ class Evidence:
 
         return _ask(triage, self, X, y, **options)
 
-    def report(self, X: Any, y: Any, **options: Any) -> "Report":
+    def report(self, X: Any, y: Any = None, **options: Any) -> "Report":
         """Put verdict, pictures, tables and triage list on one page.
 
         Options as for :func:`hesitant.report.make_report`.
         """
         from hesitant.report import make_report
 
+        _need_labels(y, "report")
         return _ask(make_report, self, X, y, **options)

@@ -8,7 +8,7 @@ import typer
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Classify partly labelled data, and let the blanks speak.",
+    help="Classify partly labelled data, and learn from where labels are missing.",
     epilog="Exit codes: 0 done, 1 failed, 2 wrong use.",
     no_args_is_help=True,
     # boxes and colours are for terminals; a pipe or a file gets plain text

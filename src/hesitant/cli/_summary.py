@@ -41,12 +41,12 @@ def print_analysis(
     terminal.say(_features(document))
     terminal.heading("Labels and blanks")
     terminal.table(
-        ("class", "labelled", "blank, assigned", "missing"),
+        ("class", "labelled", "blank, expected", "missing"),
         [
             (
                 row["class"],
                 f"{row['labelled']:,}",
-                f"{row['blank_assigned']:,}",
+                f"{round(row['blank_expected']):,}",
                 percent(row["blank_share"]),
             )
             for row in labels["classes"]

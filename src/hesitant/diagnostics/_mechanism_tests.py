@@ -14,7 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.stats import chi2
 
-from hesitant._replicates import refit, replicate
+from hesitant._replicates import refit, replicate, workers
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.diagnostics._fits import Fits
 from hesitant.diagnostics._test import Test, skipped
@@ -93,7 +93,7 @@ def bootstrap_likelihood_ratio(
         return few
     observed = _ratio(fits.ignorance, fits.full, fits.seen, fits.weight)
     parts = replicate(
-        _NullReplicate(fits, together=effective_n_jobs(n_jobs) > 1),
+        _NullReplicate(fits, together=effective_n_jobs(workers(n_jobs, n)) > 1),
         n,
         random_state=random_state,
         n_jobs=n_jobs,

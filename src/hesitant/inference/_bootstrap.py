@@ -8,7 +8,7 @@ from joblib import effective_n_jobs
 from scipy.optimize import linear_sum_assignment
 
 from hesitant._optional import need
-from hesitant._replicates import refit, replicate
+from hesitant._replicates import refit, replicate, workers
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.attached import Attached, attach, class_names, feature_names
 from hesitant.checks import check_number
@@ -62,7 +62,8 @@ def bootstrap(
     random_state : int, RandomState, Generator or None
         Results do not depend on the number of workers.
     n_jobs : int, optional
-        Workers, by joblib: any of its backends. With more than one, each fit keeps to one thread.
+        Workers, by joblib: any of its backends. None is all cores where there are enough
+        replicates to be worth starting them. With more than one, each fit keeps to one thread.
     progress : bool, default=False
         Show a progress bar.
 
@@ -91,7 +92,7 @@ def bootstrap(
         raise ValueError(f"kind={kind!r}: choose one of {', '.join(map(repr, KINDS))}.")
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
     data = attach(clf, X, y, sample_weight, reviewed)
-    task = _Replicate(data, kind, stratify, together=effective_n_jobs(n_jobs) > 1)
+    task = _Replicate(data, kind, stratify, together=effective_n_jobs(workers(n_jobs, n)) > 1)
     done = replicate(
         task, n, random_state=random_state, n_jobs=n_jobs, progress=progress, description=kind
     )

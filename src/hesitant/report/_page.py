@@ -306,7 +306,7 @@ def _tables(summary: dict[str, Any]) -> dict[str, Any]:
             [
                 ("class", "class", name),
                 ("labelled", "labelled", _count),
-                ("blank, assigned here", "blank_assigned", _count),
+                ("blank, expected", "blank_expected", lambda v: _count(round(v))),
                 ("share missing", "blank_share", _bar),
             ],
         ),

@@ -229,7 +229,7 @@ def _labels(case: Case) -> dict[str, Any]:
                 "labelled": int(given[h]),
                 "blank_assigned": int(assigned[h]),
                 "blank_expected": float(expected[h]),
-                "blank_share": _share(assigned[h], given[h] + assigned[h]),
+                "blank_share": _share(expected[h], given[h] + expected[h]),
             }
             for h, name in enumerate(case.classes)
         ],
