@@ -35,7 +35,7 @@ WITHOUT, WITH, TRUE = "#D55E00", "#111111", "#6b6b6b"
 
 
 def fit_both(data):
-    """Return the fits that ignore the blanks and that listen to them."""
+    """Return the fits that ignore the blanks and that use them."""
     return [
         MixtureClassifier(mechanism=mechanism).fit(data.features, data.labels)
         for mechanism in (None, "entropy")

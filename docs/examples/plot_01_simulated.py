@@ -44,7 +44,7 @@ for line, name in zip(lines, ("full likelihood", "ignorance likelihood"), strict
 
 # %%
 # Are the blanks about difficulty? The three panels compare labelled and blank rows, using the fit
-# that does not listen to the pattern.
+# that does not use the pattern.
 
 diagnosis = full.diagnose(X, y)
 panels = diagnosis.plot()

@@ -58,7 +58,7 @@ class Renyi(Uncertainty):
     Parameters
     ----------
     order : float, default=1.0
-        γ >= 0; larger orders listen less to improbable classes.
+        γ >= 0; larger orders give less weight to improbable classes.
 
     Examples
     --------
