@@ -8,7 +8,7 @@ OLDEST := .venv-oldest
 # Each stamp depends on pyproject.toml, so a changed dependency reinstalls.
 $(VENV)/.cli: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e ".[cli]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e ".[desk]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml

@@ -178,7 +178,7 @@ def test_undo_brings_the_case_back_and_remembers_that_the_guess_was_seen(table, 
     assert kept["informed"] == 1
     state = sitting.get("/api/state").json()
     assert state["audit"]["n"] + state["chosen"]["n"] == 0
-    assert len(sitting.desk.journal.everything()) == 2
+    assert len(sitting.desk.journal.answers("TRUE")) == 2
     sitting.client.post("/api/undo")
     assert sitting.client.post("/api/undo").status_code == 409
 
@@ -334,6 +334,8 @@ def test_columns_are_guessed_and_chosen_once(table, sit):
     page = sitting.get("/setup").text
     for chosen in ("<option selected>label</option>", "<option selected>id</option>"):
         assert chosen in page
+    for nonsense in ({"label": [1]}, {"label": "label", "blank": 5}, {"audit": "often"}):
+        assert sitting.client.post("/api/setup", json=nonsense).status_code == 400
     wrong = sitting.client.post("/api/setup", json={"label": "x1"})
     assert wrong.status_code == 400
     assert "classes" in wrong.json()["error"]
@@ -465,6 +467,7 @@ def test_nothing_without_the_token_or_from_elsewhere(table, sit):
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
         {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
     ]
     for path in QUESTIONS:
         assert stranger.get(path).status_code == 401

@@ -8,6 +8,7 @@ from hesitant._drawing import _COLORS, _STYLE
 
 def draw_pages(app):
     """Draw the pictures of the pages that are missing or older than the code."""
+    import desk_screens
     import pictures
 
     import hesitant
@@ -22,6 +23,8 @@ def draw_pages(app):
             path = folder / f"{name}.png"
             if not _is_fresh(path, newest):
                 draw().savefig(path, dpi=200)
+        if not all(_is_fresh(folder / f"{name}.png", newest) for name in desk_screens.NAMES):
+            desk_screens.shoot(folder)
         report = folder / "extra" / "example-report.html"
         report.parent.mkdir(exist_ok=True)
         if not _is_fresh(report, newest):

@@ -82,4 +82,5 @@ def desk(
         )
         with suppress(KeyboardInterrupt):
             serve(open_desk, port=port, browser=not no_browser)
+        open_desk.close()
         terminal.say(f"The desk is closed. Every answer is in {open_desk.journal.path}.")

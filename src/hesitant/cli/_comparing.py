@@ -101,9 +101,7 @@ def compare(
 
 
 def _print(result: Any, terminal: Terminal) -> None:
-    from hesitant.inference._comparison import CRITERIA
-
-    terminal.heading(f"Best by {CRITERIA[result.sort_by]}: {result.best}")
+    terminal.heading(f"Best by BIC: {result.best}")
     terminal.table(
         ("model", "parameters", "log-likelihood", "AIC", "BIC", "ICL", "log loss", "±"),
         [

@@ -47,6 +47,7 @@ def demo(out: str, terminal: Terminal, *, force: bool) -> None:
     read = TableOptions(str(table), label=_label("cytometry"), id="cell")
     report = analyse(read, model, outputs, terminal, force=force)
     print_analysis(report, outputs, terminal, also={"data": table})
+    terminal.say(f"To answer yourself: hesitant desk {table} --label population --id cell")
 
 
 def _draw(kind: str, n: int, seed: int) -> Any:

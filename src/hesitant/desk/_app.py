@@ -8,7 +8,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -17,7 +17,6 @@ import jinja2
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import (
     FileResponse,
@@ -26,13 +25,15 @@ from starlette.responses import (
     RedirectResponse,
     Response,
 )
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hesitant.desk import _pictures
 from hesitant.desk._export import archive
 from hesitant.desk._findings import assumed_curve, hesitation, state
 from hesitant.desk._sitting import Desk, Refused, reader_name
+from hesitant.desk._table import words
 
 MOST_BYTES = 64 * 1024
 HERE = Path(__file__).parent
@@ -47,7 +48,6 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg"}
-_STATIC = {"desk.css": "text/css", "desk.js": "text/javascript", "desk.svg": "image/svg+xml"}
 
 
 def _error(reason: str, status: int) -> JSONResponse:
@@ -80,7 +80,8 @@ class Guard:
         headers, query = Headers(scope=scope), QueryParams(scope["query_string"])
         if headers.get("host") not in self.hosts:
             return _error("The desk answers only to the address it printed.", 403)
-        foreign = headers.get("sec-fetch-site") == "cross-site"
+        # other ports of this machine are the same site to a browser, not to us
+        foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         if foreign or headers.get("origin") not in self.origins:
             return _error("Another site may not ask the desk.", 403)
         if headers.get("content-type", "").startswith("multipart/"):
@@ -125,7 +126,7 @@ def _answering(do: Callable[..., Response]) -> Callable[[Request], Awaitable[Res
             given = await _body(request) if request.method == "POST" else {}
             asked = {**request.query_params, **given}
             return await run_in_threadpool(do, asked, **request.path_params)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:  # what JSON holds may be of any kind
             return _error(str(error), getattr(error, "status", 400))
 
     return endpoint
@@ -141,18 +142,17 @@ class Pages:
             loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
         )
         self.templates.filters["percent"] = lambda v: "–" if v is None else f"{100 * v:.1f} %"
-        self.templates.globals["ticks"] = _pictures.ticks
+        self.templates.globals |= {"ticks": _pictures.ticks, "words": words}
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[BaseRoute]:
         """Return what can be asked."""
         asked: dict[str, Callable[..., Response]] = {
             "/": self._home,
-            "/setup": self._setup,
-            "/report": self._report,
+            "/setup": partial(self._page, "setup"),
+            "/report": partial(self._page, "report"),
             "/part/case": self._part_case,
             "/part/report": self._part_report,
             "/show/{row:int}": self._image,
-            "/static/{name}": self._static,
             "/api/case": self._case,
             "/api/answers": self._answers,
             "/api/state": self._state,
@@ -162,14 +162,14 @@ class Pages:
         return [
             *(Route(path, _answering(do), methods=["GET"]) for path, do in asked.items()),
             *(Route(path, _answering(do), methods=["POST"]) for path, do in told.items()),
+            Mount("/static", StaticFiles(directory=HERE / "static")),
         ]
 
     def _reader(self, given: dict[str, Any]) -> str:
         return reader_name(given["reader"]) if given.get("reader") else self.desk.reader
 
     def _page(self, name: str, given: dict[str, Any], **known: Any) -> Response:
-        known |= {"table": self.desk.path.name, "journal": self.desk.journal.path.name}
-        known["reader"] = self._reader(given)
+        known |= {"desk": self.desk, "reader": self._reader(given)}
         return HTMLResponse(self.templates.get_template(f"{name}.html.j2").render(known))
 
     # -- pages ----------------------------------------------------------------------------------
@@ -179,26 +179,11 @@ class Pages:
             return RedirectResponse("/setup?" + urlencode({"reader": self._reader(given)}), 303)
         return self._page("desk", given)
 
-    def _setup(self, given: dict[str, Any]) -> Response:
-        columns = self.desk.columns
-        return self._page(
-            "setup",
-            given,
-            columns={n: c.dtype.kind in "biuf" for n, c in columns.items()},
-            rows=list(zip(*(c[:5].tolist() for c in columns.values()), strict=True)),
-            n_rows=len(next(iter(columns.values()))),
-            guess=self.desk.guesses(),
-            fixed=bool(self.desk.journal.answers()),
-        )
-
-    def _report(self, given: dict[str, Any]) -> Response:
-        return self._page("report", given, configured=self.desk.data is not None)
-
     def _part_case(self, given: dict[str, Any]) -> Response:
         reader = self._reader(given)
         case = self.desk.case(reader, str(given.get("window", ""))[:40])
-        known: dict[str, Any] = {"case": case, "warnings": self.desk.warnings()}
-        known["n"] = sum(a["reader"] == reader for a in self.desk.journal.answers())
+        own = self.desk.journal.answers("undone IS NULL AND reader = ?", reader)
+        known: dict[str, Any] = {"case": case, "n": len(own)}
         if case is not None:
             _, model = self.desk.ready()
             known["ranges"] = _pictures.ranges(model, case["row"])
@@ -207,23 +192,13 @@ class Pages:
         return self._page("case", given, **known)
 
     def _part_report(self, given: dict[str, Any]) -> Response:
-        (data, model), before = self.desk.ready(), self.desk.before
+        _, model = self.desk.ready()
         found, answers = state(self.desk, self._reader(given)), self.desk.journal.answers()
         assumed = assumed_curve(model)
         curves = [hesitation(answers, model, name) for name in found["readers"]]
-        moved = None
-        if before is not None and before.clf is not None and model.clf is not None:
-            blank = data.usable & (model.codes < 0)
-            moved = int((before.guess != model.guess)[blank].sum())
-        return self._page(
-            "findings",
-            given,
-            state=found,
-            curves=[(c, _pictures.curve(c, assumed)) for c in curves],
-            boundary=_pictures.boundary(model, before),
-            moved=moved,
-            assumed=assumed is not None,
-        )
+        drawn = [(curve, _pictures.curve(curve, assumed)) for curve in curves]
+        boundary = _pictures.boundary(model, self.desk.before)
+        return self._page("findings", given, state=found, curves=drawn, boundary=boundary)
 
     # -- what the expert looks at ---------------------------------------------------------------
 
@@ -260,11 +235,6 @@ class Pages:
         alone = {"Content-Security-Policy": "default-src 'none'; sandbox"}
         return FileResponse(path, headers=alone)
 
-    def _static(self, given: dict[str, Any], name: str) -> Response:
-        if name not in _STATIC:
-            raise Refused("There is no such file.", 404)
-        return FileResponse(HERE / "static" / name, media_type=_STATIC[name])
-
     # -- JSON -----------------------------------------------------------------------------------
 
     def _case(self, given: dict[str, Any]) -> Response:
@@ -284,23 +254,16 @@ class Pages:
         return JSONResponse({"classes": chosen.classes, "features": chosen.features})
 
     def _answers(self, given: dict[str, Any]) -> Response:
-        self.desk.journal.refresh()
         answers = [{**a, "audit": bool(a["audit"])} for a in self.desk.journal.answers()]
         return JSONResponse({"answers": answers})
 
     def _state(self, given: dict[str, Any]) -> Response:
-        self.desk.journal.refresh()
         return JSONResponse(state(self.desk, self._reader(given)))
 
     def _export(self, given: dict[str, Any]) -> Response:
         name = re.sub(r"[^\w.-]", "_", f"{self.desk.name}.desk.zip", flags=re.ASCII)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(archive(self.desk), media_type="application/zip", headers=headers)
-
-
-def _http_error(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return _error(HTTPStatus(status).phrase, status)
 
 
 def make_app(desk: Desk, token: str, port: int) -> ASGIApp:
@@ -314,9 +277,7 @@ def make_app(desk: Desk, token: str, port: int) -> ASGIApp:
     port : int
         Where it listens on 127.0.0.1; other hosts are refused.
     """
-    handlers = {HTTPException: _http_error, 500: _http_error}
-    inner = Starlette(routes=Pages(desk).routes(), exception_handlers=handlers)
-    return Guard(inner, token, port)
+    return Guard(Starlette(routes=Pages(desk).routes()), token, port)
 
 
 def serve(desk: Desk, *, port: int = 0, browser: bool = True) -> None:

@@ -67,7 +67,7 @@ def archive(desk: Desk) -> bytes:
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(out, "w", 8) as packed:
         base = Path(folder) / desk.name
         write_csv(labelled_table(desk), f"{base}.labelled.csv")
-        journal = pandas.DataFrame(desk.journal.everything())
+        journal = pandas.DataFrame(desk.journal.answers("TRUE"))
         if len(journal):
             journal["row"] += 1  # files for people count from 1
             write_csv(journal, f"{base}.journal.csv")

@@ -10,7 +10,7 @@ import numpy as np
 
 from hesitant._typing import FloatArray
 from hesitant.desk._journal import Answer
-from hesitant.desk._learning import NEXT, Model
+from hesitant.desk._learning import Model
 from hesitant.desk._sitting import Desk
 
 FEWEST_FOR_CURVE = 8
@@ -107,25 +107,26 @@ def assumed_curve(model: Model) -> tuple[FloatArray, FloatArray] | None:
     return difficulty(model)[rows], model.clf.labelling_probability(model.data.X[rows])
 
 
-def when_to_stop(desk: Desk, model: Model, n_answers: int) -> dict[str, Any]:
-    """Return what the next ten answers are expected to teach, and what follows from it."""
+def when_to_stop(desk: Desk, model: Model) -> dict[str, Any]:
+    """Return what the next ten answers are expected to teach, and what the last ten changed."""
     first, changed = desk.journal.first_promise(), desk.changed()
     left = None if not first or model.promise is None else model.promise / first
-    still = changed is not None and changed[0] <= SMALL_CHANGE * changed[1]
-    if model.clf is None:
-        advice = "Go on: the model needs labels of at least two classes before it can learn."
-    elif not model.queue.size:
-        advice = "Nothing is left to ask."
-    elif changed is None or n_answers < 2 * NEXT:
-        advice = f"Too early to say: give {2 * NEXT} answers first."
-    elif not still:
-        advice = "Going on is worth it: answers still change what the model thinks."
-    elif left is not None and left > SMALL_PROMISE:
-        advice = "The guesses hardly move any more; what is left to learn is fine detail."
-    else:
-        advice = "Stopping is sensible: further answers would change next to nothing."
-    known = {"promise": model.promise, "promise_at_first": first, "share_left": left}
-    return {"advice": advice, **known, "changed": changed, "expected_error": model.expected_error}
+    return {
+        "promise": model.promise,
+        "promise_at_first": first,
+        "share_left": left,
+        "changed": changed,
+        "still": changed is not None and changed[0] <= max(1, SMALL_CHANGE * changed[1]),
+        "little": left is None or left <= SMALL_PROMISE,
+        "expected_error": model.expected_error,
+    }
+
+
+def _moved(before: Model | None, model: Model) -> int | None:
+    """Return how many blank rows have another guess than before the sitting."""
+    if before is None or before.clf is None or model.clf is None:
+        return None
+    return int((before.guess != model.guess)[model.data.usable & (model.codes < 0)].sum())
 
 
 def state(desk: Desk, reader: str) -> dict[str, Any]:
@@ -153,11 +154,14 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
         "left": int((data.usable & (model.codes < 0)).sum()),
         "incomplete": int((~data.usable).sum()),
         "model": model.number,
+        "can_learn": model.clf is not None,
+        "queued": len(model.queue),
         "model_knows": model.answers,
         "notes": model.notes,
         "audit": guessed(answers, audit=True),
         "chosen": guessed(answers, audit=False),
         "held_out": share(*(desk.held_out or (0, 0))),
-        "stop": when_to_stop(desk, model, len(answers)),
+        "moved": _moved(desk.before, model),
+        "stop": when_to_stop(desk, model),
         "disagreement": disagreements(answers),
     }

@@ -21,7 +21,8 @@ def ticks(low: float, high: float) -> list[float]:
     """Return round numbers between two ends."""
     size = 10.0 ** np.floor(np.log10((high - low) / 5))
     step = next(m * size for m in (1, 2, 5, 10) if m * size >= (high - low) / 5.005)
-    return [float(f"{k * step:.9g}") for k in range(int(-(-low // step)), int(high // step) + 1)]
+    first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
+    return [float(f"{k * step:.9g}") for k in range(int(first), int(last) + 1)]
 
 
 @functools.lru_cache(maxsize=4)

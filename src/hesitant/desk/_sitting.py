@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,7 @@ class Refused(ValueError):
         self.status = status
 
 
-@dataclasses.dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """A case that is in front of somebody."""
 
     row: int
@@ -64,6 +63,7 @@ class Desk:
         packed = self.path.suffix.lower() in _PACKED
         self.name = Path(self.path.stem).stem if packed else self.path.stem
         self.journal = Journal(self.path.with_name(f"{self.name}.desk.sqlite"))
+        self._version = self.journal.version()
         self._lock = threading.RLock()
         self._windows: dict[tuple[str, str], Shown] = {}
         self._past: deque[tuple[int, IntArray]] = deque(maxlen=100)
@@ -72,12 +72,9 @@ class Desk:
         self.before: Model | None = None  # of the table alone
         self.held_out: tuple[int, int] | None = None
         self.confirmed = False  # whether somebody has looked at the guesses about the columns
-        self._notices: list[str] = []
-        self._problem = ""
-        self._seed = self.journal.fact("seed")
-        if self._seed is None:
-            self._seed = secrets.randbits(32)
-            self.journal.note(seed=self._seed)
+        self._notice = self._problem = ""
+        self._seed = self.journal.fact("seed") or secrets.randbits(32) + 1
+        self.journal.note(seed=self._seed)
         self.worker = Worker(self._learn)
         self._resume()
 
@@ -102,7 +99,7 @@ class Desk:
         if "label" in self._given:
             self.configure(self._given, confirm=bool(self.journal.fact("confirmed")))
         if begun and begun != checksum:
-            self._notices.append(
+            self._notice = (
                 f"{self.path.name} has changed since the sitting began. The answers still belong "
                 "to their rows, by id or, without ids, by number: check that they do."
             )
@@ -148,13 +145,13 @@ class Desk:
 
     def warnings(self) -> list[str]:
         """Return what whoever sits here should know."""
-        out = [*self._notices, *filter(None, [self._problem])]
+        changed = ""
         if _stamp(self.path) != self._stamp:
-            out.append(
+            changed = (
                 f"{self.path.name} has changed on disk while the desk is open: answers are about "
                 "the table as it was read. Start the desk again to read it anew."
             )
-        return out
+        return [text for text in (self._notice, self._problem, changed) if text]
 
     # -- learning -------------------------------------------------------------------------------
 
@@ -166,12 +163,12 @@ class Desk:
             known = Model.of(data, [] if self.before is None else self.journal.answers())
         try:
             model = learn(known, last)
+            if model.clf is not None:
+                found = model.answers, model.promise, model.expected_error
+                model = dataclasses.replace(model, number=self.journal.add_model(*found))
         except Exception as error:  # the desk goes on with the model it has
             self._problem = f"The last fit failed, and the model before it stays: {error}"
             return
-        if model.clf is not None:
-            found = model.answers, model.promise, model.expected_error
-            model = dataclasses.replace(model, number=self.journal.add_model(*found))
         with self._lock:
             if data is not self.data:
                 return
@@ -188,7 +185,7 @@ class Desk:
         """Return how many blank rows the last answers gave another guess, of how many."""
         _, model = self.ready()
         older = [found for n, found in self._past if n <= model.answers - since]
-        if not older or model.clf is None or older[-1].size == 0:
+        if not older or model.clf is None:
             return None
         blank = (model.codes < 0) & (model.guess >= 0)
         return int((older[-1] != model.guess)[blank].sum()), int(blank.sum())
@@ -208,14 +205,17 @@ class Desk:
         """
         with self._lock:
             data, _ = self.ready()
-            if self.journal.refresh():
+            version, self._version = self._version, self.journal.version()
+            if version != self._version:  # somebody answers in another process
                 self.worker.ask()
             shown = self._windows.get((reader, window))
             if shown is None or self.journal.said(shown.row, reader):
                 shown = self._next(reader)
                 if shown is None:
                     return None
-                self._show(reader, window, shown)
+                self._windows[reader, window] = shown
+                while len(self._windows) > MOST_WINDOWS:
+                    self._windows.pop(next(iter(self._windows)))
             values = data.X[shown.row].tolist()
             return {
                 "row": shown.row,
@@ -225,11 +225,6 @@ class Desk:
                 "show": data.shown[shown.row],
                 "classes": list(data.setup.classes),
             }
-
-    def _show(self, reader: str, window: str, shown: Shown) -> None:
-        while len(self._windows) >= MOST_WINDOWS:
-            self._windows.pop(next(iter(self._windows)))
-        self._windows[reader, window] = shown
 
     def _next(self, reader: str) -> Shown | None:
         (data, model), now = self.ready(), time.monotonic()
@@ -260,8 +255,7 @@ class Desk:
         with self._lock:
             data, model = self.ready()
             label = str(label) if answer == "label" else None
-            self._check(data, row, answer, label)
-            self.journal.refresh()
+            _check(data, row, answer, label)
             known = model.clf is not None
             guess = data.setup.classes[model.guess[row]] if known else None
             probability = round(float(model.probability[row]), 4) if known else None
@@ -269,50 +263,31 @@ class Desk:
             if kept is None:
                 mine = {k: s for k, s in self._windows.items() if (k[0], s.row) == (reader, row)}
                 shown = next(iter(mine.values()), Shown(row, False, model.number, 0.0))
-                fair = known and model.codes[row] < 0  # a guess counts if the model was not told
-                kept = self.journal.add(
-                    row=row,
-                    id=data.ids[row],
-                    reader=reader,
-                    answer=answer,
-                    label=label,
-                    model=shown.model,
-                    audit=int(shown.audit),
-                    guess=guess if fair else None,
-                    probability=probability if fair else None,
-                )
+                said = {"id": data.ids[row], "answer": answer, "label": label}
+                said |= {"model": shown.model, "audit": int(shown.audit)}
+                if model.codes[row] < 0:  # a guess counts if the model was not told
+                    said |= {"guess": guess, "probability": probability}
+                kept = self.journal.add(row, reader, **said)
                 for key in mine:
                     del self._windows[key]
                 self.worker.ask()
             if (kept["answer"], kept["label"]) != (answer, label):
                 was = kept["label"] or kept["answer"]
                 raise Refused(f"{reader} has said {was!r} of this case before: undo that.", 409)
-            shown_now = {"guess": guess, "probability": probability}
-            told = {k: kept[k] for k in ("seq", "row", "id", "answer", "label")}
-            return {"saved": True, **told, **shown_now}
-
-    def _check(self, data: Data, row: Any, answer: Any, label: str | None) -> None:
-        if type(row) is not int or not 0 <= row < len(data.codes):
-            raise Refused(f"row={row!r}: give a whole number from 0 to {len(data.codes) - 1}.")
-        if answer not in ANSWERS:
-            raise Refused(f"answer={answer!r}: give one of {', '.join(map(repr, ANSWERS))}.")
-        if answer == "label" and label not in data.setup.classes:
-            raise Refused(f"label={label!r}: give one of {', '.join(data.setup.classes)}.")
-        if data.codes[row] >= 0 or not data.usable[row]:
-            raise Refused(f"row={row} has a label in the table, or lacks a feature.", 409)
+            told = {name: kept[name] for name in ("seq", "row", "id", "answer", "label")}
+            return {"saved": True, **told, "guess": guess, "probability": probability}
 
     def undo(self, reader: str, window: str = "") -> Answer:
         """Take back a reader's last answer; the case is in front of the window again."""
         with self._lock:
             self.ready()
-            self.journal.refresh()
-            own = [a for a in self.journal.answers() if a["reader"] == reader]
+            own = self.journal.answers("undone IS NULL AND reader = ?", reader)
             if not own:
                 raise Refused(f"{reader} has given no answer that could be undone.", 409)
             last = own[-1]
             self.journal.undo(last["seq"])
             back = Shown(last["row"], bool(last["audit"]), last["model"], time.monotonic())
-            self._show(reader, window, back)
+            self._windows[reader, window] = back
             self.worker.ask()
             return last
 
@@ -320,6 +295,17 @@ class Desk:
         """Stop learning and let go of the journal."""
         self.worker.stop()
         self.journal.close()
+
+
+def _check(data: Data, row: Any, answer: Any, label: str | None) -> None:
+    if type(row) is not int or not 0 <= row < len(data.codes):
+        raise Refused(f"row={row!r}: give a whole number from 0 to {len(data.codes) - 1}.")
+    if answer not in ANSWERS:
+        raise Refused(f"answer={answer!r}: give one of {', '.join(map(repr, ANSWERS))}.")
+    if answer == "label" and label not in data.setup.classes:
+        raise Refused(f"label={label!r}: give one of {', '.join(data.setup.classes)}.")
+    if data.codes[row] >= 0 or not data.usable[row]:
+        raise Refused(f"row={row} has a label in the table, or lacks a feature.", 409)
 
 
 def reader_name(name: Any) -> str:
@@ -330,10 +316,6 @@ def reader_name(name: Any) -> str:
     return shown
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _stamp(path: Path) -> float:
     """Return what changes when a file does."""
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return path.stat().st_mtime if path.exists() else 0.0

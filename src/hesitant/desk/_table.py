@@ -16,7 +16,7 @@ Columns = Mapping[str, AnyArray]
 MOST_CLASSES = 30
 # Fewer labels than this share of the rows: nobody will have looked at all the blank ones.
 SHARE_LOOKED_AT = 0.1
-SHAPES = ("full", "tied", "diag", "spherical")
+SHAPES = ("full", "shrunk", "tied", "diag", "spherical")
 _LABEL = re.compile(r"label|class|population|diagnosis|target|species|grade|category", re.I)
 _ID = re.compile(r"(.*[\W_])?(id|name|case|cell|sample|patient|key|code)", re.I)
 _BLANK = re.compile(r"[?.-]|-1|none|unknown|unlabell?ed|ungated|missing|undefined", re.I)
@@ -128,7 +128,7 @@ class Setup:
             raise ValueError(f"audit={audit:g}: give a share between 0 and 1.")
         if shape is None:  # a matrix for each class needs labels of each
             enough = min(found[name] for name in classes) >= 2 * len(features)
-            shape = "full" if enough else "tied"
+            shape = "full" if enough else "shrunk"
         if shape not in SHAPES:
             raise ValueError(f"covariance={shape!r}: give one of {', '.join(SHAPES)}.")
         labelled = sum(found[name] for name in classes)

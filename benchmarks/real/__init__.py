@@ -1,1 +1,0 @@
-"""Does it help on real data: one command, ``python -m benchmarks.real``."""
