@@ -51,13 +51,13 @@ def test_predictions_are_one_row_for_each_cell(demo):
     folder, answer = demo
     frame = pd.read_csv(folder / "cells.predictions.csv")
     assert len(frame) == 2000
-    assert frame["id"][0] == "cell-0001"
-    assert frame["label"].isna().sum() == answer["labels"]["blank"]
+    assert frame["cell"][0] == "cell-0001"
+    assert frame["population"].isna().sum() == answer["labels"]["blank"]
     shares = frame[[c for c in frame if c.startswith("P(")]]
     assert shares.shape[1] == 4
     assert (shares.sum(axis=1) - 1).abs().max() < 1e-9
-    labelled = frame.dropna(subset=["label"])
-    assert (labelled["label"] == labelled["predicted"]).mean() > 0.95
+    labelled = frame.dropna(subset=["population"])
+    assert (labelled["population"] == labelled["predicted"]).mean() > 0.95
 
 
 def test_predict_agrees_with_the_analysis_and_reads_standard_input(demo):
@@ -68,7 +68,7 @@ def test_predict_agrees_with_the_analysis_and_reads_standard_input(demo):
     (folder / "again.txt").write_bytes(done.stdout)
     again = pd.read_csv(folder / "again.txt")
     (folder / "again.txt").unlink()
-    before = pd.read_csv(folder / "cells.predictions.csv").drop(columns="label")
+    before = pd.read_csv(folder / "cells.predictions.csv")
     pd.testing.assert_frame_equal(again, before, rtol=1e-9)
     assert not done.stderr
 

@@ -307,7 +307,7 @@ def test_standardised_components_predict_from_raw_features(run, tmp_path):
     code, _, error = run("predict", "a.model", "a.csv", "--out", "again.csv", "-q")
     assert (code, error) == (0, "")
     first, again = (pd.read_csv(tmp_path / f) for f in ("a.predictions.csv", "again.csv"))
-    pd.testing.assert_frame_equal(first.drop(columns="label"), again, rtol=1e-9)
+    pd.testing.assert_frame_equal(first, again, rtol=1e-9)
 
 
 HOSTILE = ['<script>alert("1")</script>', '=HYPERLINK("http://x","y")', "😀" * 40]
@@ -338,7 +338,10 @@ def test_hostile_names_are_harmless_everywhere(run, tmp_path):
         assert f"\n{character}" not in cells
     code, out, error = run("predict", "<b>'\"& =x.model", name, "--out", "-")
     assert code == 0, error
-    assert out.startswith('"row","predicted"')
+    header = out.splitlines()[0]
+    assert header.startswith('"row",')
+    assert '"label"' in header
+    assert "\"'=HYPERLINK" in header
 
 
 def test_ids_stay_text_and_missing_values_are_blanks(run, tmp_path):
@@ -357,8 +360,10 @@ def test_ids_stay_text_and_missing_values_are_blanks(run, tmp_path):
     assert answer["labels"]["not_reviewed"] == 40
     assert answer["features"] == ["x0", "x1"]
     assert "--missing ungated" in answer["repeat"]["command"]
-    first = (tmp_path / "a.predictions.csv").read_text().splitlines()[1]
-    assert first.startswith('1,"00000",')
+    predicted = pd.read_csv(tmp_path / "a.predictions.csv", dtype=str)
+    assert list(predicted)[:7] == ["row", *frame]  # the table's own columns and names
+    assert predicted["id"][0] == "00000"
+    assert set(predicted["label"]) == {"ungated", "class 0", "class 1"}
 
 
 CELLS = st.one_of(

@@ -103,6 +103,44 @@ def test_fcs() -> None:
     assert columns.y.tolist() == [1, 2, None]
 
 
+CHANNELS = ("FSC-A", "FL1-A", "FL2-A", "Time")
+MARKERS = ("", "CD3", "CD19", "")
+
+
+def stained(**metadata: str) -> bytes:
+    flowio = pytest.importorskip("flowio")
+    file = io.BytesIO()
+    events = np.array([[5e4, 1000, 300, 1], [6e4, -50, 2e5, 2], [7e4, 0, 10, 3]])
+    values = array("f", events.ravel().tolist())
+    flowio.create_fcs(file, values, list(CHANNELS), list(MARKERS), metadata or None)
+    return file.getvalue()
+
+
+def test_fcs_names_markers_beside_channels() -> None:
+    frame = read_table(io.BytesIO(stained()))
+    assert list(frame.columns) == ["FSC-A", "CD3 (FL1-A)", "CD19 (FL2-A)", "Time"]
+    aliases = frame.attrs["hesitant"]["aliases"]
+    assert aliases["CD3"] == aliases["FL1-A"] == "CD3 (FL1-A)"
+
+
+def test_fcs_compensation_and_scales() -> None:
+    pytest.importorskip("flowutils")
+    plain = read_table(io.BytesIO(stained())).to_numpy()
+    spill = stained(spillover="2,FL1-A,FL2-A,1,0.2,0.1,1")
+    undone = read_table(io.BytesIO(spill), compensate=True).to_numpy()
+    mixing = np.array([[1, 0.2], [0.1, 1]])
+    np.testing.assert_allclose(undone[:, 1:3] @ mixing, plain[:, 1:3], atol=1e-2)
+    np.testing.assert_array_equal(undone[:, [0, 3]], plain[:, [0, 3]])
+    for scale in ("logicle", "asinh"):
+        scaled = read_table(io.BytesIO(stained()), transform=scale).to_numpy()
+        np.testing.assert_array_equal(scaled[:, [0, 3]], plain[:, [0, 3]])
+        assert np.abs(scaled[:, 1:3]).max() < 1.5  # of the 262144 that a cytometer counts
+        assert (np.argsort(scaled[:, 1]) == np.argsort(plain[:, 1])).all()
+    refused(stained(), "no compensation matrix", compensate=True)
+    refused(stained(spillover="2,FL1-A,FL9-A,1,0,0,1"), "$SPILLOVER", compensate=True)
+    refused(b"a,b\n1,2\n", "only apply to FCS files", transform="asinh")
+
+
 def test_fcs_refusals() -> None:
     good = fcs()
     refused(good[:-8], "not a readable FCS file", "export it again")

@@ -1,17 +1,28 @@
 """The command ``hesitant``.
 
-Commands are declared in `_app` and `_app_studies`; the work of each has a module of its own,
-imported when the command runs, so that ``hesitant --help`` does not wait for all of it.
+Commands are declared in `_app`; the work of each has a module of its own, imported when the
+command runs, so that ``hesitant --help`` does not wait for all of it.
 """
 
+import os
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
-
-__all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line; what ``hesitant`` and ``python -m hesitant`` call."""
+    try:
+        _run()
+    except KeyboardInterrupt:
+        _leave("stopped before anything was written.")
+    except BrokenPipeError:
+        _leave("")  # whoever read our output has seen enough
+    except OSError as error:
+        _leave(f"standard output: {error.strerror or error}.")
+
+
+def _run() -> None:
     absent = [name for name in ("typer", "rich", "pandas", "jinja2") if find_spec(name) is None]
     if absent:
         print(
@@ -20,7 +31,25 @@ def main() -> None:
             file=sys.stderr,
         )
         raise SystemExit(1)
-    from hesitant.cli import _app, _app_desk, _app_studies  # noqa: F401 (attached on import)
-    from hesitant.cli._root import app
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        if hasattr(getattr(sys, name), "reconfigure"):
+            # a terminal that cannot show a character shows another
+            getattr(sys, name).reconfigure(errors="replace")
+    from hesitant.cli import _app_desk  # noqa: F401 (attached on import)
+    from hesitant.cli._app import app
 
-    app(prog_name="hesitant")
+    try:
+        app(prog_name="hesitant")
+    finally:
+        sys.stdout.flush()  # here a full disk can still be told
+
+
+def _leave(message: str) -> None:
+    """End with exit code 1; what standard output still holds is lost in silence."""
+    if message:
+        print(f"Error: {message}", file=sys.stderr)
+    with suppress(OSError, ValueError, AttributeError):  # no real file, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(1)

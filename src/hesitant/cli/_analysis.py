@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -17,43 +18,27 @@ from hesitant.cli._predictions import prediction_frame
 from hesitant.cli._terminal import Terminal
 
 if TYPE_CHECKING:
+    from hesitant.cli._app import ModelOptions
     from hesitant.report import Report
     from hesitant.tables import Columns
 
-__all__ = ["ModelOptions", "Outputs", "analyse", "output_files", "prepare"]
 
+def classifier(model: "ModelOptions", **changes: Any) -> Any:
+    """Return the classifier that options describe, not yet fitted."""
+    from hesitant import MixtureClassifier
 
-@dataclass(frozen=True)
-class ModelOptions:
-    """How to fit, as the command line has it."""
-
-    family: str = "gaussian"
-    covariance: str = "full"
-    mechanism: str = "entropy"
-    alpha: float = 0.5
-    standardise: bool = False
-    pca: int | None = None
-    seed: int = 0
-    jobs: int | None = None
-    starts: int = 1
-    bootstrap: int | None = None
-
-    def classifier(self, **changes: Any) -> Any:
-        """Return the classifier these options describe, not yet fitted."""
-        from hesitant import MixtureClassifier
-
-        options: dict[str, Any] = {
-            "family": self.family,
-            "covariance": self.covariance,
-            "mechanism": None if self.mechanism == "none" else self.mechanism,
-            "alpha": self.alpha,
-            "random_state": self.seed,
-            "n_jobs": self.jobs,
-            "n_init": self.starts,
-            # blanks arrive as None, so that no label is taken for one
-            "missing_label": None,
-        }
-        return MixtureClassifier(**{**options, **changes})
+    options: dict[str, Any] = {
+        "family": model.family,
+        "covariance": model.covariance,
+        "mechanism": None if model.mechanism == "none" else model.mechanism,
+        "alpha": model.alpha,
+        "random_state": model.seed,
+        "n_jobs": model.jobs,
+        "n_init": model.starts,
+        # blanks arrive as None, so that no label is taken for one
+        "missing_label": None,
+    }
+    return MixtureClassifier(**{**options, **changes})
 
 
 @dataclass(frozen=True)
@@ -101,7 +86,12 @@ def output_files(source: str, out: str | None) -> Outputs:
 
 
 def analyse(
-    table: TableOptions, model: ModelOptions, outputs: Outputs, terminal: Terminal, *, force: bool
+    table: TableOptions,
+    model: "ModelOptions",
+    outputs: Outputs,
+    terminal: Terminal,
+    *,
+    force: bool,
 ) -> "Report":
     """Read, fit, judge and write; return the report."""
     import pandas as pd
@@ -109,17 +99,17 @@ def analyse(
     from hesitant.exceptions import collect_warnings
     from hesitant.persistence import save
     from hesitant.report import make_report
-    from hesitant.tables import write_csv
+    from hesitant.tables import write_together
+    from hesitant.tables.output import table_bytes
 
-    outputs.check(force, keep=[table.source])
+    outputs.check(force, keep=table.inputs)
     with terminal.stage("Reading"):
-        frame = table.read()
-        columns = table.select(frame)
-    notes = table_notes(columns)
-    prepared, names, preparation = prepare(columns, model)
+        frame, columns, notes = table.learn()
+    notes += table_notes(columns)
+    prepared, names, preparation = prepare(columns, model.standardise, model.pca)
     X = pd.DataFrame(prepared, columns=pd.Index(names))
     with terminal.stage("Fitting"), collect_warnings() as heard:
-        clf = model.classifier().fit(X, columns.y, columns.weight, columns.reviewed)
+        clf = classifier(model).fit(X, columns.y, columns.weight, columns.reviewed)
     notes += heard
     if preparation is not None:
         notes.append(_preparation_note(model, preparation))
@@ -133,7 +123,7 @@ def analyse(
             reviewed=columns.reviewed,
             ids=None if columns.ids is None else columns.ids.tolist(),
             rows=columns.rows + 1,
-            name=_shown_name(table.source),
+            name=_shown_name(table.table),
             n_boot=model.bootstrap or 0,
             notes=notes,
             wording=in_options,
@@ -143,32 +133,31 @@ def analyse(
             command=_command(table, model),
         )
     with terminal.stage("Drawing and writing"):
-        page = report.to_html()
-        predictions = prediction_frame(clf, X, columns, label=columns.y)
-        write_csv(predictions, outputs.predictions, force=force)
-        save(_saved(clf, preparation), outputs.model, force=force, notes=_model_notes(report))
-        _write(outputs.report, page, force)
+        # lone surrogates, as broken exports have them, cannot be written as UTF-8
+        page = report.to_html().encode("utf-8", "replace")
+        predictions = table_bytes(prediction_frame(clf, X, columns, frame), outputs.predictions)
+        with tempfile.TemporaryDirectory() as folder:
+            saved = save(_saved(clf, preparation), f"{folder}/model", notes=_model_notes(report))
+            model_file = saved.read_bytes()
+        write_together(
+            {outputs.report: page, outputs.predictions: predictions, outputs.model: model_file},
+            force=force,
+            keep=table.inputs,
+        )
     for note in report.to_dict()["notes"]:
         terminal.note(note)
     return report
 
 
-def _write(path: Path, text: str, force: bool) -> None:
-    from hesitant.tables import write_atomically
-
-    # lone surrogates, as broken exports have them, cannot be written as UTF-8
-    write_atomically(path, text.encode("utf-8", "replace"), force=force)
-
-
-def prepare(columns: "Columns", model: ModelOptions) -> tuple[Any, list[str], Any]:
+def prepare(columns: "Columns", standardise: bool, pca: int | None) -> tuple[Any, list[str], Any]:
     """Standardise and rotate the features, if asked to."""
-    if not model.standardise and model.pca is None:
+    if not standardise and pca is None:
         return columns.X, list(columns.feature_names), None
     import pandas as pd
 
     from hesitant.persistence import Preparation
 
-    preparation = Preparation(standardise=model.standardise, n_components=model.pca)
+    preparation = Preparation(standardise=standardise, n_components=pca)
     named = pd.DataFrame(columns.X, columns=pd.Index(columns.feature_names))
     try:
         prepared = preparation.fit_transform(named)
@@ -185,7 +174,7 @@ def _saved(clf: Any, preparation: Any) -> Any:
     return Pipeline([("prepare", preparation), ("classify", clf)])
 
 
-def _preparation_note(model: ModelOptions, preparation: Any) -> str:
+def _preparation_note(model: "ModelOptions", preparation: Any) -> str:
     what = "standard deviations from the mean" if model.standardise else "the features' own units"
     if preparation.rotation_ is None:
         return f"Features were standardised: all numbers about them are in {what}."
@@ -204,24 +193,24 @@ def _shown_name(source: str) -> str:
     return "standard input" if source == "-" else Path(source).name
 
 
-def _options(table: TableOptions, model: ModelOptions) -> dict[str, Any]:
+def _options(table: TableOptions, model: "ModelOptions") -> dict[str, Any]:
     out: dict[str, Any] = {}
     for group in (table, model):
         for field in fields(group):
             value = getattr(group, field.name)
-            if field.name != "source":
+            if field.name != "table":
                 out[field.name] = list(value) if isinstance(value, tuple | list) else value
     return out
 
 
-def _command(table: TableOptions, model: ModelOptions) -> str:
+def _command(table: TableOptions, model: "ModelOptions") -> str:
     """Return the command line that repeats the analysis, defaults left out."""
-    words = ["hesitant", "analyse", table.source]
+    words = ["hesitant", "analyse", table.table]
     for group in (table, model):
         for field in fields(group):
             value = getattr(group, field.name)
             # a 0 that was asked for is no False
-            if field.name == "source" or value == field.default or value in (None, [], ()):
+            if field.name == "table" or value == field.default or value in (None, [], ()):
                 continue
             option = "--" + field.name.replace("_", "-")
             if value is True:
@@ -235,11 +224,11 @@ def _command(table: TableOptions, model: ModelOptions) -> str:
 def _provenance(table: TableOptions, frame: Any, columns: "Columns") -> dict[str, Any]:
     from hesitant.tables import sha256_of
 
-    stdin = table.source == "-"
+    stdin = table.table == "-"
     return {
-        "name": _shown_name(table.source),
+        "name": _shown_name(table.table),
         # standard input is gone once read: its content is summed instead, and that is said
-        "sha256": sha256_of(frame if stdin else table.source),
+        "sha256": sha256_of(frame if stdin else table.table),
         "sha256_of": "the table's content" if stdin else "the file",
         "rows": len(frame),
         "columns": int(frame.shape[1]),

@@ -1,51 +1,38 @@
 """``hesitant compare``: which family, covariance and mechanism explain a table best."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from hesitant._words import number
-from hesitant.cli._analysis import ModelOptions, prepare
+from hesitant.cli._analysis import prepare
 from hesitant.cli._data import TableOptions
 from hesitant.cli._mistakes import in_options
 from hesitant.cli._notes import table_notes
 from hesitant.cli._predictions import check_target
 from hesitant.cli._terminal import Terminal
 
-__all__ = ["Candidates", "compare"]
+if TYPE_CHECKING:
+    from hesitant.cli._app import CandidateOptions
 
 COVARIANCES = ("full", "tied", "diag", "spherical")
 _MECHANISMS = ("entropy", "mixed", "none")
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """The models to try, as the command line has them."""
+def grid_of(candidates: "CandidateOptions") -> dict[str, list[Any]]:
+    """Return the values to combine; a name that does not exist is wrong use."""
+    from hesitant.families import FAMILIES
 
-    family: Sequence[str] | None = None
-    covariance: Sequence[str] | None = None
-    mechanism: Sequence[str] | None = None
-    folds: int = 5
-    standardise: bool = False
-    pca: int | None = None
-    seed: int = 0
-    jobs: int | None = None
-
-    def grid(self) -> dict[str, list[Any]]:
-        """Return the values to combine; a name that does not exist is wrong use."""
-        from hesitant.families import FAMILIES
-
-        families = _known("--family", self.family or list(FAMILIES), list(FAMILIES))
-        covariances = _known("--covariance", self.covariance or ["full", "tied"], COVARIANCES)
-        mechanisms = _known("--mechanism", self.mechanism or ["entropy", "none"], _MECHANISMS)
-        return {
-            "family": families,
-            "covariance": covariances,
-            "mechanism": [None if m == "none" else m for m in mechanisms],
-            "random_state": [self.seed],
-        }
+    families = _known("--family", candidates.family or list(FAMILIES), list(FAMILIES))
+    covariances = _known("--covariance", candidates.covariance or ["full", "tied"], COVARIANCES)
+    mechanisms = _known("--mechanism", candidates.mechanism or ["entropy", "none"], _MECHANISMS)
+    return {
+        "family": families,
+        "covariance": covariances,
+        "mechanism": [None if m == "none" else m for m in mechanisms],
+        "random_state": [candidates.seed],
+    }
 
 
 def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -59,7 +46,7 @@ def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]
 
 def compare(
     table: TableOptions,
-    candidates: Candidates,
+    candidates: "CandidateOptions",
     grid: dict[str, list[Any]],
     terminal: Terminal,
     *,
@@ -71,14 +58,13 @@ def compare(
     from hesitant.tables import write_table
 
     if out is not None:
-        check_target(out, force=force)
+        check_target(out, force=force, keep=table.inputs)
     with terminal.stage("Reading"):
-        columns = table.select(table.read())
-    notes = table_notes(columns)
+        _, columns, notes = table.learn()
+    notes += table_notes(columns)
     for note in notes:
         terminal.note(note)
-    model = ModelOptions(standardise=candidates.standardise, pca=candidates.pca)
-    X, _, _ = prepare(columns, model)
+    X, _, _ = prepare(columns, candidates.standardise, candidates.pca)
     total = len(grid["family"]) * len(grid["covariance"]) * len(grid["mechanism"])
     with terminal.stage(f"Fitting {total} models, {candidates.folds + 1} times each"):
         result = rank(

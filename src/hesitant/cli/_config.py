@@ -2,13 +2,12 @@
 
 import tomllib
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import typer
 
-__all__ = ["read_config"]
+from hesitant._words import did_you_mean
 
 
 def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
@@ -71,8 +70,7 @@ def _check(key: str, known: set[str], path: Path) -> None:
 
 
 def _hint(key: str, known: Iterable[str], form: str = "{!r}") -> str:
-    near = get_close_matches(_plain(key), sorted(known), n=1)
-    return f" Did you mean {form.format(near[0].replace('_', '-'))}?" if near else ""
+    return did_you_mean(_plain(key), sorted(known), form).replace("_", "-")
 
 
 def _as_given(value: Any, option: Any, path: Path, ctx: typer.Context) -> Any:

@@ -1,8 +1,8 @@
 """Mistakes of a user's, told from failures of ours: the first get a sentence, not a traceback."""
 
+import errno
 import os
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,8 +10,6 @@ from typing import Any
 import typer
 
 from hesitant.cli._terminal import Terminal
-
-__all__ = ["in_options", "reporting"]
 
 FAILED = 1
 _PARAMETER = re.compile(
@@ -91,10 +89,8 @@ def reporting(
             "column": error.column,
         }
         _leave(terminal, str(TableError(**document)), document, error)
-    except BrokenPipeError as error:
-        # Whoever read our output has seen enough; Python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(FAILED) from error
+    except BrokenPipeError:
+        raise  # whoever read our output has seen enough
     except KeyboardInterrupt as error:
         terminal.fail(f"stopped; {stopped}.")
         raise typer.Exit(FAILED) from error
@@ -103,6 +99,8 @@ def reporting(
         problem = "There is not enough memory for this table."
         _leave(terminal, f"{problem} {remedy}", {"problem": problem, "remedy": remedy}, error)
     except OSError as error:
+        if error.filename is None and error.errno == errno.ENOSPC:
+            raise  # of standard output, where nothing more can be said
         place = f"{error.filename}: " if error.filename else ""
         problem = f"{place}{error.strerror or error}."
         remedy = "Check the path, your permission and the disk."

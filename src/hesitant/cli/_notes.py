@@ -8,8 +8,6 @@ from hesitant._words import noun
 if TYPE_CHECKING:
     from hesitant.tables import Columns
 
-__all__ = ["dropped_note", "table_notes"]
-
 
 def table_notes(columns: "Columns") -> list[str]:
     """Say what was left out of a table, and what may not be what it is taken for."""

@@ -1,46 +1,60 @@
-"""The options that commands share, each said once."""
+"""The options that commands share, each said once, and how a command takes groups of them."""
 
+import inspect
 import math
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from hesitant.cli._config import read_config
 
-__all__ = [
-    "Alpha",
-    "Bootstrap",
-    "Config",
-    "Covariance",
-    "Decimal",
-    "Delimiter",
-    "Drop",
-    "Encoding",
-    "Family",
-    "Features",
-    "Force",
-    "Format",
-    "Id",
-    "Jobs",
-    "Json",
-    "Label",
-    "Mechanism",
-    "Missing",
-    "OnMissing",
-    "Pca",
-    "Quiet",
-    "Reviewed",
-    "Seed",
-    "Standardise",
-    "Starts",
-    "Table",
-    "Weight",
-    "one_of",
-    "within",
-]
+DATA, MODEL, OUTPUT = "The table", "The model", "Output"
 
-_DATA, _MODEL, _OUTPUT = "The table", "The model", "Output"
+
+def option(panel: str, help: str, *names: str, default: Any = False, **more: Any) -> Any:
+    """Return the declaration of an option; ``default`` is what the help says of it."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=default, **more)
+
+
+def takes(**groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the fields of dataclasses as options, handed over as one object each."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters = []
+        for name, given in inspect.signature(command, eval_str=True).parameters.items():
+            if name not in groups:
+                parameters.append(given.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+                continue
+            hints = get_type_hints(groups[name], include_extras=True)
+            first = getattr(groups[name], "first", ())
+            ordered = sorted(fields(groups[name]), key=lambda f: [*first, f.name].index(f.name))
+            parameters += [
+                inspect.Parameter(
+                    field.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if field.default is MISSING else field.default,
+                    annotation=hints[field.name],
+                )
+                for field in ordered
+            ]
+
+        @wraps(command)
+        def call(**given: Any) -> None:
+            made = {
+                name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+                for name, group in groups.items()
+            }
+            command(**given, **made)
+
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {p.name: p.annotation for p in parameters}
+        return call
+
+    return decorate
 
 
 def one_of(*names: str) -> dict[str, Any]:
@@ -78,226 +92,200 @@ def _check_jobs(value: int | None) -> int | None:
     return value
 
 
-# -- the table ----------------------------------------------------------------------------------
+# -- the table ------------------------------------------------------------------------------------
+
+_COLUMN: dict[str, Any] = {"metavar": "COLUMN"}
 
 Table = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV, TSV, .xlsx, JSON, JSONL, Parquet, Feather or FCS, also packed (.gz); - for "
-        "standard input.",
+        help="CSV, TSV, .xlsx, JSON, JSONL, Parquet, Feather or FCS, also packed (.gz); or, with "
+        "--features-from, an export of an annotation tool; - for standard input.",
         show_default=False,
     ),
 ]
 Label = Annotated[
-    str,
-    typer.Option(
-        help="Column of labels, blank where the expert gave none.",
-        rich_help_panel=_DATA,
-        show_default=False,
+    str | None,
+    option(
+        DATA,
+        "Column of labels, blank where the expert gave none; several, separated by commas, are "
+        "the readers of a panel.",
+        **_COLUMN,
+    ),
+]
+FeaturesFrom = Annotated[
+    str | None,
+    option(
+        DATA,
+        "Table of features, where TABLE is an export of Label Studio, Argilla, doccano or "
+        "Prodigy, or a line for each statement (case, reader, label); --id names what both have.",
+        metavar="FILE",
     ),
 ]
 Features = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column to use as a feature; repeat, or separate by commas.",
-        rich_help_panel=_DATA,
-        show_default="every numeric column",
+    option(
+        DATA,
+        "Column to use as a feature; repeat, or separate by commas.",
+        default="every numeric column",
+        **_COLUMN,
     ),
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column to leave out; repeat, or separate by commas.",
-        rich_help_panel=_DATA,
-        show_default=False,
-    ),
+    option(DATA, "Column to leave out; repeat, or separate by commas.", **_COLUMN),
 ]
-Id = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column that names the rows.",
-        rich_help_panel=_DATA,
-        show_default=False,
-    ),
-]
+Id = Annotated[str | None, option(DATA, "Column that names the rows.", **_COLUMN)]
 Reviewed = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of yes and no: whether an expert saw the row. A blank that nobody saw says "
+    option(
+        DATA,
+        "Column of yes and no: whether an expert saw the row. A blank that nobody saw says "
         "nothing about difficulty.",
-        rich_help_panel=_DATA,
-        show_default=False,
+        **_COLUMN,
     ),
 ]
-Weight = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of row weights.",
-        rich_help_panel=_DATA,
-        show_default=False,
-    ),
-]
+Weight = Annotated[str | None, option(DATA, "Column of row weights.", **_COLUMN)]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        DATA,
+        "Label that means 'not labelled', such as ungated; repeat for several. The number -1 does "
+        "if none is given; give none if -1 is a class.",
         metavar="VALUE",
-        help="Label that means 'not labelled', such as ungated; repeat for several.",
-        rich_help_panel=_DATA,
-        show_default=False,
     ),
 ]
 OnMissing = Annotated[
-    str,
-    typer.Option(
-        help="What to do with rows that lack a feature.",
-        rich_help_panel=_DATA,
-        **one_of("error", "drop"),
+    str | None,
+    option(
+        DATA,
+        "What to do with rows that lack a feature.",
+        default="model where the model can, else error",
+        **one_of("model", "drop", "error"),
     ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
+    option(
+        DATA,
+        "Format of the table, where its content and name do not tell.",
         "--format",
-        help="Format of the table, where its content and name do not tell.",
-        rich_help_panel=_DATA,
-        show_default=False,
         **one_of("csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "fcs"),
     ),
 ]
 Encoding = Annotated[
-    str | None,
-    typer.Option(
-        help="Encoding of a text table, such as cp1252.",
-        rich_help_panel=_DATA,
-        show_default="UTF-8",
-    ),
+    str | None, option(DATA, "Encoding of a text table, such as cp1252.", default="UTF-8")
 ]
+_FOUND = "found from the content"
 Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        help="What separates the cells of a text table.",
-        rich_help_panel=_DATA,
-        show_default="found from the content",
-    ),
+    str | None, option(DATA, "What separates the cells of a text table.", default=_FOUND)
 ]
 Decimal = Annotated[
+    str | None, option(DATA, "Decimal mark of a text table.", default=_FOUND, **one_of(".", ","))
+]
+Transform = Annotated[
     str | None,
-    typer.Option(
-        help="Decimal mark of a text table.",
-        rich_help_panel=_DATA,
-        show_default="found from the content",
-        **one_of(".", ","),
+    option(
+        DATA,
+        "Scale of the fluorescence channels of an FCS file.",
+        default="linear",
+        **one_of("logicle", "asinh"),
     ),
 ]
+Compensate = Annotated[
+    bool,
+    option(DATA, "Undo spillover by the matrix that an FCS file holds.", "--compensate"),
+]
 
-# -- the model ----------------------------------------------------------------------------------
+# -- the model ------------------------------------------------------------------------------------
 
 Family = Annotated[
     str,
-    typer.Option(
-        help="Shape of the classes.",
-        rich_help_panel=_MODEL,
+    option(
+        MODEL,
+        "Shape of the classes.",
+        default=True,
         **one_of("gaussian", "t", "skew_t", "skew_normal"),
     ),
 ]
 Covariance = Annotated[
     str,
-    typer.Option(
-        help="What the classes' scale matrices look like.",
-        rich_help_panel=_MODEL,
+    option(
+        MODEL,
+        "What the classes' scale matrices look like.",
+        default=True,
         **one_of("full", "tied", "diag", "spherical"),
     ),
 ]
 Mechanism = Annotated[
     str,
-    typer.Option(
-        help="How the chance of a label depends on difficulty; none ignores the blanks.",
-        rich_help_panel=_MODEL,
+    option(
+        MODEL,
+        "How the chance of a label depends on difficulty; none ignores the blanks.",
+        default=True,
         **one_of("entropy", "mixed", "none"),
     ),
 ]
 Alpha = Annotated[
     float,
-    typer.Option(
-        help="Weight of labelled against blank rows, from 0 to 1, with --mechanism none only.",
-        rich_help_panel=_MODEL,
+    option(
+        MODEL,
+        "Weight of labelled against blank rows, from 0 to 1, with --mechanism none only.",
+        default=True,
         **within(0, 1),
     ),
 ]
 Standardise = Annotated[
-    bool,
-    typer.Option(
-        "--standardise",
-        help="Divide every feature by its standard deviation.",
-        rich_help_panel=_MODEL,
-    ),
+    bool, option(MODEL, "Divide every feature by its standard deviation.", "--standardise")
 ]
 Pca = Annotated[
     int | None,
-    typer.Option(
+    option(
+        MODEL,
+        "Keep the K leading principal components of the features.",
         metavar="K",
-        help="Keep the K leading principal components of the features.",
-        rich_help_panel=_MODEL,
-        show_default=False,
         **within(1),
     ),
 ]
 Seed = Annotated[
-    int,
-    typer.Option(
-        help="Seed of everything random.", rich_help_panel=_MODEL, **within(0, 2**32 - 1)
-    ),
+    int, option(MODEL, "Seed of everything random.", default=True, **within(0, 2**32 - 1))
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        help="Cores to use; -1 is all, -2 all but one.",
-        rich_help_panel=_MODEL,
-        show_default="all",
+    option(
+        MODEL,
+        "Cores to use; -1 is all, -2 all but one.",
+        default="all",
         callback=_check_jobs,
     ),
 ]
 Starts = Annotated[
     int,
-    typer.Option(
+    option(
+        MODEL,
+        "Starts of the fit, of which the best is kept; the first is taken from the labels.",
+        default=True,
         metavar="N",
-        help="Starts of the fit, of which the best is kept; the first is taken from the labels.",
-        rich_help_panel=_MODEL,
         **within(1),
     ),
 ]
 Bootstrap = Annotated[
     int | None,
-    typer.Option(
+    option(
+        MODEL,
+        "Test the blanks by N bootstrap replicates too, each with fits of its own; 199 or more "
+        "for a useful p-value.",
         metavar="N",
-        help="Test the blanks by N bootstrap replicates too, each with fits of its own; 199 or "
-        "more for a useful p-value.",
-        rich_help_panel=_MODEL,
-        show_default=False,
         **within(20),  # with fewer, no p-value can be below 0.05
     ),
 ]
 
-# -- output -------------------------------------------------------------------------------------
+# -- output ---------------------------------------------------------------------------------------
 
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Replace existing files.", rich_help_panel=_OUTPUT),
-]
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print one JSON document.", rich_help_panel=_OUTPUT),
-]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="Print mistakes only.", rich_help_panel=_OUTPUT),
-]
+Force = Annotated[bool, option(OUTPUT, "Replace existing files.", "--force")]
+Json = Annotated[bool, option(OUTPUT, "Print one JSON document.", "--json")]
+Quiet = Annotated[bool, option(OUTPUT, "Print mistakes only.", "--quiet", "-q")]
 Config = Annotated[
     Path | None,
     typer.Option(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hesitant.cli._data import TableOptions, stem
+from hesitant.cli._data import ReadOptions, stem
 from hesitant.cli._notes import dropped_note
 from hesitant.cli._terminal import Terminal
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from hesitant.tables import Columns
 
-__all__ = ["check_target", "predict", "prediction_frame", "write_frame"]
 
+def prediction_frame(
+    model: Any, X: Any, columns: "Columns", table: "pd.DataFrame"
+) -> "pd.DataFrame":
+    """Return what a model says of rows, beside the table's own columns and in its order.
 
-def prediction_frame(model: Any, X: Any, columns: "Columns", label: Any = None) -> "pd.DataFrame":
-    """Return what a model says of rows, in the order of the table.
-
-    Columns: ``row`` (counted from 1, without the header), ``id`` and ``label`` where there are
-    any, ``predicted``, its ``probability``, ``entropy``, ``labelling_probability``, and one
-    ``P(class)`` for each class.
+    First ``row`` (counted from 1, without the header), then the table, then ``predicted``, its
+    ``probability``, ``entropy``, ``labelling_probability``, and one ``P(class)`` for each class. A
+    column of the table that has one of these names is called ``... (table)``.
     """
     import pandas as pd
 
@@ -32,28 +32,28 @@ def prediction_frame(model: Any, X: Any, columns: "Columns", label: Any = None) 
     if hasattr(model, "steps"):
         classifier, Z = model.steps[-1][1], model[:-1].transform(X)
     tau = classifier.predict_proba(Z)
-    values: list[tuple[str, Any]] = [("row", columns.rows + 1)]
-    if columns.ids is not None:
-        values.append(("id", columns.ids))
-    if label is not None:
-        values.append(("label", label))
     best = tau.argmax(axis=1)
-    values += [
+    said: list[tuple[str, Any]] = [
         # as objects: an array of text would repeat the longest name's length in every row
         ("predicted", classifier.classes_.astype(object)[best]),
         ("probability", tau.max(axis=1)),
         ("entropy", classifier.entropy(Z)),
         ("labelling_probability", classifier.labelling_probability(Z)),
     ]
-    values += [(f"P({name})", tau[:, h]) for h, name in enumerate(class_names(classifier))]
+    said += [(f"P({name})", tau[:, h]) for h, name in enumerate(class_names(classifier))]
+    ours = {"row", *(name for name, _ in said)}
+    own = table.iloc[columns.rows].reset_index(drop=True)
+    own.columns = pd.Index([f"{name} (table)" if name in ours else name for name in own.columns])
     # by position, because two names may be alike once printed
-    frame = pd.DataFrame(dict(enumerate(v for _, v in values)))
-    frame.columns = pd.Index([name for name, _ in values], dtype=object)
+    frame = pd.DataFrame(dict(enumerate(values for _, values in said)))
+    frame.columns = pd.Index([name for name, _ in said], dtype=object)
+    frame = pd.concat([pd.Series(columns.rows + 1, name="row"), own, frame], axis=1)
+    frame.attrs = {}
     return frame
 
 
 def predict(
-    path: str, table: TableOptions, out: str | None, terminal: Terminal, *, force: bool
+    path: str, table: ReadOptions, out: str | None, terminal: Terminal, *, force: bool
 ) -> dict[str, Any]:
     """Load a model, read a table, write predictions; return a summary."""
     import pandas as pd
@@ -63,33 +63,33 @@ def predict(
     from hesitant.tables.cells import Sheet
     from hesitant.tables.errors import show_path
 
-    target = out or str(Path(table.source).parent / f"{stem(table.source)}.predictions.csv")
-    if out is None and table.source == "-":
+    target = out or str(Path(table.table).parent / f"{stem(table.table)}.predictions.csv")
+    if out is None and table.table == "-":
         target = "-"
-    check_target(target, force=force, keep=[table.source, path])
+    check_target(target, force=force, keep=[table.table, path])
     with terminal.stage("Loading the model"):
         model = load(path)
     with terminal.stage("Reading"):
         frame = table.read(min_columns=1)
         names = getattr(model, "feature_names_in_", None)
         if names is None:
-            columns = table.select(frame, label=None)
+            columns = table.select(frame)
         else:
             needed = [str(n) for n in names]
             Sheet(frame).require(needed, "that the model needs")
-            columns = table.select(frame, label=None, features=needed)
+            columns = table.select(frame, features=needed)
     X: Any = columns.X
     if names is not None:
         X = pd.DataFrame(X, columns=pd.Index(names))
     elif X.shape[1] != model.n_features_in_:
         raise TableError(
-            show_path(table.source),
+            show_path(table.table),
             f"The table has {X.shape[1]} numeric columns; the model, whose features have no "
             f"names, needs {model.n_features_in_}.",
             "Choose them, in the order of the fit, with --features.",
         )
     with terminal.stage("Predicting"):
-        result = prediction_frame(model, X, columns)
+        result = prediction_frame(model, X, columns, frame)
     write_frame(result, target, force=force)
     if names is not None and table.features:
         terminal.note("--features has no effect: the model's features have names.")
@@ -116,15 +116,14 @@ def check_target(target: str, *, force: bool, keep: Sequence[str] = ()) -> None:
 
 def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:
     """Write a table in the format of its file's name, or as CSV to standard output for ``-``."""
-    from hesitant.tables import write_csv, write_table
+    from hesitant._words import printable
+    from hesitant.tables import write_table
+    from hesitant.tables.output import table_bytes
 
     if target != "-":
         write_table(frame, target, force=force)
-        return
-    import tempfile
-
-    # through a file, so that both ways are guarded against formulas by the same code
-    with tempfile.TemporaryDirectory() as folder:
-        written = write_csv(frame, Path(folder) / "table.csv")
-        sys.stdout.buffer.write(written.read_bytes())
-    sys.stdout.buffer.flush()
+    elif sys.stdout.isatty():  # names and cells must not steer a terminal
+        print(printable(table_bytes(frame).decode(), keep="\n"), end="")
+    else:
+        sys.stdout.buffer.write(table_bytes(frame))
+        sys.stdout.buffer.flush()

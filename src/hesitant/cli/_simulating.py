@@ -7,8 +7,6 @@ from hesitant.cli._data import TableOptions
 from hesitant.cli._predictions import check_target, write_frame
 from hesitant.cli._terminal import Terminal
 
-__all__ = ["demo", "simulate"]
-
 DEMO_ROWS = 2000
 
 
@@ -30,7 +28,8 @@ def simulate(
 
 def demo(out: str, terminal: Terminal, *, force: bool) -> None:
     """Write invented cells to a folder and analyse them as a user would."""
-    from hesitant.cli._analysis import ModelOptions, analyse, output_files
+    from hesitant.cli._analysis import analyse, output_files
+    from hesitant.cli._app import ModelOptions
     from hesitant.cli._summary import print_analysis
 
     table = Path(out) / "cells.csv"

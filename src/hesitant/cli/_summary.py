@@ -52,6 +52,8 @@ def print_analysis(
             for row in labels["classes"]
         ],
     )
+    if not labels["not_reviewed"]:
+        terminal.say("All rows were taken as shown to the expert: a blank is a withheld label.")
     mechanism = _mechanism_rows(document)
     if mechanism:
         terminal.heading("Chance of a label (logit scale)")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Terminal"]
+from hesitant._words import printable
 
 
 class Terminal:
@@ -136,7 +136,7 @@ def _console(stream: Any) -> Any:
 def _escape(text: str) -> str:
     from rich.markup import escape
 
-    return escape("".join(c if c.isprintable() or c == "\n" else "·" for c in text))
+    return escape(_encodable(text, sys.stdout))
 
 
 def _wrap(text: str) -> str:
@@ -151,7 +151,7 @@ _PLAINER = str.maketrans({"−": "-", "–": "-", "…": "...", "→": "->"})
 
 def _encodable(text: str, stream: Any) -> str:
     """Replace what a terminal of another encoding, or of any, cannot show."""
-    text = "".join(c if c.isprintable() or c == "\n" else "·" for c in text)
+    text = printable(text, keep="\n")
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
@@ -162,7 +162,7 @@ def _encodable(text: str, stream: Any) -> str:
 
 def _one_line(text: str, limit: int = 60) -> str:
     """Return a name of any length and content as a cell of a table can hold it."""
-    text = "".join(c if c.isprintable() else "·" for c in text)
+    text = printable(text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -21,11 +21,14 @@ from .errors import (
     quote_all,
     ways,
 )
-from .reading import BLANK_CELLS
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Objects = npt.NDArray[np.object_]
+
+# What R, pandas, SQL and spreadsheets write for an absent value. "None" is not among them: it is
+# also what an expert may write for "none of these", and no common tool writes it for a blank.
+BLANK_CELLS = ("", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
 
 _WEIGH = "Give every row a weight; 0 gives a row no say in the fit."
 _LARGEST = 1e150  # the square of anything beyond may be infinite
@@ -121,8 +124,9 @@ class Sheet:
         """Return plain Python values: None for blanks, text stripped, numbers without a dtype."""
 
         def plain(cell: Any) -> Any:
-            if isinstance(cell, str):
-                return str(cell).strip()
+            if isinstance(cell, str | bytes):
+                text = cell if isinstance(cell, str) else cell.decode("utf-8", "replace")
+                return str(text).strip()
             if isinstance(cell, np.generic):
                 return cell.item()
             return cell if pd.api.types.is_scalar(cell) else str(cell)  # lists, as in Parquet
@@ -225,7 +229,8 @@ def _parse(sheet: Sheet, name: str) -> tuple[Floats, Mask]:
 
 
 def _sample(sheet: Sheet, name: str, bad: Mask) -> "pd.Series[str]":
-    return sheet.column(name).iloc[np.flatnonzero(bad)[:1000]].astype(str).str.strip()
+    cells = sheet.cells(name)
+    return pd.Series([str(cells[i]) for i in np.flatnonzero(bad)[:1000]])
 
 
 def _other_mark(sheet: Sheet) -> str:
@@ -330,7 +335,7 @@ def _typed(sheet: Sheet, name: str) -> list[Any]:
         if all(re.fullmatch(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?", cell) for cell in given):
             return [None if cell is None else float(cell) for cell in cells]
         return cells
-    if float in kinds and any(isinstance(c, float) and abs(c) > _EXACT for c in given):
+    if float in kinds and any(isinstance(c, float) and abs(c) >= _EXACT for c in given):
         raise sheet.error(
             "The labels are whole numbers so large that they were rounded.",
             "Read the column as text, with text=[...] of read_table.",

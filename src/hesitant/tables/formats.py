@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .errors import TableError, check_names, check_rows, quote_all, reason
+from .annotations import refuse_alone, tool_of
+from .errors import TableError, check_names, check_rows, option, quote_all, reason
 from .sources import Source, check_size
 
 _ROW_LABELS = re.compile(r"__index_level_\d+__")  # an index that pandas saved without a name
@@ -78,12 +79,14 @@ def read_arrow(source: Source, kind: str, min_columns: int) -> pd.DataFrame:
 # -- cytometry ------------------------------------------------------------------------------------
 
 
-def read_fcs(source: Source, min_columns: int) -> pd.DataFrame:
+def read_fcs(
+    source: Source, min_columns: int, transform: str | None, compensate: bool
+) -> pd.DataFrame:
     """Read an FCS 2.0, 3.0 or 3.1 file.
 
-    Columns are named by the marker (``$PnS``) where there is one, else by the detector
-    (``$PnN``). Values are on the linear scale: gains, logarithmic amplification and the time step
-    are applied, but neither compensation nor any display transformation.
+    Columns are named by the marker (``$PnS``) with the detector (``$PnN``) beside it. Gains,
+    logarithmic amplification and the time step are applied; compensation and a transformation of
+    the fluorescence channels if asked for.
     """
     flowio = _library("flowio", "FCS", "fcs", source)
     try:
@@ -94,6 +97,8 @@ def read_fcs(source: Source, min_columns: int) -> pd.DataFrame:
             check_names(detectors, source.name, min_columns)
             check_size(8 * int(file.event_count) * len(detectors), source)
             events = file.as_array()
+            markers = [str(name).strip() for name in file.pns_labels]
+            fluorescence = list(file.fluoro_indices)
         if events.shape != (file.event_count, len(detectors)):
             raise ValueError(
                 f"it announces {file.event_count} events of {len(detectors)} channels "
@@ -107,7 +112,36 @@ def read_fcs(source: Source, min_columns: int) -> pd.DataFrame:
     except Exception as error:  # FlowIO lets through whatever a damaged file provokes
         raise _unreadable(source, "FCS", reason(error)) from error
     check_rows(len(events), detectors, source.name)
-    return pd.DataFrame(events, columns=detectors)
+    if compensate:
+        events = _compensated(events, file.text, detectors, source)
+    if transform is not None:
+        scales = _library("flowutils.transforms", f"--transform {transform}", "fcs", source)
+        parameters = {"t": 262144, "m": 4.5, "a": 0}  # as most cytometers have them
+        events = getattr(scales, transform)(events, fluorescence, **parameters)
+    pairs = list(zip(markers, detectors, strict=True))
+    names = [f"{m} ({d})" if m and m != d else d for m, d in pairs]
+    frame = pd.DataFrame(events, columns=names)
+    aliases = dict(zip(detectors, names, strict=True))
+    aliases |= {m: name for m, name in zip(markers, names, strict=True) if markers.count(m) == 1}
+    frame.attrs["hesitant"] = {"aliases": aliases}
+    return frame
+
+
+def _compensated(events: Any, keywords: Any, detectors: list[str], source: Source) -> Any:
+    """Undo the spillover between detectors by the matrix that the file holds."""
+    library = _library("flowutils.compensate", "--compensate", "fcs", source)
+    text = next((keywords[k] for k in ("spillover", "spill", "$spillover") if k in keywords), None)
+    if text is None:
+        raise TableError(
+            source.name,
+            "The file holds no compensation matrix ($SPILLOVER).",
+            f"Leave out {option('compensate', True)}, or compensate where it was recorded.",
+        )
+    try:
+        matrix, channels = library.get_spill(text)
+        return library.compensate(events, matrix, [detectors.index(c) for c in channels])
+    except (ValueError, IndexError, np.linalg.LinAlgError) as error:
+        raise _unreadable(source, "FCS", f"$SPILLOVER makes no sense ({reason(error)})") from error
 
 
 # -- workbooks ------------------------------------------------------------------------------------
@@ -216,6 +250,9 @@ def read_json(document: Any, source: Source, na: Any, min_columns: int) -> pd.Da
                 dict(zip(document, row, strict=True))
                 for row in zip(*document.values(), strict=True)
             ]
+    tool = tool_of(document)
+    if tool is not None:
+        raise refuse_alone(tool, source.name)
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
         raise TableError(
             source.name,

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Collection
 from pathlib import PurePath
+from typing import Any
 
 import pandas as pd
 
+from . import formats
+from .cells import BLANK_CELLS
 from .errors import EMPTY, TOO_LARGE, TableError, check_names, option, quote, quote_all
 from .sources import Source, TableSource, load, unpack
-
-# What R, pandas, SQL and spreadsheets write for an absent value. "None" is not among them: it is
-# also what an expert may write for "none of these", and no common tool writes it for a blank.
-BLANK_CELLS = ("", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
+from .text import decode, read_delimited
 
 FORMATS = ("csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "fcs")
 _SUFFIXES = {f".{kind}": kind for kind in FORMATS} | {
@@ -21,6 +21,7 @@ _SUFFIXES = {f".{kind}": kind for kind in FORMATS} | {
     ".arrow": "feather",
     ".ndjson": "jsonl",
 }
+_TEXT_OPTIONS = {"encoding", "delimiter", "decimal"}
 _FCS = re.compile(rb"FCS\d\.\d {4}")
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*[\[{\]]|\{\s*[\"}])")
 
@@ -35,6 +36,8 @@ def read_table(
     na: Collection[str] = BLANK_CELLS,
     text: Collection[str] = (),
     min_columns: int = 2,
+    transform: str | None = None,
+    compensate: bool = False,
 ) -> pd.DataFrame:
     r"""Read a table from a file, a stream or standard input.
 
@@ -64,6 +67,10 @@ def read_table(
         Names that the table lacks are left to `select_columns` to report.
     min_columns : int, default=2
         Fewer columns than this are an error: a training table needs a label and a feature.
+    transform : {"logicle", "asinh"} or None, default=None
+        The scale of the fluorescence channels of an FCS file.
+    compensate : bool, default=False
+        Whether to undo spillover by the matrix that an FCS file holds.
 
     Returns
     -------
@@ -92,62 +99,59 @@ def read_table(
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
     if isinstance(text, str) or isinstance(na, str):
         raise TypeError("text and na must be collections of str, not a str")
+    if transform not in (None, "logicle", "asinh"):
+        raise ValueError(f"transform must be 'logicle', 'asinh' or None, got {transform!r}")
+    content = open_source(source)
+    kind = format or recognise(content)
+    given: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
+    given |= {"transform": transform, "compensate": compensate or None}
+    _refuse_options(content.name, kind, [k for k, value in given.items() if value is not None])
+    try:
+        if kind in ("parquet", "feather"):
+            frame = formats.read_arrow(content, kind, min_columns)
+        elif kind == "fcs":
+            frame = formats.read_fcs(content, min_columns, transform, compensate)
+        elif kind == "xlsx":
+            frame = formats.read_xlsx(content, min_columns)
+        elif kind in ("json", "jsonl"):
+            document = formats.parse_json(decode(content, encoding), content)
+            frame = formats.read_json(document, content, na, min_columns)
+        else:
+            delimiter = delimiter or ("\t" if kind == "tsv" else None)
+            frame = read_delimited(
+                decode(content, encoding), content.name, delimiter, decimal, na, text
+            )
+            check_names(list(frame.columns), content.name, min_columns)
+    except MemoryError as error:
+        raise TableError(content.name, *TOO_LARGE) from error
+    frame.attrs["hesitant"] = {"source": content.name, **frame.attrs.get("hesitant", {})}
+    return frame
+
+
+def open_source(source: TableSource) -> Source:
+    """Read and unpack a file, and refuse an empty one."""
     packed = load(source)
     try:
-        frame = _read(packed, format, encoding, delimiter, decimal, na, text, min_columns)
+        content = unpack(packed) if packed.data else packed
     except MemoryError as error:
         raise TableError(packed.name, *TOO_LARGE) from error
-    frame.attrs["hesitant"] = {"source": packed.name, **frame.attrs.get("hesitant", {})}
-    return frame
-
-
-def _read(
-    packed: Source,
-    kind: str | None,
-    encoding: str | None,
-    delimiter: str | None,
-    decimal: str | None,
-    na: Collection[str],
-    text: Collection[str],
-    min_columns: int,
-) -> pd.DataFrame:
-    from . import formats
-    from .text import decode, read_delimited
-
-    content = unpack(packed) if packed.data else packed
     if not content.data or content.data.isspace():
         raise TableError(packed.name, *EMPTY)
-    kind = kind or recognise(content)
-    given = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
-    if kind not in ("csv", "tsv"):
-        wrong = [name for name, value in given.items() if value is not None]
-        if kind in ("json", "jsonl"):
-            wrong = [name for name in wrong if name != "encoding"]
-        if wrong:
-            raise TableError(
-                packed.name,
-                f"{quote_all(wrong)} only apply to text tables, and this is {quote(kind)}.",
-                f"Leave out {option(wrong[0])}.",
-            )
-    if kind in ("parquet", "feather"):
-        return formats.read_arrow(content, kind, min_columns)
-    if kind == "fcs":
-        return formats.read_fcs(content, min_columns)
-    if kind == "xlsx":
-        return formats.read_xlsx(content, min_columns)
-    words = decode(content, encoding)
-    if kind in ("json", "jsonl"):
-        return formats.read_json(formats.parse_json(words, content), content, na, min_columns)
-    frame = read_delimited(
-        words,
-        packed.name,
-        delimiter=delimiter or ("\t" if kind == "tsv" else None),
-        decimal=decimal,
-        na=na,
-        as_text=text,
-    )
-    check_names(list(frame.columns), packed.name, min_columns)
-    return frame
+    return content
+
+
+def _refuse_options(source: str, kind: str, given: list[str]) -> None:
+    """Refuse options that a format has no use for."""
+    useful = {"csv": _TEXT_OPTIONS, "tsv": _TEXT_OPTIONS, "fcs": {"transform", "compensate"}}
+    useful |= {"json": {"encoding"}, "jsonl": {"encoding"}}
+    wrong = [name for name in given if name not in useful.get(kind, ())]
+    if wrong:
+        only = "FCS files" if wrong[0] in useful["fcs"] else "text tables"
+        raise TableError(
+            source,
+            f"{quote_all(wrong)} only apply to {only}, and this is {quote(kind)}.",
+            f"Leave out {option(wrong[0])}.",
+        )
 
 
 def recognise(source: Source) -> str:

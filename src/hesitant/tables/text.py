@@ -129,7 +129,6 @@ def _binary(source: Source, offset: int) -> TableError:
 def read_delimited(
     text: str,
     source: str,
-    *,
     delimiter: str | None,
     decimal: str | None,
     na: Collection[str],
