@@ -208,8 +208,8 @@ def test_what_is_taken_for_something_else_is_told_and_reported(run, tmp_path):
     rows = marked(tmp_path, "unknown")
     code, out, error = run("analyse", "a.csv", "--label", "label")
     assert code == 0, error
-    assert f"The label 'unknown' ({rows} rows) is taken for a class" in error
-    assert "add --missing=unknown." in error
+    assert f"taken for a class: 'unknown' ({rows} rows)" in error
+    assert "hesitant analyse a.csv --label label --missing=unknown --force" in error
     assert "'event' seems to number the rows" in error
     assert "Features: x0, x1." in out
     page = (tmp_path / "a.report.html").read_text(encoding="utf-8")
@@ -227,7 +227,7 @@ def test_minus_one_may_mean_no_label(given, run, tmp_path):
     rows = marked(tmp_path, "-1")
     options = ["--label", "label", "--features", "x0,x1", "--json", "--force"]
     _, out, _ = run("analyse", "a.csv", *options)
-    assert f"The label '-1' ({rows} rows)" in json.loads(out)["notes"][0]
+    assert f"'-1' ({rows} rows)" in json.loads(out)["notes"][0]
     code, out, error = run("analyse", "a.csv", *options, *given)
     assert code == 0, error
     answer = json.loads(out)

@@ -105,7 +105,7 @@ def analyse(
     outputs.check(force, keep=table.inputs)
     with terminal.stage("Reading"):
         frame, columns, notes = table.learn()
-    notes += table_notes(columns)
+    notes += table_notes(columns, _command(table, model))
     prepared, names, preparation = prepare(columns, model.standardise, model.pca)
     X = pd.DataFrame(prepared, columns=pd.Index(names))
     with terminal.stage("Fitting"), collect_warnings() as heard:

@@ -9,8 +9,11 @@ if TYPE_CHECKING:
     from hesitant.tables import Columns
 
 
-def table_notes(columns: "Columns") -> list[str]:
-    """Say what was left out of a table, and what may not be what it is taken for."""
+def table_notes(columns: "Columns", command: str = "") -> list[str]:
+    """Say what was left out of a table, and what may not be what it is taken for.
+
+    ``command`` is what was run, for advice that can be pasted.
+    """
     from hesitant.tables.errors import quote, quote_all
 
     notes = [dropped_note(columns)]
@@ -40,11 +43,16 @@ def table_notes(columns: "Columns") -> list[str]:
             f"{'does' if one else 'do'} not occur among the labels: "
             f"{quote_all(columns.unused_missing)}."
         )
-    notes += [
-        f"The label {quote(label)} ({noun(count, 'row')}) is taken for a class; if it means 'not "
-        f"labelled', add {shlex.quote(f'--missing={label}')}."
-        for label, count in columns.blank_like
-    ]
+    if columns.blank_like:
+        one = len(columns.blank_like) == 1
+        listed = ", ".join(f"{quote(v)} ({noun(count, 'row')})" for v, count in columns.blank_like)
+        options = [shlex.quote(f"--missing={label}") for label, _ in columns.blank_like]
+        repeat = " ".join([command, *options, "--force"]) if command else " ".join(options)
+        notes.append(
+            f"{'This label is' if one else 'These labels are'} taken for "
+            f"{'a class' if one else 'classes'}: {listed}. If {'it' if one else 'they'} should "
+            f"count as 'not labelled', {'repeat with' if command else 'add'}: {repeat}"
+        )
     return [note for note in notes if note]
 
 

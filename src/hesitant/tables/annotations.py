@@ -198,7 +198,7 @@ def _one(value: Any, case: str, source: str) -> Any:
             f"The case {quote(case)} has several labels from one reader: {quote_all(values)}.",
             "Keep one label a case; spans and boxes are not read.",
         )
-    said = _name(values[0]).strip() if values and values[0] is not None else ""
+    said = _name(values[0]).strip() if values and not pd.isna(values[0]) else ""
     return said or None
 
 

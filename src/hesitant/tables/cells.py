@@ -87,11 +87,9 @@ class Sheet:
         if not absent:
             return
         close = close_names(absent[0], self.names)
-        remedy = (
-            f"Did you mean {quote_all(close)}?"
-            if close
-            else f"The columns are {quote_all(self.names, limit=12)}."
-        )
+        remedy = f"The columns are {quote_all(self.names, limit=12)}."
+        if close:
+            remedy = f"Did you mean {quote_all(close)}?"
         if looks_like_data(self.names):
             remedy += " They look like data: the header line may be missing."
         what = "a column" if len(absent) == 1 else "columns"
@@ -177,32 +175,22 @@ def is_numeric(column: "pd.Series[Any]") -> bool:
 
 def refuse_mostly_numeric(sheet: Sheet, name: str, leave_out: str) -> None:
     """Refuse a text column of numbers: a few bad cells must not remove a marker in silence."""
-    column = sheet.column(name)
-    if column.dtype.kind in "cmM":
+    if sheet.column(name).dtype.kind in "cmM":
         return
     _, bad = _parse(sheet, name)
     filled = int((~sheet.blank(name)).sum())
-    if filled == 0:
-        return
-    if not bad.any():
-        raise sheet.error(
-            "The column holds numbers stored as text.",
-            ways(f"to use it, name it with {option('features')}", leave_out),
-            column=name,
-        )
-    marked = _other_decimals(sheet, name, bad) or _grouped(sheet, name, bad) is not None
-    if 2 * int(bad.sum()) < filled or marked:
+    if filled and not bad.any():
+        remedy = ways(f"to use it, name it with {option('features')}", leave_out)
+        raise sheet.error("The column holds numbers stored as text.", remedy, column=name)
+    if filled and (2 * int(bad.sum()) < filled or _marks(sheet, name, bad) != (False, None)):
         raise _not_a_number(sheet, name, bad, ways("correct or empty the cell", leave_out))
 
 
 def _numbers(sheet: Sheet, name: str, remedy: str, leave_out: str = "") -> Floats:
     column = sheet.column(name)
     if column.dtype.kind in "cmM":
-        raise sheet.error(
-            "The column holds dates or complex numbers, not plain numbers.",
-            ways("convert it to numbers", leave_out),
-            column=name,
-        )
+        problem = "The column holds dates or complex numbers, not plain numbers."
+        raise sheet.error(problem, ways("convert it to numbers", leave_out), column=name)
     if column.dtype.kind in "biuf":
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     values, bad = _parse(sheet, name)
@@ -228,40 +216,37 @@ def _parse(sheet: Sheet, name: str) -> tuple[Floats, Mask]:
     return values, np.isnan(values) & ~sheet.blank(name)
 
 
-def _sample(sheet: Sheet, name: str, bad: Mask) -> "pd.Series[str]":
+def _marks(sheet: Sheet, name: str, bad: Mask) -> tuple[bool, str | None]:
+    """Tell numbers of another country by their marks.
+
+    Returns whether the cells have the other decimal mark throughout, and the decimal mark of
+    numbers with marks between thousands.
+    """
     cells = sheet.cells(name)
-    return pd.Series([str(cells[i]) for i in np.flatnonzero(bad)[:1000]])
+    sample = [str(cells[i]) for i in np.flatnonzero(bad)[:1000]]
 
+    def match(pattern: str) -> list[bool]:
+        return [re.fullmatch(pattern, cell) is not None for cell in sample]
 
-def _other_mark(sheet: Sheet) -> str:
-    return "." if sheet.decimal == "," else ","
-
-
-def _other_decimals(sheet: Sheet, name: str, bad: Mask) -> bool:
-    """Tell whether the cells are numbers with the other decimal mark."""
-    number = rf"[+-]?\d*{re.escape(_other_mark(sheet))}\d+(?:[eE][+-]?\d+)?"
-    return bool(_sample(sheet, name, bad).str.fullmatch(number).all())
-
-
-def _grouped(sheet: Sheet, name: str, bad: Mask) -> str | None:
-    """Return the decimal mark of numbers with marks between thousands; None for other cells."""
-    cells = _sample(sheet, name, bad)
-    for decimal in (sheet.decimal, _other_mark(sheet)):
+    other = "." if sheet.decimal == "," else ","
+    for decimal in (sheet.decimal, other):
         marks = "|".join(re.escape(mark) for mark in _GROUPING if mark != decimal)
         # the same mark throughout, as a version or an address hardly has it
         grouped = rf"[+-]?\d{{1,3}}(?:(?P<mark>{marks})\d{{3}})(?:(?P=mark)\d{{3}})*"
         fraction = rf"(?:{re.escape(decimal)}\d+)?"
-        some = cells.str.fullmatch(grouped + fraction)
-        if some.any() and (some | cells.str.fullmatch(rf"[+-]?\d*{fraction}")).all():
-            return decimal
-    return None
+        some = match(grouped + fraction)
+        if any(some) and all(map(any, zip(some, match(rf"[+-]?\d*{fraction}"), strict=True))):
+            break
+    else:
+        decimal = ""
+    return all(match(rf"[+-]?\d*{re.escape(other)}\d+(?:[eE][+-]?\d+)?")), decimal or None
 
 
 def _not_a_number(sheet: Sheet, name: str, bad: Mask, remedy: str) -> TableError:
-    like, decimal = "", _grouped(sheet, name, bad)
-    if _other_decimals(sheet, name, bad):
-        mark = _other_mark(sheet)
-        word = {",": "comma", ".": "point"}[mark]
+    like = ""
+    swapped, decimal = _marks(sheet, name, bad)
+    if swapped:
+        word, mark = ("point", ".") if sheet.decimal == "," else ("comma", ",")
         remedy = f"If the {word} is the decimal mark, give {mark!r} to {option('decimal')}."
         if decimal == sheet.decimal:
             remedy += " If it stands between thousands, remove it."
@@ -352,13 +337,7 @@ def _typed(sheet: Sheet, name: str) -> list[Any]:
 
 
 def blank_like(y: Objects) -> list[tuple[str, int]]:
-    """Find the classes that read like "no label", and their numbers of rows.
-
-    Examples
-    --------
-    >>> blank_like(np.array(["T", "B", "Unknown", None, "Unknown"], dtype=object))
-    [('Unknown', 2)]
-    """
+    """Find the classes that read like "no label", and their numbers of rows."""
     counts = Counter(_shown(cell) for cell in y if cell is not None)
     if set(counts) == {"-1", "1"}:  # how two classes are often coded
         return []
@@ -369,13 +348,7 @@ def blank_like(y: Objects) -> list[tuple[str, int]]:
 
 
 def alike(y: Objects) -> list[tuple[str, ...]]:
-    """Find the classes that differ only in case or blanks.
-
-    Examples
-    --------
-    >>> alike(np.array(["T cell", "t  cell", "B", None], dtype=object))
-    [('T cell', 't  cell')]
-    """
+    """Find the classes that differ only in case or blanks."""
     groups: dict[str, list[str]] = {}
     for label in sorted({cell for cell in y if isinstance(cell, str)}):
         groups.setdefault("".join(label.casefold().split()), []).append(label)

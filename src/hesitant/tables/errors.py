@@ -66,14 +66,8 @@ class TableError(ValueError):
 
 
 def quote(value: object) -> str:
-    r"""Show a cell or a name: quoted, shortened, control characters escaped.
-
-    Examples
-    --------
-    >>> quote("CD3\n")
-    "'CD3\\n'"
-    """
-    text = value if isinstance(value, str) else str(value)
+    """Show a cell or a name: quoted, shortened, control characters escaped."""
+    text = str(value)
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
 
 
@@ -114,68 +108,48 @@ def option(name: str, value: object = "") -> str:
 
 
 def ways(*out: str) -> str:
-    """Make a remedy of the ways out of a problem; empty ones do not count.
-
-    Examples
-    --------
-    >>> ways("fill the cell in", "", "leave the row out")
-    'Fill the cell in, or leave the row out.'
-    """
+    """Make a remedy of the ways out of a problem; empty ones do not count."""
     text = ", or ".join(way for way in out if way)
     return f"{text[:1].upper()}{text[1:]}."
 
 
-# -- what every table must be ---------------------------------------------------------------------
-
-
 def check_names(names: Sequence[str], source: str, min_columns: int) -> None:
     """Refuse tables that are too wide, too narrow or name a column twice."""
-    if len(names) > MAX_COLUMNS:
-        raise TableError(
-            source,
-            f"The table has {len(names):,} columns; the limit is {MAX_COLUMNS:,}.",
-            "Transpose it if rows and columns are swapped, or keep the columns you need.",
-        )
-    if len(names) < min_columns:
-        found = f"only one column, {quote(names[0])}" if names else "no columns"
-        raise TableError(
-            source,
-            f"The table has {found}, and needs at least {min_columns}.",
-            "A label and a feature go in separate columns; if they are separated by another "
-            f"character, name it with {option('delimiter')}.",
-        )
     repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        where = [str(i) for i, name in enumerate(names, 1) if name == repeated[0]]
-        raise TableError(
-            source,
-            f"{len(repeated)} column name(s) occur more than once: {quote_all(repeated)}; "
-            f"the first stands in columns {', '.join(where[:6])}.",
-            "The first line looks like data: put a line with the columns' names above it."
-            if looks_like_data(names)
-            else "Give every column its own name.",
+    if len(names) > MAX_COLUMNS:
+        problem = f"The table has {len(names):,} columns; the limit is {MAX_COLUMNS:,}."
+        remedy = "Transpose it if rows and columns are swapped, or keep the columns you need."
+    elif len(names) < min_columns:
+        found = f"only one column, {quote(names[0])}" if names else "no columns"
+        problem = f"The table has {found}, and needs at least {min_columns}."
+        remedy = (
+            "A label and a feature go in separate columns; if they are separated by another "
+            f"character, name it with {option('delimiter')}."
         )
+    elif repeated:
+        where = [str(i) for i, name in enumerate(names, 1) if name == repeated[0]]
+        problem = (
+            f"{len(repeated)} column name(s) occur more than once: {quote_all(repeated)}; "
+            f"the first stands in columns {', '.join(where[:6])}."
+        )
+        remedy = "Give every column its own name."
+        if looks_like_data(names):
+            remedy = "The first line looks like data: put a line with the columns' names above it."
+    else:
+        return
+    raise TableError(source, problem, remedy)
 
 
 def check_rows(rows: int, names: Sequence[str], source: str) -> None:
     """Refuse tables without rows."""
     if rows == 0:
-        raise TableError(
-            source,
-            f"The table has a header ({len(names)} columns: {quote_all(names)}) but no rows.",
-            "Check that the export was complete.",
-        )
+        problem = f"The table has a header ({len(names)} columns: {quote_all(names)}) but no rows."
+        raise TableError(source, problem, "Check that the export was complete.")
 
 
 def looks_like_data(names: Sequence[str]) -> bool:
-    """Tell whether most names are numbers, as when the header line is missing.
-
-    Examples
-    --------
-    >>> looks_like_data(["5.1", "3.5", "setosa"])
-    True
-    """
-    return 2 * sum(is_number(name) for name in names) > len(names)
+    """Tell whether most names are numbers, as when the header line is missing."""
+    return 2 * sum(map(is_number, names)) > len(names)
 
 
 def is_number(text: str) -> bool:

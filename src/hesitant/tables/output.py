@@ -53,21 +53,10 @@ def write_atomically(path: PathLike, data: Content, *, force: bool = False) -> P
         Whether to replace an existing file. Without it, not even a file that appears while this
         function is writing is replaced.
 
-    Returns
-    -------
-    pathlib.Path
-
     Raises
     ------
     TableError
         If the file exists already or cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(folder + "/note.txt", "hello").read_text()
-    'hello'
     """
     return write_together({path: data}, force=force)[0]
 
@@ -91,9 +80,6 @@ def write_together(
     keep : collection of paths, default=()
         Files that are being read: they are not replaced, whatever ``force`` says.
 
-    Returns
-    -------
-    list of pathlib.Path
     """
     targets = [Path(path) for path in files]
     real = [_check_target(target, force, keep) for target in targets]
@@ -155,28 +141,21 @@ def prepare_targets(paths: Collection[PathLike], *, force: bool, keep: Collectio
 
 def _check_target(target: Path, force: bool, keep: Collection[PathLike]) -> Path:
     """Refuse what cannot or must not be written; return the file behind a link."""
-    name = show_path(str(target))
-
-    def refuse(problem: str, remedy: str) -> None:
-        raise TableError(name, problem, remedy)
-
+    name, folder = show_path(str(target)), show_path(str(target.parent))
     if "\0" in str(target):
-        refuse("No file can have this name.", "Choose another.")
+        raise TableError(name, "No file can have this name.", "Choose another.")
     if not target.parent.is_dir():
-        folder = show_path(str(target.parent))
-        refuse(
-            f"The folder {folder} does not exist.", "Make it first, or write to another folder."
-        )
+        remedy = "Make it first, or write to another folder."
+        raise TableError(name, f"The folder {folder} does not exist.", remedy)
     try:
         if target.is_dir():
-            refuse("This is a folder.", "Add a file name to it.")
+            raise TableError(name, "This is a folder.", "Add a file name to it.")
         if target.exists() and not target.is_file():
             # replacing a device such as /dev/null would break it for everybody
-            refuse("This is not an ordinary file.", "Write to a file instead.")
-        for read in keep:
-            with suppress(OSError):
-                if os.path.samefile(read, target):
-                    refuse("This file is being read: it is not written over.", "Choose another.")
+            raise TableError(name, "This is not an ordinary file.", "Write to a file instead.")
+        if target.exists() and any(os.path.samefile(r, target) for r in keep if os.path.exists(r)):
+            problem = "This file is being read: it is not written over."
+            raise TableError(name, problem, "Choose another.")
         if os.path.lexists(target) and not force:  # if only a link to nowhere
             raise _exists(name)
     except OSError as error:  # a name that is too long
@@ -245,12 +224,8 @@ def _second_name(target: Path, spare: Path) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Make new names survive a power failure, where folders can be synchronised."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with suppress(OSError), os.fdopen(os.open(folder, os.O_RDONLY)) as descriptor:
+        os.fsync(descriptor)
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -268,15 +243,6 @@ def write_table(frame: "pd.DataFrame", path: PathLike, force: bool = False) -> P
         suffix CSV.
     force : bool, default=False
         Whether to replace an existing file.
-
-    Returns
-    -------
-    pathlib.Path
-
-    Raises
-    ------
-    TableError
-        If the suffix is of no such format, or the file exists already or cannot be written.
 
     Notes
     -----
@@ -309,24 +275,16 @@ def write_csv(
 
 
 def check_format(path: PathLike) -> str:
-    """Return the suffix that tells the format of a file to write, or refuse it.
-
-    Examples
-    --------
-    >>> check_format("cells.tsv.gz")
-    '.tsv'
-    """
+    """Return the suffix that tells the format of a file to write, or refuse it."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     packed = bool(suffixes) and suffixes[-1] in _PACK
     suffix = suffixes[-1 - packed] if len(suffixes) > packed else ""
     # packed files are text, whatever they are called; columnar ones pack themselves
     if not packed if suffix in _COLUMNAR else packed or suffix in _TEXT:
         return suffix
-    raise TableError(
-        show_path(os.fspath(path)),
-        f"Tables are not written as {''.join(suffixes[-1 - packed :])}.",
-        "Let the name end in .csv, .tsv, .parquet or .feather.",
-    )
+    problem = f"Tables are not written as {''.join(suffixes[-1 - packed :])}."
+    remedy = "Let the name end in .csv, .tsv, .parquet or .feather."
+    raise TableError(show_path(os.fspath(path)), problem, remedy)
 
 
 def table_bytes(frame: "pd.DataFrame", path: PathLike = "") -> bytes:
@@ -374,40 +332,20 @@ def _csv_bytes(frame: "pd.DataFrame", suffix: str, delimiter: str) -> bytes:
 
 
 def guard(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would evaluate.
-
-    Examples
-    --------
-    >>> guard("=1+1"), guard("CD4+")
-    ("'=1+1", 'CD4+')
-    """
+    """Put an apostrophe before text that a spreadsheet would evaluate."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def unguard(text: str) -> str:
-    """Undo `guard`; any other text is returned as it is.
-
-    Examples
-    --------
-    >>> unguard("'=1+1"), unguard("'quoted'")
-    ('=1+1', "'quoted'")
-    """
+    """Undo `guard`; any other text is returned as it is."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text, 1) else text
 
 
 def sha256_of(data: "PathLike | pd.DataFrame") -> str:
     """Return the SHA-256 checksum of a file, or of the content of a data frame.
 
-    Parameters
-    ----------
-    data : str, path or pandas.DataFrame
-        A file, whose bytes count; or a table, whose column names, values and order count, and
-        whose index and storage (text as objects or strings, 32 or 64 bits) do not.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits. That of a file is what ``sha256sum`` prints.
+    Of a file the bytes count, as for ``sha256sum``; of a table the column names, values and order,
+    and not the index or the storage (text as objects or strings, 32 or 64 bits).
     """
     if isinstance(data, str | os.PathLike):
         try:

@@ -1,5 +1,6 @@
 """`read_table`: any supported table, as a data frame."""
 
+import os
 import re
 from collections.abc import Collection
 from pathlib import PurePath
@@ -9,7 +10,7 @@ import pandas as pd
 
 from . import formats
 from .cells import BLANK_CELLS
-from .errors import EMPTY, TOO_LARGE, TableError, check_names, option, quote, quote_all
+from .errors import EMPTY, TOO_LARGE, TableError, check_names, option, quote, quote_all, show_path
 from .sources import Source, TableSource, load, unpack
 from .text import decode, read_delimited
 
@@ -101,12 +102,13 @@ def read_table(
         raise TypeError("text and na must be collections of str, not a str")
     if transform not in (None, "logicle", "asinh"):
         raise ValueError(f"transform must be 'logicle', 'asinh' or None, got {transform!r}")
-    content = open_source(source)
-    kind = format or recognise(content)
-    given: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
-    given |= {"transform": transform, "compensate": compensate or None}
-    _refuse_options(content.name, kind, [k for k, value in given.items() if value is not None])
+    name = str(source) if isinstance(source, str | os.PathLike) else "the stream"
     try:
+        content = open_source(source)
+        kind = format or recognise(content)
+        given: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
+        given |= {"transform": transform, "compensate": compensate or None}
+        _refuse_options(content.name, kind, [k for k, value in given.items() if value is not None])
         if kind in ("parquet", "feather"):
             frame = formats.read_arrow(content, kind, min_columns)
         elif kind == "fcs":
@@ -118,12 +120,11 @@ def read_table(
             frame = formats.read_json(document, content, na, min_columns)
         else:
             delimiter = delimiter or ("\t" if kind == "tsv" else None)
-            frame = read_delimited(
-                decode(content, encoding), content.name, delimiter, decimal, na, text
-            )
+            words = decode(content, encoding)
+            frame = read_delimited(words, content.name, delimiter, decimal, na, text)
             check_names(list(frame.columns), content.name, min_columns)
     except MemoryError as error:
-        raise TableError(content.name, *TOO_LARGE) from error
+        raise TableError(show_path(name), *TOO_LARGE) from error
     frame.attrs["hesitant"] = {"source": content.name, **frame.attrs.get("hesitant", {})}
     return frame
 
@@ -131,10 +132,7 @@ def read_table(
 def open_source(source: TableSource) -> Source:
     """Read and unpack a file, and refuse an empty one."""
     packed = load(source)
-    try:
-        content = unpack(packed) if packed.data else packed
-    except MemoryError as error:
-        raise TableError(packed.name, *TOO_LARGE) from error
+    content = unpack(packed) if packed.data else packed
     if not content.data or content.data.isspace():
         raise TableError(packed.name, *EMPTY)
     return content

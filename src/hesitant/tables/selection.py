@@ -1,5 +1,6 @@
 """`select_columns`: from a data frame to the arrays that a fit needs."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -177,9 +178,7 @@ def select_columns(
         unused_missing=unused,
         blank_like=() if y is None else tuple(cells.blank_like(y)),
         alike=() if y is None else tuple(cells.alike(y)),
-        single=tuple(str(c) for c in dict.fromkeys(given) if given.count(c) == 1)
-        if len(set(given)) < 100
-        else (),
+        single=tuple(str(label) for label, count in Counter(given).items() if count == 1)[:100],
         reviewed_like=offered,
         opinions=None if opinions is None else opinions[kept],
     )
@@ -236,11 +235,8 @@ def _roles(sheet: Sheet, roles: Sequence[tuple[str, str | None]]) -> dict[str, s
             continue
         sheet.require([name], f"named in {option(role)}")
         if name in taken:
-            raise sheet.error(
-                f"The column is given both as {taken[name]} and as {role}.",
-                f"Choose another column with {option(role)}.",
-                column=name,
-            )
+            problem = f"The column is given both as {taken[name]} and as {role}."
+            raise sheet.error(problem, f"Choose another with {option(role)}.", column=name)
         taken[name] = role
     return taken
 
@@ -256,11 +252,8 @@ def _feature_names(
     sheet.require(drop, f"named in {option('drop')}")
     for name in drop:
         if name in taken:
-            raise sheet.error(
-                f"The column is given both as {taken[name]} and to be left out.",
-                f"Take it out of {option('drop')}.",
-                column=name,
-            )
+            problem = f"The column is given both as {taken[name]} and to be left out."
+            raise sheet.error(problem, f"Take it out of {option('drop')}.", column=name)
     if features is None:
         return _default_features(sheet, {*taken, *drop}, leave_out)
     names = list(features)
@@ -269,21 +262,16 @@ def _feature_names(
         raise sheet.error("No feature is named.", f"Name at least one with {option('features')}.")
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise sheet.error(
-            f"{quote_all(repeated)} named as a feature more than once.",
-            f"Name every column once in {option('features')}.",
-        )
+        problem = f"{quote_all(repeated)} named as a feature more than once."
+        raise sheet.error(problem, f"Name every column once in {option('features')}.")
     for name in names:
         role = taken.get(name) or ("left out" if name in drop else None)
         if role is not None:
             other = f"take it out of {option('drop')}"
             if name in taken:
                 other = f"choose another column with {option(role)}"
-            raise sheet.error(
-                f"{quote(name)} cannot be a feature, because it is given as {role}.",
-                ways(other, leave_out),
-                column=name,
-            )
+            problem = f"{quote(name)} cannot be a feature, because it is given as {role}."
+            raise sheet.error(problem, ways(other, leave_out), column=name)
     return names, []
 
 
@@ -298,19 +286,15 @@ def _default_features(
             cells.refuse_mostly_numeric(sheet, name, leave_out)
             left.append(name)
         elif name.startswith("Unnamed: "):
-            raise sheet.error(
-                "The column has no name: such columns are often row numbers, not a measurement.",
-                ways(leave_out, f"use it with {option('id')}", "name it"),
-                column=name,
-            )
+            problem = "The column has no name: such columns are often row numbers."
+            remedy = ways(leave_out, f"use it with {option('id')}", "name it")
+            raise sheet.error(problem, remedy, column=name)
         else:
             chosen.append(name)
     if not chosen:
-        raise sheet.error(
-            "No numeric column is left to use as a feature"
-            + (f"; these are text: {quote_all(left)}." if left else "."),
-            "Check the table, or the columns that are given another part or left out.",
-        )
+        text = f"; these are text: {quote_all(left)}" if left else ""
+        remedy = "Check the table, or the columns that are given another part or left out."
+        raise sheet.error(f"No numeric column is left to use as a feature{text}.", remedy)
     return chosen, left
 
 
@@ -319,22 +303,22 @@ def _unusable_rows(
 ) -> npt.NDArray[np.intp]:
     """Find the rows with an unusable feature, and refuse them unless told what to do."""
     bad = np.isinf(X) if on_missing == "model" else ~np.isfinite(X)
-    rows: Mask = np.asarray(bad.any(axis=1))
-    if rows.any() and (on_missing != "drop" or rows.all()):
-        per_column = bad.sum(axis=0)
-        worst = [int(i) for i in np.argsort(-per_column, kind="stable") if per_column[i]]
-        counts = ", ".join(f"{quote(names[i])} ({per_column[i]:,})" for i in worst[:6])
-        more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
-        what = "Every row" if rows.all() else f"{int(rows.sum()):,} of {len(rows):,} rows"
-        has = "has" if rows.all() or rows.sum() == 1 else "have"
-        where = ", ".join(str(sheet.row(int(i))) for i in np.flatnonzero(rows)[:5])
-        where += ", …" if rows.sum() > 5 else ""
-        kind = "an infinite cell" if on_missing == "model" else "a blank or infinite cell"
-        drop_rows = f"leave the rows out by giving 'drop' to {option('on_missing')}"
-        raise sheet.error(
-            f"{what} {has} {kind} in the feature(s) {counts}{more}: "
-            f"{'row' if rows.sum() == 1 else 'rows'} {where}.",
-            ways("fill the cells in", leave_out, "" if rows.all() else drop_rows),
-            column=names[worst[0]] if len(worst) == 1 else None,
-        )
-    return np.flatnonzero(rows)
+    rows = np.flatnonzero(bad.any(axis=1))
+    every = len(rows) == len(X)
+    if len(rows) == 0 or (on_missing == "drop" and not every):
+        return rows
+    per_column = bad.sum(axis=0)
+    worst = [int(i) for i in np.argsort(-per_column, kind="stable") if per_column[i]]
+    counts = ", ".join(f"{quote(names[i])} ({per_column[i]:,})" for i in worst[:6])
+    more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
+    what = "Every row" if every else f"{len(rows):,} of {len(X):,} rows"
+    has = "has" if every or len(rows) == 1 else "have"
+    kind = "an infinite cell" if on_missing == "model" else "a blank or infinite cell"
+    where = ", ".join(str(sheet.row(int(i))) for i in rows[:5]) + (", …" if len(rows) > 5 else "")
+    drop_rows = f"leave the rows out by giving 'drop' to {option('on_missing')}"
+    raise sheet.error(
+        f"{what} {has} {kind} in the feature(s) {counts}{more}: "
+        f"{'row' if len(rows) == 1 else 'rows'} {where}.",
+        ways("fill the cells in", leave_out, "" if every else drop_rows),
+        column=names[worst[0]] if len(worst) == 1 else None,
+    )

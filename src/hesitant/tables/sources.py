@@ -16,7 +16,7 @@ from typing import IO, Any, TypeAlias
 
 from hesitant._words import close_names
 
-from .errors import TOO_LARGE, TableError, quote, quote_all, reason, show_path
+from .errors import TableError, quote, quote_all, reason, show_path
 
 TableSource: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -27,67 +27,44 @@ _CHUNK = 1 << 20
 
 # with the number that follows, so that a CSV may start with the letters BZh
 _PACKINGS: tuple[tuple[str, str, re.Pattern[bytes], Any], ...] = (
-    ("gzip", ".gz", re.compile(rb"\x1f\x8b\x08"), gzip.GzipFile),
+    ("gzip", ".gz", re.compile(rb"\x1f\x8b\x08"), lambda f: gzip.GzipFile(fileobj=f)),
     ("bzip2", ".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2File),
     ("xz", ".xz", re.compile(rb"\xfd7zXZ\x00"), lzma.LZMAFile),
 )
 # What the standard library raises for damaged archives, UnicodeDecodeError and overflows included.
-_DAMAGED = (
-    OSError,
-    EOFError,
-    ValueError,
-    RuntimeError,
-    OverflowError,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-)
+_DAMAGED: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, RuntimeError, zlib.error)
+_DAMAGED += (OverflowError, NotImplementedError, KeyError, lzma.LZMAError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
 class Source:
-    """The content of a table and what to call it.
-
-    ``name`` is what messages call it, ``filename`` tells the format by its suffixes (empty for a
-    stream), ``data`` is the whole content: reading it once means that every later check sees the
-    same bytes, and that pipes work like files.
-    """
+    """The content of a table, what messages call it, and the name that tells its format."""
 
     name: str
     filename: str
-    data: bytes
+    data: bytes  # all of it, so that every later check sees the same and pipes work like files
 
 
 def load(source: TableSource) -> Source:
     """Read a path, standard input (``-``) or an open stream to its end."""
     if isinstance(source, str | os.PathLike):
-        path = os.fspath(source)
-        return _load_path(path) if path != "-" else _load_stdin()
-    if not hasattr(source, "read"):
+        if os.fspath(source) != "-":
+            return _load_path(os.fspath(source))
+        filename, name = "", "standard input"
+        stream: Any = getattr(sys.stdin, "buffer", sys.stdin)
+        if stream is None:
+            raise TableError(name, "It is closed.", "Pipe a table into it, or name a file.")
+    else:
+        stream, given = source, getattr(source, "name", None)  # a number for a descriptor
+        filename = os.path.basename(given) if isinstance(given, str) else ""
+        name = show_path(str(given)) if filename else "the stream"
+    if not hasattr(stream, "read"):
         raise TypeError(f"source must be a path, '-' or an open file, got {type(source).__name__}")
-    given = getattr(source, "name", None)  # a number for a descriptor, nothing in memory
-    filename = os.path.basename(given) if isinstance(given, str) else ""
-    name = show_path(str(given)) if filename else "the stream"
-    return Source(name, filename, _drain(source, name))
-
-
-def _load_stdin() -> Source:
-    name = "standard input"
-    stream = getattr(sys.stdin, "buffer", sys.stdin)
-    if stream is None:
-        raise TableError(name, "It is closed.", "Pipe a table into it, or name a file.")
-    return Source(name, "", _drain(stream, name))
-
-
-def _drain(stream: IO[bytes] | IO[str], name: str) -> bytes:
     try:
         content = stream.read()
-        if isinstance(content, bytes):
-            return content
-        # a text stream has been decoded already; surrogates are bytes it could not decode
-        return content.encode("utf-8", "surrogateescape")
-    except MemoryError as error:
-        raise TableError(name, *TOO_LARGE) from error
+        if isinstance(content, str):  # decoded already; surrogates are bytes that could not be
+            content = content.encode("utf-8", "surrogateescape")
+        return Source(name, filename, content)
     except (OSError, ValueError) as error:
         remedy = "Open it anew, in binary mode, or name a file."
         raise TableError(name, f"It cannot be read: {reason(error)}.", remedy) from error
@@ -108,17 +85,16 @@ def _load_path(path: str) -> Source:
     try:
         return Source(name, os.path.basename(path), Path(path).read_bytes())
     except FileNotFoundError as error:
-        raise TableError(name, "There is no such file.", _what_is_there(path)) from error
+        failure, problem, remedy = error, "There is no such file.", _what_is_there(path)
     except PermissionError as error:
+        failure, problem = error, "You have no permission to read this file."
         remedy = "Ask its owner for access, or copy it to a folder of your own."
-        raise TableError(name, "You have no permission to read this file.", remedy) from error
     except OSError as error:
+        failure, problem = error, f"It cannot be read: {error.strerror}."
         remedy = "Check the path and the disk."
-        raise TableError(name, f"It cannot be read: {error.strerror}.", remedy) from error
-    except MemoryError as error:
-        raise TableError(name, *TOO_LARGE) from error
-    except ValueError as error:  # a NUL character in the path
-        raise TableError(name, "No file can have this name.", "Check the path.") from error
+    except ValueError:  # a NUL character in the path
+        failure, problem, remedy = None, "No file can have this name.", "Check the path."
+    raise TableError(name, problem, remedy) from failure
 
 
 def _what_is_there(path: str) -> str:
@@ -166,12 +142,7 @@ def unpack(source: Source) -> Source:
     for name, suffix, magic, opener in _PACKINGS:
         named = path.suffix.lower() == suffix
         if magic.match(source.data):
-            with (
-                opener(io.BytesIO(source.data))
-                if name != "gzip"
-                else opener(fileobj=io.BytesIO(source.data)) as file
-            ):
-                data = _read_all(file, source, name)
+            data = _read_all(opener(io.BytesIO(source.data)), source, name)
             return replace(source, data=data, filename=path.stem if named else source.filename)
         if named:
             raise TableError(
@@ -206,42 +177,32 @@ def _unzip(source: Source) -> Source:
     """Unpack the one table of a zip file; a workbook is checked and left as it is."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(source.data))
-    except (*_DAMAGED, NotImplementedError) as error:
+    except _DAMAGED as error:
         raise _damaged(source, "zip", error) from error
     with archive:
         names = archive.namelist()
-        workbook = "[Content_Types].xml" in names
         tables = [n for n in names if not n.endswith("/") and not n.startswith("__MACOSX/")]
-        if workbook and "xl/workbook.xml" in names:
-            check_size(sum(_size(archive, name, source) for name in set(tables)), source)
+        if "xl/workbook.xml" in names:
+            # read rather than believed: what the directory says of a size need not be true
+            check_size(sum(len(_member(archive, name, source)) for name in set(tables)), source)
             return source
-        if workbook or "mimetype" in names:
-            raise TableError(
-                source.name,
-                "This is a document (Word, LibreOffice or the like), not a table.",
-                "Save the sheet as .xlsx or 'CSV UTF-8' and use that file.",
-            )
-        if len(tables) != 1:
-            holds = f"The zip holds {len(tables)} files"
-            raise TableError(
-                source.name,
-                f"{holds}: {quote_all(tables)}." if tables else f"{holds}.",
-                "Unpack it and name the table you want.",
-            )
-        data = _member(archive, tables[0], source)
-    return replace(source, data=data, filename=PurePath(tables[0]).name)
+        if "[Content_Types].xml" in names or "mimetype" in names:
+            problem = "This is a document (Word, LibreOffice or the like), not a table."
+            remedy = "Save the sheet as .xlsx or 'CSV UTF-8' and use that file."
+        elif len(tables) != 1:
+            listed = f": {quote_all(tables)}" if tables else ""
+            problem = f"The zip holds {len(tables)} files{listed}."
+            remedy = "Unpack it and name the table you want."
+        else:
+            data = _member(archive, tables[0], source)
+            return replace(source, data=data, filename=PurePath(tables[0]).name)
+    raise TableError(source.name, problem, remedy)
 
 
 def _member(archive: zipfile.ZipFile, name: str, source: Source) -> bytes:
     try:
         member = archive.open(name)
-    except (*_DAMAGED, NotImplementedError, KeyError) as error:  # encrypted, rare methods
+    except _DAMAGED as error:  # encrypted, rare methods
         problem = f"The zip cannot be opened: {reason(error)}."
         raise TableError(source.name, problem, "Unpack it and name the table.") from error
-    with member:
-        return _read_all(member, source, "zip")
-
-
-def _size(archive: zipfile.ZipFile, name: str, source: Source) -> int:
-    # read rather than believed: what the directory says of a size need not be true
-    return len(_member(archive, name, source))
+    return _read_all(member, source, "zip")

@@ -25,33 +25,27 @@ _SAMPLE = 1 << 16
 _MAX_LINE = 1 << 26
 
 # the four-byte marks first: the mark of UTF-32-LE starts with the mark of UTF-16-LE
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
+_MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_AS_CSV = "Export the table as CSV from where it was made."
 _FROM_R = "Write it from R with write.csv(x, row.names = FALSE)."
 # what people give by mistake, by its first bytes: (what it is, how to get a table out of it)
-_FOREIGN = (
-    (b"\xd0\xcf\x11\xe0", "an Excel 97-2003 workbook", "Save it as .xlsx or 'CSV UTF-8'."),
-    (b"%PDF", "a PDF document", "Export the table as CSV from where it was made."),
-    (b"\x89HDF", "an HDF5 file", "Export the table as CSV or Parquet."),
-    (b"RDX", "an R data file", _FROM_R),
-    (b"RDA", "an R data file", _FROM_R),
-    (b"X\n\x00", "an R data file", _FROM_R),
-    (b"\x93NUMPY", "a NumPy array", "Write it with column names as CSV or Parquet."),
-    (b"SQLite format 3", "an SQLite database", "Export the table as CSV."),
-    (b"$FL2", "an SPSS file", "Export the table as CSV from SPSS."),
-    (b"FEA1", "a Feather file of version 1", "Write it again with a current library."),
-)
+_FOREIGN = {
+    b"\xd0\xcf\x11\xe0": ("an Excel 97-2003 workbook", "Save it as .xlsx or 'CSV UTF-8'."),
+    b"%PDF": ("a PDF document", _AS_CSV),
+    b"\x89HDF": ("an HDF5 file", _AS_CSV),
+    b"RDX": ("an R data file", _FROM_R),
+    b"RDA": ("an R data file", _FROM_R),
+    b"X\n\x00": ("an R data file", _FROM_R),
+    b"\x93NUMPY": ("a NumPy array", "Write it with column names as CSV or Parquet."),
+    b"SQLite format 3": ("an SQLite database", _AS_CSV),
+    b"$FL2": ("an SPSS file", _AS_CSV),
+    b"FEA1": ("a Feather file of version 1", "Write it again with a current library."),
+}
 _RESAVE = f"Save the file as UTF-8, or name its encoding with {option('encoding')}."
 # before 3.1, reading numbers exactly as they were written had to be asked for
-_EXACT: dict[str, Any] = (
-    {"float_precision": "round_trip"}
-    if tuple(int(part) for part in re.findall(r"\d+", pd.__version__)[:2]) < (3, 1)
-    else {}
-)
+_OLD = tuple(int(part) for part in re.findall(r"\d+", pd.__version__)[:2]) < (3, 1)
+_EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _OLD else {}
 
 
 # -- encoding -------------------------------------------------------------------------------------
@@ -61,66 +55,56 @@ def decode(source: Source, encoding: str | None) -> str:
     """Return the content as text without NUL, or say which byte is in the way."""
     data = source.data
     if encoding is None:
-        encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+        encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8")
         if encoding == "utf-8":
             _refuse_binary(source)
+    line = None
     try:
         text = data.decode(encoding).removeprefix("\ufeff")
-    except LookupError as error:
-        raise TableError(
-            source.name,
-            f"There is no text encoding called {quote(encoding)}.",
-            f"Give {option('encoding')} a name such as utf-8, cp1252 or utf-16.",
-        ) from error
+        if "\0" not in text:
+            return text
+        raise _binary(source)
+    except LookupError:
+        problem = f"There is no text encoding called {quote(encoding)}."
+        remedy = f"Give {option('encoding')} a name such as utf-8, cp1252 or utf-16."
     except UnicodeDecodeError as error:
-        raise _wrong_encoding(source, error) from error
-    except (UnicodeError, ValueError) as error:
+        byte, remedy = data[error.start], _RESAVE
+        where = f"Byte 0x{byte:02X} at offset {error.start:,}"
+        problem = f"{where} is not valid {error.encoding.upper()}."
+        line = data.count(b"\n", 0, error.start) + 1
+        western = bytes([byte]).decode("cp1252", "replace")
+        if error.encoding == "utf-8" and byte >= 0x80 and western.isprintable():
+            remedy = (
+                "Save the file as UTF-8; or, if this character should read "
+                f"{quote(western)}, it is Windows text: give cp1252 to {option('encoding')}."
+            )
+    except UnicodeError as error:
         problem = f"It cannot be decoded as {quote(encoding)}: {reason(error)}."
-        raise TableError(source.name, problem, _RESAVE) from error
-    if "\0" in text:
-        raise _binary(source, data.find(b"\0"))
-    return text
-
-
-def _wrong_encoding(source: Source, error: UnicodeDecodeError) -> TableError:
-    byte = source.data[error.start]
-    problem = f"Byte 0x{byte:02X} at offset {error.start:,} is not valid {error.encoding.upper()}."
-    remedy = _RESAVE
-    western = bytes([byte]).decode("cp1252", "replace")
-    if error.encoding == "utf-8" and byte >= 0x80 and western.isprintable():
-        remedy = (
-            "Save the file as UTF-8; or, if this character should read "
-            f"{quote(western)}, it is Windows text: give cp1252 to {option('encoding')}."
-        )
-    line = source.data.count(b"\n", 0, error.start) + 1
-    return TableError(source.name, problem, remedy, line=line)
+        remedy = _RESAVE
+    raise TableError(source.name, problem, remedy, line=line)
 
 
 def _refuse_binary(source: Source) -> None:
-    for magic, what, remedy in _FOREIGN:
+    for magic, (what, remedy) in _FOREIGN.items():
         if source.data.startswith(magic):
             raise TableError(source.name, f"This is {what}, not a table in text form.", remedy)
     if source.data[:512].lstrip().lower().startswith((b"<!doctype html", b"<html")):
         remedy = "Download the file itself rather than the page that shows it."
         raise TableError(source.name, "This is a web page, not a table.", remedy)
-    zero = source.data.find(b"\0")
-    if zero >= 0:
-        raise _binary(source, zero)
+    if b"\0" in source.data:
+        raise _binary(source)
 
 
-def _binary(source: Source, offset: int) -> TableError:
+def _binary(source: Source) -> TableError:
     start = source.data[:512]
+    problem = f"This is binary data, not text: byte 0x00 at offset {source.data.find(0):,}."
+    remedy = "Use CSV, .xlsx, JSON, Parquet, Feather or FCS; if it is one of these, copy it again."
     for parity, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
         # ASCII text in UTF-16 has a zero in every second byte and nowhere else
         if len(start) > 3 and not any(start[parity::2]) and all(start[1 - parity :: 2]):
-            remedy = f"Save it as UTF-8, or give {encoding} to {option('encoding')}."
             problem = "It looks like UTF-16 text without a byte-order mark."
-            return TableError(source.name, problem, remedy)
-    return TableError(
-        source.name,
-        f"This is binary data, not text: byte 0x00 at offset {offset:,}.",
-        "Use CSV, .xlsx, JSON, Parquet, Feather or FCS; if it is one of these, copy it again.",
-    )
+            remedy = f"Save it as UTF-8, or give {encoding} to {option('encoding')}."
+    return TableError(source.name, problem, remedy)
 
 
 # -- rows and cells -------------------------------------------------------------------------------
@@ -143,12 +127,9 @@ def read_delimited(
     if decimal is None:
         decimal = _sniff_decimal(text, delimiter)
     if decimal not in (".", ",") or decimal == delimiter:
-        raise TableError(
-            source,
-            f"{quote(decimal)} cannot be the decimal mark of cells separated by "
-            f"{quote(delimiter)}.",
-            f"Give {option('decimal')} '.' or ',', unlike the delimiter.",
-        )
+        what = f"{quote(decimal)} cannot be the decimal mark of cells separated by"
+        remedy = f"Give {option('decimal')} '.' or ',', unlike the delimiter."
+        raise TableError(source, f"{what} {quote(delimiter)}.", remedy)
     names = [unguard(cell.strip()) or f"Unnamed: {i}" for i, cell in enumerate(header)]
     check_names(names, source, min_columns=1)
     # where nothing is quoted, counting delimiters is much faster than cutting rows
@@ -182,13 +163,7 @@ def read_delimited(
 
 
 def sniff_delimiter(text: str) -> str:
-    r"""Choose the delimiter that cuts the first lines most evenly, then most finely.
-
-    Examples
-    --------
-    >>> sniff_delimiter("CD3;CD4\n1,5;2,5\n")
-    ';'
-    """
+    """Choose the delimiter that cuts the first lines most evenly, then most finely."""
     lines = list(io.StringIO(text[:_SAMPLE], newline=""))
     if len(text) > _SAMPLE and len(lines) > 1:
         lines.pop()  # cut in the middle
@@ -224,11 +199,8 @@ def _resolve(delimiter: str, source: str) -> str:
     r"""Check a delimiter given by the user; ``tab`` and ``\t`` can be typed in any shell."""
     delimiter = {"tab": "\t", r"\t": "\t"}.get(delimiter, delimiter)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in ' "\r\n\0':
-        raise TableError(
-            source,
-            f"{quote(delimiter)} cannot separate the cells of a table.",
-            f"Give {option('delimiter')} a single character, such as ',' or ';', or 'tab'.",
-        )
+        remedy = f"Give {option('delimiter')} a single character, such as ',' or ';', or 'tab'."
+        raise TableError(source, f"{quote(delimiter)} cannot separate cells.", remedy)
     return delimiter
 
 

@@ -1,0 +1,118 @@
+"""Files as people have them, from the command line to the answer."""
+
+import json
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers_tables import xlsx
+from hesitant import MixtureClassifier
+from hesitant.cli._data import _on_missing
+from hesitant.datasets import simulate
+from hesitant.persistence import load
+
+DATA = simulate(n=150, random_state=1).to_frame("y")
+WORDS = DATA.assign(y=[None if pd.isna(v) else f"c{v:g}" for v in DATA["y"]])
+
+
+def analyse(run, *arguments):
+    code, out, error = run("analyse", *arguments, "--json", "--force")
+    assert code == 0, out + error
+    return json.loads(out)
+
+
+def test_every_form_of_a_table_gives_the_same_model(run, tmp_path):
+    WORDS.to_csv(tmp_path / "a.csv", index=False)
+    WORDS.to_csv(tmp_path / "b.csv", index=False, sep=";", decimal=",")
+    WORDS.to_json(tmp_path / "c.jsonl", orient="records", lines=True, double_precision=15)
+    cells = WORDS.astype(object).where(WORDS.notna(), None)
+    rows = [list(WORDS), *cells.to_numpy().tolist()]
+    (tmp_path / "d.xlsx").write_bytes(xlsx({"Sheet1": rows, "Sheet2": [["note"], ["x"]]}))
+    first = analyse(run, "a.csv", "--label", "y")
+    for name in ("b.csv", "c.jsonl", "d.xlsx"):
+        again = analyse(run, name, "--label", "y")
+        assert again["classes"] == first["classes"]
+        assert again["labels"] == first["labels"]
+        assert again["features"] == first["features"]
+    assert "'Sheet2'" in again["notes"][0]
+
+
+def test_an_export_of_an_annotation_tool(run, tmp_path):
+    names = [f"cell {i}" for i in range(len(WORDS))]
+    WORDS[["x0", "x1"]].assign(name=names).to_csv(tmp_path / "features.csv", index=False)
+    tasks = []
+    for i, (name, label) in enumerate(zip(names, WORDS["y"], strict=True)):
+        result = [] if pd.isna(label) else [{"type": "choices", "value": {"choices": [label]}}]
+        said = [{"completed_by": 1, "was_cancelled": pd.isna(label), "result": result}]
+        tasks.append({"id": i, "data": {"name": name}, "annotations": said if i >= 20 else []})
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    given = ["export.json", "--features-from", "features.csv", "--id", "name"]
+    answer = analyse(run, *given)
+    labelled = int(WORDS["y"][20:].notna().sum())
+    counts = f"{labelled} rows labelled, {130 - labelled} withheld, 20 never shown"
+    assert counts in answer["notes"][0]
+    assert answer["labels"]["not_reviewed"] == 20
+    assert answer["labels"]["labelled"] == labelled
+    assert answer["features"] == ["x0", "x1"]
+    table = pd.read_csv(tmp_path / "export.predictions.csv")
+    assert list(table)[:6] == ["row", "x0", "x1", "name", "label", "shown"]
+    code, _, error = run(*["analyse", *given[:3], "--force"])
+    assert code == 2
+    assert "--id" in error
+
+
+def test_two_label_columns_are_a_panel(run, tmp_path):
+    other = WORDS["y"].where(WORDS.index % 10 > 0, "c0")
+    WORDS.rename(columns={"y": "ada"}).assign(bo=other).to_csv(tmp_path / "a.csv", index=False)
+    answer = analyse(run, "a.csv", "--label", "ada,bo")
+    agreed = int(((WORDS["y"] == other) & other.notna()).sum())
+    assert answer["labels"]["labelled"] == agreed
+    assert answer["features"] == ["x0", "x1"]
+
+
+def test_a_missing_label_is_asked_for(run, tmp_path):
+    WORDS.assign(id=range(len(WORDS))).to_csv(tmp_path / "a.csv", index=False)
+    code, _, error = run("analyse", "a.csv")
+    assert code == 2
+    assert "--label y" in error.replace("'", "")
+    assert "'x0', 'x1', 'y', 'id'" in error
+
+
+def test_words_for_no_label_come_with_a_command_to_paste(run, tmp_path):
+    rng = np.random.default_rng(0)
+    blank = WORDS["y"].isna()
+    frame = WORDS.assign(seen=rng.choice(["yes", "no"], len(WORDS)))
+    frame.loc[blank, "y"] = rng.choice(["not sure", "N.D."], blank.sum())
+    frame.loc[~blank & (frame.index % 20 == 0), "y"] = "C0"
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    code, out, error = run("analyse", "a.csv", "--label", "y")
+    assert code == 0, error
+    assert "--reviewed seen" in error
+    assert "Are 'C0' and 'c0' one class?" in error
+    assert "All rows were taken as shown" in out
+    start = error.index("hesitant analyse")
+    pasted = shlex.split(error[start : error.index("--force") + len("--force")])
+    code, _, error = run(*pasted[1:])
+    assert code == 0
+    assert load(tmp_path / "a.model").classes_.tolist() == ["C0", "c0", "c1"]
+    assert "not labelled" not in error
+
+
+def test_blank_features_are_modelled_as_soon_as_a_model_can():
+    can = MixtureClassifier().__sklearn_tags__().input_tags.allow_nan
+    assert _on_missing() == ("model" if can else "error")
+
+
+@pytest.mark.parametrize("blank", ["-1", "None"])
+def test_minus_one_and_none_mean_the_same_as_in_python(blank, run, tmp_path):
+    frame = DATA.assign(y=DATA["y"].astype("Int64").astype(object).where(DATA["y"].notna(), blank))
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    missing = [] if blank == "-1" else ["--missing", "None"]
+    answer = analyse(run, "a.csv", "--label", "y", *missing)
+    python = MixtureClassifier(random_state=0).fit(
+        DATA[["x0", "x1"]], [-1 if pd.isna(v) else v for v in DATA["y"]]
+    )
+    assert answer["classes"] == [str(int(c)) for c in python.classes_]
+    assert answer["labels"]["blank"] == int(DATA["y"].isna().sum())
