@@ -97,7 +97,7 @@ class TableOptions(ReadOptions):
         columns = self.select(
             frame,
             label=labels[0] if len(labels) == 1 else labels,
-            drop=split_names(self.drop or (), frame.columns, {}),
+            drop=split_names(self.drop or (), frame.columns),
             reviewed=self.reviewed or (joined.reviewed if joined else None),
             weight=self.weight,
             missing=list(self.missing) if self.missing else None,
@@ -151,7 +151,7 @@ def _which_label(frame: "pd.DataFrame") -> str:
 
 
 def split_names(
-    given: Sequence[str], known: Collection[Any], aliases: Mapping[str, str]
+    given: Sequence[str], known: Collection[Any], aliases: Mapping[str, str] | None = None
 ) -> list[str]:
     """Split names at commas, except where a column has commas in its name.
 
@@ -166,7 +166,7 @@ def split_names(
             names.append(value)
         else:
             names += [part.strip() for part in value.split(",") if part.strip()]
-    return [name if name in known else aliases.get(name, name) for name in names]
+    return [name if name in known else (aliases or {}).get(name, name) for name in names]
 
 
 _FORMATS = "csv|tsv|txt|tab|xlsx|jsonl?|ndjson|parquet|pq|feather|arrow|fcs"
