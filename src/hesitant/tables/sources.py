@@ -84,17 +84,17 @@ def _load_path(path: str) -> Source:
     refuse_folder(path)
     try:
         return Source(name, os.path.basename(path), Path(path).read_bytes())
-    except FileNotFoundError as error:
-        failure, problem, remedy = error, "There is no such file.", _what_is_there(path)
-    except PermissionError as error:
-        failure, problem = error, "You have no permission to read this file."
+    except FileNotFoundError:
+        problem, remedy = "There is no such file.", _what_is_there(path)
+    except PermissionError:
+        problem = "You have no permission to read this file."
         remedy = "Ask its owner for access, or copy it to a folder of your own."
     except OSError as error:
-        failure, problem = error, f"It cannot be read: {error.strerror}."
+        problem = f"It cannot be read: {error.strerror}."
         remedy = "Check the path and the disk."
     except ValueError:  # a NUL character in the path
-        failure, problem, remedy = None, "No file can have this name.", "Check the path."
-    raise TableError(name, problem, remedy) from failure
+        problem, remedy = "No file can have this name.", "Check the path."
+    raise TableError(name, problem, remedy)
 
 
 def _what_is_there(path: str) -> str:
