@@ -20,7 +20,7 @@ from hesitant.tables import TableError, read_table, select_columns, text, write_
 from hesitant.tables.output import unguard
 from hesitant.tables.sources import Source
 
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 csv_like = st.text(
     alphabet=st.sampled_from(list("ab01.-+eE,;\t|\"' \r\n=NAé🧬\x0b\x1a\u2028\ufeff")), max_size=80
@@ -64,7 +64,7 @@ def test_random_bytes(data: bytes, kind: str | None) -> None:
     read_or_refuse(data, format=kind)
 
 
-@settings(quick, max_examples=400)
+@settings(quick, max_examples=200)
 @given(csv_like, st.sampled_from([1, 2]))
 @example("a,b\n1,2\r3,4\r\n", 2)
 @example('a,b\n"",\n', 2)
@@ -77,7 +77,7 @@ def test_text_that_looks_like_csv(words: str, min_columns: int) -> None:
         select_or_refuse(frame)
 
 
-@settings(quick, max_examples=400)
+@settings(quick, max_examples=200)
 @given(csv_like.map(lambda text: f"a,b{text}"))
 @example("a,b\r\r,2\r3,4")  # pandas alone loses the comma before the 2
 @example('a,b\r\n"x\ry",2\r')
@@ -107,7 +107,7 @@ def test_quoted_tables_have_the_rows_that_were_written(rows: list[list[str]]) ->
     select_or_refuse(frame)
 
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=150)
 @given(csv_like.filter(lambda text: '"' not in text))
 def test_the_fast_scan_agrees_with_the_careful_one(words: str) -> None:
     words = words.replace("\r", "")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hesitant._words import number
+from hesitant.cli import _options as o
 from hesitant.cli._analysis import prepare
 from hesitant.cli._data import TableOptions
 from hesitant.cli._mistakes import in_options
@@ -16,17 +17,12 @@ from hesitant.cli._terminal import Terminal
 if TYPE_CHECKING:
     from hesitant.cli._app import CandidateOptions
 
-COVARIANCES = ("full", "tied", "diag", "spherical")
-_MECHANISMS = ("entropy", "mixed", "none")
-
 
 def grid_of(candidates: "CandidateOptions") -> dict[str, list[Any]]:
     """Return the values to combine; a name that does not exist is wrong use."""
-    from hesitant.families import FAMILIES
-
-    families = _known("--family", candidates.family or list(FAMILIES), list(FAMILIES))
-    covariances = _known("--covariance", candidates.covariance or ["full", "tied"], COVARIANCES)
-    mechanisms = _known("--mechanism", candidates.mechanism or ["entropy", "none"], _MECHANISMS)
+    families = _known("--family", candidates.family or o.FAMILIES, o.FAMILIES)
+    covariances = _known("--covariance", candidates.covariance or ["full", "tied"], o.COVARIANCES)
+    mechanisms = _known("--mechanism", candidates.mechanism or ["entropy", "none"], o.MECHANISMS)
     return {
         "family": families,
         "covariance": covariances,

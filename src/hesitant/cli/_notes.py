@@ -19,13 +19,14 @@ def table_notes(columns: "Columns", command: str = "") -> list[str]:
     notes = [dropped_note(columns)]
     if columns.ignored:
         notes.append(f"Columns that are not numeric have no part: {quote_all(columns.ignored)}.")
-    if columns.set_aside:
-        why = "; ".join(f"{quote(name)} {reason}" for name, reason in columns.set_aside.items())
+    if columns.set_aside.keys() - {columns.reviewed_like}:
+        aside = [(n, why) for n, why in columns.set_aside.items() if n != columns.reviewed_like]
+        why = "; ".join(f"{quote(name)} {reason}" for name, reason in aside)
         notes.append(f"Columns set aside, unless you name them with --features: {why}.")
     if columns.reviewed_like is not None:
         notes.append(
-            f"The column {quote(columns.reviewed_like)} reads like whether an expert saw the row; "
-            f"if so, add --reviewed {shlex.quote(columns.reviewed_like)}."
+            f"The column {quote(columns.reviewed_like)} reads like whether an expert saw the row, and "
+            f"has no part; if it is, add --reviewed {shlex.quote(columns.reviewed_like)}."
         )
     notes += [
         f"Are {' and '.join(map(quote, names))} one class? They differ only in case or blanks and "

@@ -13,6 +13,9 @@ import typer
 from hesitant.cli._config import read_config
 
 DATA, MODEL, OUTPUT = "The table", "The model", "Output"
+FAMILIES = ("gaussian", "t", "skew_t", "skew_normal")
+COVARIANCES = ("full", "tied", "diag", "spherical", "shrunk")
+MECHANISMS = ("entropy", "class", "entropy+class", "mixed", "none")
 
 
 def option(panel: str, help: str, *names: str, default: Any = False, **more: Any) -> Any:
@@ -206,7 +209,7 @@ Family = Annotated[
         MODEL,
         "Shape of the classes.",
         default=True,
-        **one_of("gaussian", "t", "skew_t", "skew_normal"),
+        **one_of(*FAMILIES),
     ),
 ]
 Covariance = Annotated[
@@ -215,16 +218,16 @@ Covariance = Annotated[
         MODEL,
         "What the classes' scale matrices look like.",
         default=True,
-        **one_of("full", "tied", "diag", "spherical"),
+        **one_of(*COVARIANCES),
     ),
 ]
 Mechanism = Annotated[
     str,
     option(
         MODEL,
-        "How the chance of a label depends on difficulty; none ignores the blanks.",
+        "How the chance of a label depends on difficulty or class; none ignores the blanks.",
         default=True,
-        **one_of("entropy", "mixed", "none"),
+        **one_of(*MECHANISMS),
     ),
 ]
 Alpha = Annotated[
