@@ -25,8 +25,8 @@ def table_notes(columns: "Columns", command: str = "") -> list[str]:
         notes.append(f"Columns set aside, unless you name them with --features: {why}.")
     if columns.reviewed_like is not None:
         notes.append(
-            f"The column {quote(columns.reviewed_like)} reads like whether an expert saw the row, and "
-            f"has no part; if it is, add --reviewed {shlex.quote(columns.reviewed_like)}."
+            f"The column {quote(columns.reviewed_like)} reads like whether an expert saw the row "
+            f"and has no part; if it is that, add --reviewed {shlex.quote(columns.reviewed_like)}."
         )
     notes += [
         f"Are {' and '.join(map(quote, names))} one class? They differ only in case or blanks and "
