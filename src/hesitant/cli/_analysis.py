@@ -225,7 +225,11 @@ def _provenance(table: TableOptions, frame: Any, columns: "Columns") -> dict[str
     from hesitant.tables import sha256_of
 
     stdin = table.table == "-"
-    return {
+    other = table.features_from
+    beside = (
+        {"features_from": _shown_name(other), "features_sha256": sha256_of(other)} if other else {}
+    )
+    return beside | {
         "name": _shown_name(table.table),
         # standard input is gone once read: its content is summed instead, and that is said
         "sha256": sha256_of(frame if stdin else table.table),

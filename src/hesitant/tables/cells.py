@@ -267,7 +267,7 @@ def unfit_features(X: Floats, names: Sequence[str]) -> dict[str, str]:
     first: dict[bytes, str] = {}
     positions = np.arange(len(X))
     for j, name in enumerate(names):
-        here = ~np.isnan(X[:, j])
+        here = np.isfinite(X[:, j])
         values, rows = X[here, j], positions[here]
         original = first.setdefault((X[:, j] + 0.0).tobytes(), name)
         distinct = len(np.unique(values))

@@ -5,6 +5,7 @@ import json
 import re
 import warnings
 import zipfile
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -147,7 +148,7 @@ def _compensated(events: Any, keywords: Any, detectors: list[str], source: Sourc
 # -- workbooks ------------------------------------------------------------------------------------
 
 
-def read_xlsx(source: Source, min_columns: int) -> pd.DataFrame:
+def read_xlsx(source: Source, na: Collection[str], min_columns: int) -> pd.DataFrame:
     """Read the first sheet of a workbook that has any cells."""
     calamine = _library("python_calamine", ".xlsx", "cli", source)
     try:
@@ -168,10 +169,8 @@ def read_xlsx(source: Source, min_columns: int) -> pd.DataFrame:
     check_names(header, source.name, min_columns)
     filled = [row for row in rows[1:] if any(cell != "" for cell in row)]
     check_rows(len(filled), header, source.name)
-    columns = [
-        [None if cell == "" else cell for cell in column] for column in zip(*filled, strict=True)
-    ]
-    frame = pd.DataFrame(dict(zip(header, columns, strict=True)))
+    plain = [[_cell(cell, {"", *na}) for cell in row] for row in filled]
+    frame = pd.DataFrame(dict(zip(header, map(_series, zip(*plain, strict=True)), strict=True)))
     frame.attrs["hesitant"] = {}
     if len(filled) == len(rows) - 1:
         frame.attrs["hesitant"]["first_line"] = 2
@@ -233,7 +232,9 @@ def parse_json(text: str, source: Source) -> Any:
         raise _unreadable(source, "JSON", reason(error)) from error
 
 
-def read_json(document: Any, source: Source, na: Any, min_columns: int) -> pd.DataFrame:
+def read_json(
+    document: Any, source: Source, na: Collection[str], min_columns: int
+) -> pd.DataFrame:
     """Make a table of records, of columns, or of rows beside their columns' names."""
     if isinstance(document, dict):
         if isinstance(document.get("columns"), list) and isinstance(document.get("data"), list):
@@ -262,22 +263,21 @@ def read_json(document: Any, source: Source, na: Any, min_columns: int) -> pd.Da
     names = list(dict.fromkeys(str(name).strip() for row in document for name in row))
     check_names(names, source.name, min_columns)
     check_rows(len(document), names, source.name)
-    blank = {"", *na}
     columns: dict[str, list[Any]] = {name: [None] * len(document) for name in names}
     for i, row in enumerate(document):
         for name, cell in row.items():
-            if not isinstance(cell, str) or cell.strip() not in blank:
-                columns[str(name).strip()][i] = cell
+            columns[str(name).strip()][i] = _cell(cell, {"", *na})
     return pd.DataFrame({name: _series(cells) for name, cells in columns.items()})
 
 
-def _series(cells: list[Any]) -> Any:
+def _cell(cell: Any, blank: Collection[str]) -> Any:
+    return None if isinstance(cell, str) and cell.strip() in blank else cell
+
+
+def _series(cells: Sequence[Any]) -> Any:
     """Return numbers as floats only where none is lost, since a label may be a huge integer."""
     kinds = {type(cell) for cell in cells} - {type(None)}
     large = any(isinstance(c, int) and abs(c) > 2**53 for c in cells)
     if kinds <= {int, float} and not large:
-        return pd.Series(
-            [np.nan if c is None else c for c in cells],
-            dtype="float64" if float in kinds or None in cells else None,
-        )
+        return pd.Series(cells, dtype="float64" if float in kinds or None in cells else None)
     return pd.Series(cells, dtype=object)

@@ -114,7 +114,7 @@ def read_table(
         elif kind == "fcs":
             frame = formats.read_fcs(content, min_columns, transform, compensate)
         elif kind == "xlsx":
-            frame = formats.read_xlsx(content, min_columns)
+            frame = formats.read_xlsx(content, na, min_columns)
         elif kind in ("json", "jsonl"):
             document = formats.parse_json(decode(content, encoding), content)
             frame = formats.read_json(document, content, na, min_columns)
