@@ -35,10 +35,10 @@ def test_a_workbook_is_read_from_its_first_sheet_with_cells():
     (note,) = frame.attrs["hesitant"]["notes"]
     assert "'cells'" in note
     assert "'more'" in note
-    gaps = [["x", "y"], [1.5, "a"], ["#N/A", "b"], [2.5, "NA"]]
+    gaps = [["x", "y"], [1.5, "a"], ["#N/A", "b"], [2.5, "NA"], [3.0, "b"]]
     frame = read_table(io.BytesIO(xlsx({"s": gaps})))
-    assert frame["x"].isna().tolist() == [False, True, False]
-    assert select_columns(frame, label="y", on_missing="drop").y.tolist() == ["a", None]
+    assert frame["x"].isna().tolist() == [False, True, False, False]
+    assert select_columns(frame, label="y", on_missing="drop").y.tolist() == ["a", None, "b"]
     assert "notes" not in read_table(io.BytesIO(xlsx({"cells": SHEET}))).attrs["hesitant"]
 
 
