@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from hesitant.cli._analysis import Outputs
     from hesitant.report import Report
 
-__all__ = ["print_analysis", "print_predictions", "print_simulation"]
-
 _LISTED = 12  # features that are named; the report has them all
 
 

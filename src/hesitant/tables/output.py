@@ -79,7 +79,6 @@ def write_together(
         Whether to replace existing files.
     keep : collection of paths, default=()
         Files that are being read: they are not replaced, whatever ``force`` says.
-
     """
     targets = [Path(path) for path in files]
     real = [_check_target(target, force, keep) for target in targets]
@@ -224,8 +223,12 @@ def _second_name(target: Path, spare: Path) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Make new names survive a power failure, where folders can be synchronised."""
-    with suppress(OSError), os.fdopen(os.open(folder, os.O_RDONLY)) as descriptor:
-        os.fsync(descriptor)
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 # -- tables ---------------------------------------------------------------------------------------
