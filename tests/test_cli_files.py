@@ -9,7 +9,6 @@ import pytest
 
 from helpers_tables import xlsx
 from hesitant import MixtureClassifier
-from hesitant.cli._data import _on_missing
 from hesitant.datasets import simulate
 from hesitant.persistence import load
 
@@ -100,9 +99,20 @@ def test_words_for_no_label_come_with_a_command_to_paste(run, tmp_path):
     assert "not labelled" not in error
 
 
-def test_blank_features_are_modelled_as_soon_as_a_model_can():
-    can = MixtureClassifier().__sklearn_tags__().input_tags.allow_nan
-    assert _on_missing() == ("model" if can else "error")
+def test_blank_features_are_modelled_where_the_model_can(run, tmp_path):
+    frame = WORDS.assign(x0=WORDS["x0"].where(WORDS.index % 9 > 0))
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    analyse(run, "a.csv", "--label", "y")
+    assert len(pd.read_csv(tmp_path / "a.predictions.csv")) == len(frame)
+    answer = analyse(run, "a.csv", "--label", "y", "--on-missing", "drop")
+    assert answer["repeat"]["data"]["rows_left_out"] == frame["x0"].isna().sum()
+    code, _, error = run("analyse", "a.csv", "--label", "y", "--on-missing", "error", "--force")
+    assert code == 1
+    assert "--on-missing" in error
+    code, _, error = run("analyse", "a.csv", "--label", "y", "--standardise", "--force")
+    assert code == 1
+    assert "17 of 150 rows" in error
+    assert run("predict", "a.model", "a.csv", "--out", "p.csv")[0] == 0
 
 
 @pytest.mark.parametrize("blank", ["-1", "None"])

@@ -69,7 +69,6 @@ USES = [
     (["analyse"], "Missing"),
     (["analyse", "a.csv", "--label", "y", "--family", "cauchy"], "gaussian, t, skew_t"),
     (["analyse", "a.csv", "--label", "y", "--alpha", "2"], "--alpha"),
-    (["analyse", "a.csv", "--label", "y", "--alpha", "0.2"], "--mechanism none"),
     (["analyse", "a.csv", "--label", "y", "--pca", "0"], "--pca"),
     (["analyse", "a.csv", "--label", "y", "--surprise"], "--surprise"),
     (["anlyse"], "No such command"),

@@ -41,6 +41,11 @@ def classifier(model: "ModelOptions", **changes: Any) -> Any:
     return MixtureClassifier(**{**options, **changes})
 
 
+def allows_gaps(model: Any) -> bool:
+    """Tell whether a model can do with rows that lack features."""
+    return bool(model.__sklearn_tags__().input_tags.allow_nan)
+
+
 @dataclass(frozen=True)
 class Outputs:
     """The three files of an analysis."""
@@ -104,7 +109,8 @@ def analyse(
 
     outputs.check(force, keep=table.inputs)
     with terminal.stage("Reading"):
-        frame, columns, notes = table.learn()
+        gaps = allows_gaps(classifier(model)) and not (model.standardise or model.pca)
+        frame, columns, notes = table.learn(gaps)
     notes += table_notes(columns, _command(table, model))
     prepared, names, preparation = prepare(columns, model.standardise, model.pca)
     X = pd.DataFrame(prepared, columns=pd.Index(names))

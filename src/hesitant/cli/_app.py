@@ -93,11 +93,6 @@ def analyse(
     from hesitant.cli._analysis import output_files
     from hesitant.cli._summary import print_analysis
 
-    if model.alpha != 0.5 and model.mechanism != "none":
-        raise typer.BadParameter(
-            f"--alpha {model.alpha:g} weighs labelled against blank rows, which only --mechanism "
-            "none allows: add that, or leave --alpha out."
-        )
     with reporting(answer.terminal):
         outputs = output_files(table.table, out)
         report = run(table, model, outputs, answer.terminal, force=force)

@@ -56,7 +56,7 @@ def compare(
     if out is not None:
         check_target(out, force=force, keep=table.inputs)
     with terminal.stage("Reading"):
-        _, columns, notes = table.learn()
+        _, columns, notes = table.learn(gaps=False)  # not every candidate can do with them
     notes += table_notes(columns)
     for note in notes:
         terminal.note(note)

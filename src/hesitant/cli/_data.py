@@ -49,8 +49,8 @@ class ReadOptions:
             compensate=self.compensate,
         )
 
-    def select(self, frame: "pd.DataFrame", **chosen: Any) -> "Columns":
-        """Take the columns apart."""
+    def select(self, frame: "pd.DataFrame", gaps: bool, **chosen: Any) -> "Columns":
+        """Take the columns apart; ``gaps`` tells whether the model can do with empty features."""
         from hesitant.tables import select_columns
 
         aliases = frame.attrs.get("hesitant", {}).get("aliases", {})
@@ -58,7 +58,7 @@ class ReadOptions:
             "label": None,
             "features": split_names(self.features or (), frame.columns, aliases) or None,
             "id": self.id,
-            "on_missing": self.on_missing or _on_missing(),
+            "on_missing": self.on_missing or ("model" if gaps else "error"),
         }
         return select_columns(frame, **{**options, **chosen})
 
@@ -80,7 +80,7 @@ class TableOptions(ReadOptions):
         """Return the files that are read, which no output may replace."""
         return [name for name in (self.table, self.features_from) if name not in (None, "-")]
 
-    def learn(self) -> tuple["pd.DataFrame", "Columns", list[str]]:
+    def learn(self, gaps: bool) -> tuple["pd.DataFrame", "Columns", list[str]]:
         """Return the table, its columns by their parts, and what was noticed on the way."""
         joined = self._join() if self.features_from else None
         if joined is not None:
@@ -96,6 +96,7 @@ class TableOptions(ReadOptions):
             labels = split_names([self.label], frame.columns, aliases)
         columns = self.select(
             frame,
+            gaps,
             label=labels[0] if len(labels) == 1 else labels,
             drop=split_names(self.drop or (), frame.columns),
             reviewed=self.reviewed or (joined.reviewed if joined else None),
@@ -131,13 +132,6 @@ class TableOptions(ReadOptions):
         else:
             export = self.read(text=[self.label or "label"])
         return join(export, table, content.name, id=self.id, label=self.label)
-
-
-def _on_missing() -> str:
-    """Return what becomes of rows with blank features: modelled, once a model can."""
-    from hesitant import MixtureClassifier
-
-    return "model" if MixtureClassifier().__sklearn_tags__().input_tags.allow_nan else "error"
 
 
 def _which_label(frame: "pd.DataFrame") -> str:

@@ -234,7 +234,7 @@ Alpha = Annotated[
     float,
     option(
         MODEL,
-        "Weight of labelled against blank rows, from 0 to 1, with --mechanism none only.",
+        "Weight of labelled against blank rows, from 0 to 1.",
         default=True,
         **within(0, 1),
     ),

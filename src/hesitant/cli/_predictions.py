@@ -58,6 +58,7 @@ def predict(
     """Load a model, read a table, write predictions; return a summary."""
     import pandas as pd
 
+    from hesitant.cli._analysis import allows_gaps
     from hesitant.persistence import load
     from hesitant.tables import TableError
     from hesitant.tables.cells import Sheet
@@ -71,13 +72,14 @@ def predict(
         model = load(path)
     with terminal.stage("Reading"):
         frame = table.read(min_columns=1)
+        gaps = allows_gaps(model)
         names = getattr(model, "feature_names_in_", None)
         if names is None:
-            columns = table.select(frame)
+            columns = table.select(frame, gaps)
         else:
             needed = [str(n) for n in names]
             Sheet(frame).require(needed, "that the model needs")
-            columns = table.select(frame, features=needed)
+            columns = table.select(frame, gaps, features=needed)
     X: Any = columns.X
     if names is not None:
         X = pd.DataFrame(X, columns=pd.Index(names))

@@ -302,6 +302,7 @@ def choose_plane(rows: FloatArray, features: Sequence[Any] | None, names: list[s
 
 def reach(values: FloatArray, m: int) -> FloatArray:
     """Return a grid over nearly all values: a far outlier or two would leave no room for them."""
+    values = values[np.isfinite(values)]  # rows may lack a feature
     low, high = np.quantile(values, [0.002, 0.998])
     first, third = np.quantile(values, [0.25, 0.75])
     if third > first:
