@@ -74,47 +74,46 @@ def reporting(
     stopped : str
         What to say of the files when the user stops the command.
     """
-    from hesitant.tables import TableError
-
     known: tuple[type[Exception], ...] = (ValueError, TypeError, ImportError, *also)
+    known += (MemoryError, OSError)
     try:
         yield
-    except TableError as error:
-        document: dict[str, Any] = {
-            "source": error.source,
-            "problem": in_options(error.problem),
-            "remedy": in_options(error.remedy),
-            "row": error.row,
-            "line": error.line,
-            "column": error.column,
-        }
-        _leave(terminal, str(TableError(**document)), document, error)
-    except BrokenPipeError:
-        raise  # whoever read our output has seen enough
     except KeyboardInterrupt as error:
         terminal.fail(f"stopped; {stopped}.")
         raise typer.Exit(FAILED) from error
-    except MemoryError as error:
-        remedy = "Keep the columns you need, or a sample of the rows."
-        problem = "There is not enough memory for this table."
-        _leave(terminal, f"{problem} {remedy}", {"problem": problem, "remedy": remedy}, error)
-    except OSError as error:
-        if error.filename is None and error.errno == errno.ENOSPC:
-            raise  # of standard output, where nothing more can be said
-        place = f"{error.filename}: " if error.filename else ""
-        problem = f"{place}{error.strerror or error}."
-        remedy = "Check the path, your permission and the disk."
-        _leave(terminal, f"{problem} {remedy}", {"problem": problem, "remedy": remedy}, error)
     except known as error:
-        # The package's own checks speak to whoever wrote the options: their words are the message.
-        said = in_options(str(error))
-        _leave(terminal, said, {"problem": said}, error)
+        broken = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EPIPE)
+        if broken and getattr(error, "filename", None) is None:
+            raise  # of standard output, where nothing more can be said
+        if os.environ.get("HESITANT_TRACEBACK"):
+            raise
+        document = _document(error)
+        terminal.fail(_sentence(document), document)
+        raise typer.Exit(FAILED) from error
 
 
-def _leave(
-    terminal: Terminal, message: str, document: dict[str, object], error: Exception
-) -> None:
-    if os.environ.get("HESITANT_TRACEBACK"):
-        raise error
-    terminal.fail(message, document)
-    raise typer.Exit(FAILED) from error
+def _document(error: Exception) -> dict[str, Any]:
+    """Return what went wrong as data: what, what to do, and where."""
+    from hesitant.tables import TableError
+
+    if isinstance(error, TableError):
+        told = {"problem": in_options(error.problem), "remedy": in_options(error.remedy)}
+        place = {"row": error.row, "line": error.line, "column": error.column}
+        return {"source": error.source, **told, **place}
+    if isinstance(error, MemoryError):
+        return {
+            "problem": "There is not enough memory for this table.",
+            "remedy": "Keep the columns you need, or a sample of the rows.",
+        }
+    if isinstance(error, OSError):
+        name = f"{error.filename}: " if error.filename else ""
+        problem = f"{name}{error.strerror or error}."
+        return {"problem": problem, "remedy": "Check the path, your permission and the disk."}
+    # the package's own checks speak to whoever wrote the options: their words are the message
+    return {"problem": in_options(str(error))}
+
+
+def _sentence(document: dict[str, Any]) -> str:
+    from hesitant.tables import TableError
+
+    return str(TableError(**document)) if "source" in document else " ".join(document.values())

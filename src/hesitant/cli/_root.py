@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+__all__ = ["app"]
+
 app = typer.Typer(
     help="Classify partly labelled data, and learn from where labels are missing.",
     epilog="Exit codes: 0 done, 1 failed, 2 wrong use.",
