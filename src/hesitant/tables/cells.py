@@ -1,5 +1,6 @@
 """The columns of a table as a fit needs them: numbers, weights, labels, yes and no."""
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -114,9 +115,8 @@ class Sheet:
         blank = column.isna().to_numpy(dtype=bool)
         if column.dtype.kind in "biufcmM":
             return blank
-        return blank | np.fromiter(
-            (isinstance(cell, str) and not cell.strip() for cell in column), bool, len(column)
-        )
+        empty = (isinstance(cell, str) and not cell.strip() for cell in column)
+        return blank | np.fromiter(empty, bool, len(column))
 
     def cells(self, name: str) -> list[Any]:
         """Return plain Python values: None for blanks, text stripped, numbers without a dtype."""
@@ -269,13 +269,12 @@ def unfit_features(X: Floats, names: Sequence[str]) -> dict[str, str]:
     for j, name in enumerate(names):
         here = np.isfinite(X[:, j])
         values, rows = X[here, j], positions[here]
-        original = first.setdefault((X[:, j] + 0.0).tobytes(), name)
-        distinct = len(np.unique(values))
+        original = first.setdefault(hashlib.sha256((X[:, j] + 0.0).tobytes()).digest(), name)
         whole = bool((values == np.floor(values)).all())
-        named = _IDENTIFIER.fullmatch(name.strip()) is not None and distinct == len(values)
-        if distinct == 0:
+        named = bool(_IDENTIFIER.fullmatch(name.strip())) and len(np.unique(values)) == len(values)
+        if len(values) == 0:
             found[name] = "is empty"
-        elif distinct == 1 and len(values) > 1:
+        elif len(values) > 1 and values.min() == values.max():
             found[name] = "is the same in every row"
         elif original != name:
             found[name] = f"repeats {quote(original)}"

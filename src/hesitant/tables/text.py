@@ -120,7 +120,8 @@ def read_delimited(
 ) -> pd.DataFrame:
     """Parse text into a data frame, or say which line is in the way."""
     delimiter = sniff_delimiter(text) if delimiter is None else _resolve(delimiter, source)
-    rows = records(text, delimiter, source)
+    data = text.encode()  # text in memory may take four bytes a character
+    rows = records(data, delimiter, source)
     header_line, header = next(rows, (0, []))
     if not header:
         raise TableError(source, *EMPTY)
@@ -135,7 +136,7 @@ def read_delimited(
     # where nothing is quoted, counting delimiters is much faster than cutting rows
     lone_returns = text.count("\r") != text.count("\r\n")
     if '"' not in text and not lone_returns:
-        widths = plain_widths(text, delimiter, header_line)
+        widths = plain_widths(data, delimiter, header_line)
     else:
         widths = ((line, len(row)) for line, row in rows)
     count, line = 0, header_line
@@ -145,11 +146,11 @@ def read_delimited(
         count += 1
     check_rows(count, names, source)
     if lone_returns:
-        text = _with_line_feeds(text, delimiter, source)
+        data = _with_line_feeds(data, delimiter, source)
     # a cell that stands for an absent value does so with blanks after it too, such as "NA "
     words = "|".join(re.escape(word) for word in na if word)
     padded = set(re.findall(rf"(?:{words}) +", text)) if words else set()
-    frame = _parse(text, source, names, delimiter, decimal, {"", *na, *padded}, as_text)
+    frame = _parse(data, source, names, delimiter, decimal, {"", *na, *padded}, as_text)
     if re.search("'[=+\\-@\t\r\n＝＋－＠]", text):
         for name in frame.columns[[dtype.kind not in "biufc" for dtype in frame.dtypes]]:
             frame[name] = [unguard(c) if isinstance(c, str) else c for c in frame[name]]
@@ -204,9 +205,9 @@ def _resolve(delimiter: str, source: str) -> str:
     return delimiter
 
 
-def records(text: str, delimiter: str, source: str) -> Iterator[tuple[int, list[str]]]:
+def records(data: bytes, delimiter: str, source: str) -> Iterator[tuple[int, list[str]]]:
     """Yield every row that is not blank, with the line it starts on."""
-    lines = _bounded(io.StringIO(text, newline=""), source)
+    lines = _bounded(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=""), source)
     reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
     line = 1
     while True:
@@ -221,11 +222,12 @@ def records(text: str, delimiter: str, source: str) -> Iterator[tuple[int, list[
         line = reader.line_num + 1
 
 
-def plain_widths(text: str, delimiter: str, header_line: int) -> Iterator[tuple[int, int]]:
+def plain_widths(data: bytes, delimiter: str, header_line: int) -> Iterator[tuple[int, int]]:
     """Yield line and number of cells of every row after the header, where nothing is quoted."""
-    for number, line in enumerate(io.StringIO(text, newline="\n"), 1):
-        width = line.count(delimiter) + 1
-        if number > header_line and (width > 1 or line.strip(" \t\r\n")):
+    mark = delimiter.encode()
+    for number, line in enumerate(io.BytesIO(data), 1):
+        width = line.count(mark) + 1
+        if number > header_line and (width > 1 or line.strip(b" \t\r\n")):
             yield number, width
 
 
@@ -234,7 +236,7 @@ def _is_blank(row: list[str]) -> bool:
     return not row or (len(row) == 1 and not row[0].strip(" \t"))
 
 
-def _bounded(text: io.StringIO, source: str) -> Iterator[str]:
+def _bounded(text: io.TextIOWrapper, source: str) -> Iterator[str]:
     while line := text.readline(_MAX_LINE):
         if len(line) == _MAX_LINE:
             problem = f"There is a line of more than {_MAX_LINE:,} characters."
@@ -265,16 +267,16 @@ def _stray_quote(source: str, line: int, why: str) -> TableError:
     return TableError(source, problem, remedy, line=line)
 
 
-def _with_line_feeds(text: str, delimiter: str, source: str) -> str:
+def _with_line_feeds(data: bytes, delimiter: str, source: str) -> bytes:
     """Write the rows anew: pandas loses a delimiter that follows a blank line ended by CR."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    writer.writerows(row for _, row in records(text, delimiter, source))
-    return buffer.getvalue()
+    writer.writerows(row for _, row in records(data, delimiter, source))
+    return buffer.getvalue().encode()
 
 
 def _parse(
-    text: str,
+    data: bytes,
     source: str,
     names: list[str],
     delimiter: str,
@@ -284,7 +286,7 @@ def _parse(
 ) -> pd.DataFrame:
     try:
         return pd.read_csv(
-            io.StringIO(text, newline=""),
+            io.BytesIO(data),
             sep=delimiter,
             decimal=decimal,
             header=0,
