@@ -348,15 +348,25 @@ def test_columns_are_guessed_and_chosen_once(table, sit):
     assert sitting.client.get("/", follow_redirects=False).status_code == 200
 
 
-def test_words_for_blank_and_rows_without_a_feature(tmp_path, sit):
+def test_words_for_blank_and_empty_cells(tmp_path, sit):
     path = tmp_path / "t.csv"
     rows = [f"{k},{k % 7},{'unknown' if k % 3 == 0 else 'pq'[k % 2]}" for k in range(30)]
-    path.write_text("n,x,label\n" + "\n".join(rows) + "\n31,,unknown\n")
-    desk = sit(path).desk
+    path.write_text("n,x,label\n" + "\n".join(rows) + "\n31,,unknown\n,,unknown\n")
+    sitting = sit(path, audit=1)
+    desk = sitting.desk
     assert desk.data.setup.blank == ("unknown",)
     assert desk.data.setup.classes == ("p", "q")
-    assert desk.data.usable.tolist() == [True] * 30 + [False]
-    assert 30 not in desk.data.order
+    # of a row with empty cells the others count
+    assert desk.data.usable.tolist() == [True] * 31 + [False]
+    assert desk.model.clf is not None
+    seen = {}
+    while (case := sitting.case())["row"] is not None:
+        seen[case["row"]] = case["features"]
+        assert sitting.get("/part/case").status_code == 200
+        sitting.say(case["row"], "cannot tell")
+    assert seen[30] == {"n": 31.0, "x": None}
+    assert 31 not in seen
+    assert sitting.get("/part/report").status_code == 200
 
 
 # -- the journal ---------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def telling(model: Model) -> list[int]:
     # by the table's own labels where they suffice, so that the picture stays the same all sitting
     own = np.unique(data.codes[data.usable & (data.codes >= 0)]).size > 1
     codes = data.codes if own else model.codes
-    kept = data.usable & (codes >= 0)
+    kept = np.isfinite(data.X).all(axis=1) & (codes >= 0)
     if np.unique(codes[kept]).size < 2:
         return list(range(data.X.shape[1]))
     with np.errstate(all="ignore"):
@@ -46,13 +46,13 @@ def telling(model: Model) -> list[int]:
 def _spread(model: Model) -> tuple[FloatArray, FloatArray]:
     """Return what of each feature to show (2, p), and 5, 50 and 95 % of each class (3, g, p)."""
     data, g = model.data, len(model.data.setup.classes)
-    low, high = np.quantile(data.X[data.usable], [0.004, 0.996], axis=0)
+    low, high = np.nanquantile(data.X[data.usable], [0.004, 0.996], axis=0)
     margin = np.maximum(0.06 * (high - low), 1e-9 * np.maximum(1.0, np.abs(low)))
     classes = np.full((3, g, data.X.shape[1]), np.nan)
     for h in range(g):
         rows = np.flatnonzero(data.usable & (model.codes == h))[:20_000]
-        if rows.size:
-            classes[:, h] = np.quantile(data.X[rows], [0.05, 0.5, 0.95], axis=0)
+        told = np.isfinite(data.X[rows]).any(axis=0)
+        classes[:, h, told] = np.nanquantile(data.X[rows][:, told], [0.05, 0.5, 0.95], axis=0)
     return np.stack([low - margin, high + margin]), classes
 
 
@@ -60,12 +60,12 @@ def ranges(model: Model, row: int) -> list[dict[str, Any]]:
     """Return each feature of a case against the range of each class, the most telling first."""
     (ends, classes), names = _spread(model), model.data.setup.classes
     x = model.data.X[row]
-    low, high = np.minimum(ends[0], x), np.maximum(ends[1], x)
+    low, high = np.fmin(ends[0], x), np.fmax(ends[1], x)
     share, at = np.clip((classes - low) / (high - low), 0, 1), (x - low) / (high - low)
     return [
         {
             "name": model.data.setup.features[j],
-            "value": f"{x[j]:.4g}",
+            "value": "–" if np.isnan(x[j]) else f"{x[j]:.4g}",
             "at": at[j],
             "bars": [(h, *share[:, h, j]) for h in range(len(names)) if share[0, h, j] >= 0],
             "usual": [n for h, n in enumerate(names) if share[0, h, j] <= at[j] <= share[2, h, j]],
@@ -81,11 +81,11 @@ def place(model: Model, row: int | None = None) -> Picture | None:
     if len(pair) < 2:
         return None
     ends = _spread(model)[0][:, pair]
-    aim = None if row is None else data.X[row, pair]
+    aim = None if row is None or np.isnan(data.X[row, pair]).any() else data.X[row, pair]
     low, high = ends if aim is None else (np.minimum(ends[0], aim), np.maximum(ends[1], aim))
     dots = []
     for h in range(-1, len(data.setup.classes)):
-        rows = np.flatnonzero(data.usable & (model.codes == h))
+        rows = np.flatnonzero(np.isfinite(data.X[:, pair]).all(axis=1) & (model.codes == h))
         some = rng.permutation(rows)[:MOST_DOTS]
         dots.append((f"dot c{h % 8}" if h >= 0 else "dot blank", h, data.X[some][:, pair]))
     return {

@@ -216,7 +216,7 @@ class Desk:
                 self._windows[reader, window] = shown
                 while len(self._windows) > MOST_WINDOWS:
                     self._windows.pop(next(iter(self._windows)))
-            values = data.X[shown.row].tolist()
+            values = [None if v != v else v for v in data.X[shown.row].tolist()]
             return {
                 "row": shown.row,
                 "id": data.ids[shown.row],
@@ -305,7 +305,7 @@ def _check(data: Data, row: Any, answer: Any, label: str | None) -> None:
     if answer == "label" and label not in data.setup.classes:
         raise Refused(f"label={label!r}: give one of {', '.join(data.setup.classes)}.")
     if data.codes[row] >= 0 or not data.usable[row]:
-        raise Refused(f"row={row} has a label in the table, or lacks a feature.", 409)
+        raise Refused(f"row={row} has a label in the table, or no feature.", 409)
 
 
 def reader_name(name: Any) -> str:

@@ -55,7 +55,8 @@ def numbers(cells: AnyArray) -> FloatArray | None:
 def _measures(cells: AnyArray) -> bool:
     """Return whether a column may be a feature: numbers that do more than number the rows."""
     found = numbers(cells)
-    return found is not None and bool(np.ptp(found - np.arange(len(found))) != 0)
+    told = () if found is None else (found - np.arange(len(found)))[np.isfinite(found)]
+    return len(told) > 0 and bool(np.ptp(told) != 0)
 
 
 def guess(columns: Columns, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,7 +145,7 @@ class Data:
 
     setup: Setup
     X: FloatArray
-    usable: AnyArray  # rows with every feature
+    usable: AnyArray  # rows with some feature, and none infinite
     codes: IntArray  # class of each row in the table, −1 where blank
     ids: list[str]
     shown: list[str | None]  # what the expert looks at
@@ -160,7 +161,7 @@ class Data:
         X = np.column_stack([np.asarray(numbers(columns[name])) for name in setup.features])
         place = {name: h for h, name in enumerate(setup.classes)}
         codes = np.array([place.get(word or "", -1) for word in cells(setup.label)])
-        usable = np.asarray(np.isfinite(X).all(axis=1))
+        usable = np.isfinite(X).any(axis=1) & ~np.isinf(X).any(axis=1)
         ids = [name or str(i + 1) for i, name in enumerate(cells(setup.id))]
         order = np.random.default_rng(seed).permutation(np.flatnonzero((codes < 0) & usable))
         return cls(setup, X, usable, codes, ids, cells(setup.show), order)
