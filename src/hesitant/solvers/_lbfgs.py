@@ -16,7 +16,7 @@ from hesitant._typing import FloatArray
 
 __all__ = ["maximise"]
 
-MEMORY = 30
+MEMORY = 60
 
 
 def maximise(
