@@ -18,9 +18,7 @@ from hesitant.families._base import Coordinates, Defect, Family, Statistics, Ste
 from hesitant.families._covariance import STRUCTURES, Full, Shrunk, Structure
 from hesitant.families._gaps import Gaps, filled, find_gaps
 from hesitant.families._kernels import (
-    fold_chart,
     log_volumes,
-    unfold_chart,
     weighted_moments,
     whiteners,
 )
@@ -344,7 +342,7 @@ class LocationScaleFamily(Family):
         would be were all classes alike.
         """
         W = params.whitener
-        out = -0.5 * self._prior_scatter(len(W)) * float(np.vdot(W, W))
+        out = -0.5 * self._prior_scatter(len(W)) * float(np.einsum("hjk,hjk->", W, W))
         if not params.shrinkage.size:
             return out
         to_pooled, _, to_mean = params.shrinkage
@@ -467,7 +465,11 @@ class LocationScale(Coordinates):
         """Return location and whitener at a point of the chart."""
         free = vector * self.unit
         M = self.family.structure.unfold(free[self.g * self.p :], self.g, self.p)
-        return unfold_chart(self.reference.location, self.half, self.reference.whitener, free, M)
+        a = free[: self.g * self.p].reshape(self.g, self.p, 1)
+        return (
+            self.reference.location + (self.half @ a)[:, :, 0],
+            M @ self.reference.whitener,
+        )
 
     def fold(
         self, whitener: FloatArray, count: FloatArray, pull: FloatArray, outer: FloatArray
@@ -485,15 +487,11 @@ class LocationScale(Coordinates):
         outer : array of shape (g, p, p)
             Σ w g_z uᵀ, with u the residuals before whitening.
         """
-        d_a, d_M, M = fold_chart(
-            whitener,
-            self.half,
-            self.reference.whitener,
-            count,
-            pull,
-            outer,
-            self.family._prior_scatter(self.g),
-        )
+        M = whitener @ self.half
+        d_a = -(pull[:, None, :] @ M).ravel()
+        prior = self.family._prior_scatter(self.g) * whitener
+        d_M = (outer - prior) @ self.reference.whitener.transpose(0, 2, 1)
+        np.einsum("hjj->hj", d_M)[:] += count[:, None] / np.einsum("hjj->hj", M)
         return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
 
 

@@ -48,12 +48,12 @@ def maximise(
     stored = 0
     while True:
         direction = _two_loop(steps, changes, stored, gradient)
-        slope = float(direction @ gradient)
+        slope = _dot(direction, gradient)
         # Half the slope is the gain that a quadratic model promises; half the squared gradient
         # that of complete data, which is no more than there is to gain unless the model is
         # steeper. Both must be small: one bad pair of steps can spoil the first. Until some
         # curvature is known there is only the second, and it promises too little.
-        promised = 0.5 * max(slope, float(gradient @ gradient))
+        promised = 0.5 * max(slope, _dot(gradient, gradient))
         if promised < (tol if stored > 2 else 1e-3 * tol):
             return True
         t = 1.0
@@ -61,7 +61,7 @@ def maximise(
             trial = x + t * direction
             after, gradient_after = function(trial)
             climbed = after >= value + 1e-4 * t * slope
-            if climbed and math.isfinite(float(gradient_after @ gradient_after)):
+            if climbed and math.isfinite(_dot(gradient_after, gradient_after)):
                 break
             if t * slope < 1e-14 * (1.0 + abs(value)) or t < 1e-30:
                 return True  # what is left is below rounding error
@@ -70,11 +70,16 @@ def maximise(
             t = min(max(shorter, 0.1 * t), 0.5 * t)
         s, y = trial - x, gradient - gradient_after
         x, value, gradient = trial, after, gradient_after
-        if float(s @ y) > 1e-10 * float(y @ y):
+        if _dot(s, y) > 1e-10 * _dot(y, y):
             steps[stored % MEMORY], changes[stored % MEMORY] = s, y
             stored += 1
         if not keep_going(value):
             return False
+
+
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    # Not a matrix product: threads of linear algebra would wait for each other longer than this.
+    return float(np.einsum("j,j->", a, b))
 
 
 @njit(cache=True, nogil=True)
