@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from hesitant import MixtureClassifier
+from hesitant.chart import Chart
 from hesitant.exceptions import FitWarning
 from hesitant.families import SkewNormal, SkewT, StepError, StudentT
 from hesitant.families import _skew_t_step as step
@@ -23,7 +24,7 @@ from hesitant.families._skew_t_params import SkewTParams, slants
 from hesitant.families._skew_table import tables
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism, Ignorable
-from test_gradients import assert_gradient
+from test_gradients import assert_gradient, finite_difference
 from test_heavy_tails import COVARIANCES, climb
 from test_log_t_cdf import reference
 
@@ -178,6 +179,25 @@ def test_gradient_without_the_metric(three_classes, build, monkeypatch):
     assert_gradient(*build(X, encode(y).codes, EntropyMechanism(), family=SkewT()))
 
 
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_gradient_where_the_prior_on_slants_is_felt(build, covariance, monkeypatch):
+    monkeypatch.setattr("hesitant.families._skew_t_chart._LARGEST", 0)  # it would hide the prior
+    X, y = two_classes(seed=2)
+    likelihood, state = build(
+        X[:5], y[:5].clip(0, 1), Ignorable(), covariance=covariance, family=SkewT()
+    )
+    slant = np.array([[300.0, 20.0], [-150.0, 100.0]])
+    state = dataclasses.replace(state, params=dataclasses.replace(state.params, slant=slant))
+    chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
+    family, (i, j) = likelihood.family, chart.splits
+    nothing = tuple(np.zeros_like(s) for s in likelihood.evaluate(state).statistics)
+    point = 0.1 * np.random.default_rng(0).standard_normal(chart.size)
+    numeric = finite_difference(lambda v: family.log_prior(chart.decode(v).params), point, 1e-4)
+    analytic = chart.family.gradient(chart.decode(point).params, nothing)
+    assert np.abs(analytic).max() > 1e-2
+    np.testing.assert_allclose(analytic, numeric[i:j], rtol=1e-5, atol=1e-7)
+
+
 @settings(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -186,7 +206,7 @@ def test_gradient_without_the_metric(three_classes, build, monkeypatch):
     covariance=st.sampled_from(COVARIANCES),
     option=st.sampled_from(["free", "tied", "normal"]),
     p=st.integers(1, 4),
-    steep=st.floats(0, 30),
+    steep=st.floats(0, 1000),
 )
 def test_em_never_falls(build, seed, covariance, option, p, steep):
     rng = np.random.default_rng(seed)
@@ -206,7 +226,11 @@ def test_both_steps_agree(monkeypatch):
     count, mass, first, second, _, drive, driven = SkewT().statistics(TRUTH, X, weights)
     sums = step.Sums(TRUTH.axis, count, mass, first, second, drive, driven)
     monkeypatch.setattr(step, "_ROUNDS", 300)
-    both = step.free_step(sums, 1e-6), step.structured_step(Full().pool, sums, 1e-6)
+    slant, no_ridge = TRUTH.slant, np.zeros(2)
+    both = (
+        step.free_step(sums, slant, no_ridge),
+        step.structured_step(Full().pool, sums, slant, no_ridge, TRUTH.scale),
+    )
     for a, b in zip(*both, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
 
@@ -330,6 +354,37 @@ def test_half_distributions_are_called_so():
         clf = MixtureClassifier("skew_normal", mechanism=None).fit(X, np.repeat([0, 1], 200))
     assert np.isfinite(clf.shapes_).all()
     assert (clf.shapes_ > 50).any()
+
+
+def cut_off(n, seed):
+    """Two classes with all their rows on one side of zero, some of them at zero."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    X = rng.standard_normal((n, 3)) @ rng.standard_normal((3, 3)) + 2.0 * y[:, None]
+    X[:, 1] = np.maximum(np.abs(X[:, 1]) - 0.1, 0.0)
+    return X, np.where(rng.random(n) < 0.9, y, -1)
+
+
+@pytest.mark.parametrize("mechanism", [None, "entropy"])
+@pytest.mark.filterwarnings("ignore::hesitant.exceptions.FitWarning")
+def test_classes_cut_off_at_a_value_converge(mechanism):
+    X, y = cut_off(2000, 1)
+    clf = MixtureClassifier("skew_t", mechanism=mechanism).fit(X, y)
+    assert clf.converged_
+    assert clf.n_iter_ < 200
+    # The edge is found: shapes point along the feature that was cut.
+    assert (np.abs(clf.shapes_[:, 1]) > 0.99 * np.linalg.norm(clf.shapes_, axis=1)).all()
+    again = MixtureClassifier("skew_t", mechanism=mechanism, init=clf, tol=1e-9, max_iter=3000)
+    assert again.fit(X, y).history_[-1] == pytest.approx(clf.history_[-1], abs=2e-5)
+
+
+@pytest.mark.parametrize("n", [24, 60, 120])
+@pytest.mark.filterwarnings("ignore::hesitant.exceptions.FitWarning")
+def test_few_rows_have_no_shapes_of_several_hundred(n):
+    X, y = cut_off(n, 2)
+    clf = MixtureClassifier("skew_t", mechanism=None, max_iter=3000).fit(X, y)
+    assert clf.converged_
+    assert np.abs(clf.shapes_).max() < 300
 
 
 @pytest.mark.parametrize("family", [SkewT(), SkewT(dof=4.0), SkewNormal()])

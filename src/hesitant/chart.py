@@ -34,7 +34,9 @@ class Chart:
         value, vector = np.linalg.eigh(self.total * (np.diag(pi) - np.outer(pi, pi)))
         keep = value > 1e-9 * self.total
         self.weight_axes = vector[:, keep] / np.sqrt(value[keep])
-        self.family = likelihood.family.coordinates(reference.params, self.total * pi)
+        self.family = likelihood.family.coordinates(
+            reference.params, self.total * pi, *likelihood.survey(reference)
+        )
         if mechanism and reference.theta.size:
             lower = np.linalg.cholesky(evaluation.theta_curvature)
             self.theta_axes = np.linalg.inv(lower).T

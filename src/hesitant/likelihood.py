@@ -103,6 +103,14 @@ class Likelihood:
         objective += self.family.log_prior(state.params)
         return Evaluation(value, objective, counts, gradient, curvature, tuple(statistics))
 
+    def survey(self, state: State) -> Statistics:
+        """Return what the family wants to know of the rows for a chart about a state."""
+        if type(self.family).survey is Family.survey:
+            return ()
+        look = partial(_survey_block, family=self.family, alpha=self.alpha, state=state)
+        out: Statistics = self.rows.sum(look)
+        return out
+
     def maximise(self, state: State, evaluation: Evaluation) -> State:
         """Return the M-step's answer to weighted statistics; theta stays."""
         params = self.family.maximise(state.params, evaluation.statistics)
@@ -156,6 +164,13 @@ def _evaluate_block(
     given = () if kept is None else (kept,)  # a family that keeps nothing may not ask for it
     statistics = family.statistics(state.params, block.X, w, *given)
     return value + pattern.value, counts, pattern.gradient, pattern.curvature, *statistics
+
+
+def _survey_block(block: Block, family: Family, alpha: float, state: State) -> Statistics:
+    log_tau, tau, log_f = log_posterior(family, state, block.X)
+    nothing = np.empty((0, tau.shape[1]))
+    *_, w = _weigh(log_tau, tau, log_f, block.codes, sided(block, alpha), nothing)
+    return family.survey(state.params, block.X, w)
 
 
 class _Kept(NamedTuple):

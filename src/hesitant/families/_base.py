@@ -156,6 +156,14 @@ class Family(BaseEstimator):
         """Return a chart about ``params``, for the quasi-Newton solvers."""
         raise NotImplementedError
 
+    def survey(self, params: Params, X: AnyArray, weights: FloatArray) -> Statistics:
+        """Return sums over rows that :meth:`coordinates` wants as further arguments.
+
+        One pass for each chart: they may scale it by what the rows say of the curvature. None,
+        an empty tuple, by default.
+        """
+        return ()
+
     def restate(self, params: Params, statistics: Statistics, other: Params) -> Statistics | None:
         """Return statistics at ``other`` parameters from those at ``params``, same weights.
 

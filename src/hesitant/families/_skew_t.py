@@ -26,6 +26,14 @@ __all__ = ["SkewNormal", "SkewT"]
 
 # A slant beyond this is a half-distribution for all that data can tell.
 _STEEP = 50.0
+# Where the prior on the size of slants sets in: far beyond what any data could tell apart.
+_WIDE = 250.0
+
+
+def _ridge(slant: FloatArray) -> FloatArray:
+    """Return ρ for which ``−½ ρ |λ|²`` has the slope of the prior at these slants."""
+    share = np.einsum("hj,hj->h", slant, slant) / _WIDE**2
+    return 2.0 / _WIDE**2 * share / (1.0 + share**2)
 
 
 class SkewT(HeavyTailedFamily):
@@ -46,9 +54,11 @@ class SkewT(HeavyTailedFamily):
     -----
     The covariance structure is that of Ω (``scales_``); shapes are free in every structure.
 
-    The likelihood often rises for ever as a shape grows. The prior of ``reg_covar``, as if each
-    class had a little extra scatter, here is ``−½ reg_covar (tr Ω⁻¹ + |η|²)`` with η the slant of
-    standardised features: it keeps shapes finite, and a warning says where it had to.
+    The likelihood often rises for ever as a shape grows. A prior ``−½ log(1 + (|λ|/250)⁴)`` on the
+    slant λ of each class, its shape in units in which features are uncorrelated, keeps it finite:
+    it is flat where slants can be told apart, and falls as a Cauchy density does where a class
+    is half of a symmetric one to all appearances. A warning says where it was felt. The prior
+    of ``reg_covar`` is that of the other families, a little extra scatter ``−½ reg_covar tr Ω⁻¹``.
 
     Means exist for degrees of freedom above 1 and covariances above 2; elsewhere ``means_`` and
     ``covariances_`` hold NaN, and a warning says so. The likelihood has many local maxima: raise
@@ -107,12 +117,15 @@ class SkewT(HeavyTailedFamily):
         if count.min() < 0 or mass.min() < 0:
             raise StepError("a class has a negative weight")
         count, mass = np.maximum(count, 1e-12), np.maximum(mass, 1e-12)
-        prior = self._prior_scatter(len(count))
+        second = second + self._prior_scatter(len(count)) * np.eye(first.shape[1])
         sums = Sums(params.axis, count, mass, first, second, drive, driven)
+        slant, ridge = params.slant, _ridge(params.slant)
         if self.structure.unrestricted:
-            shift, whitener, axis = free_step(sums, prior)
+            shift, whitener, axis = free_step(sums, slant, ridge)
         else:
-            shift, whitener, axis = structured_step(partial(self._pool, params), sums, prior)
+            shift, whitener, axis = structured_step(
+                partial(self._pool, params), sums, slant, ridge, params.scale
+            )
         return dataclasses.replace(
             params,
             location=params.location + shift,
@@ -122,10 +135,13 @@ class SkewT(HeavyTailedFamily):
         )
 
     def log_prior(self, params: Any) -> float:
-        """Return ``−½ reg_covar Σ (tr Ω⁻¹ + |η|²)``: a little extra scatter for each class."""
-        axis = params.axis
-        slanted = 0.5 * self._prior_scatter(len(axis)) * float(np.vdot(axis, axis))
-        return super().log_prior(params) - slanted
+        """Return that of the scale matrices, and ``−½ Σ log(1 + (|λ|/250)⁴)`` on slants."""
+        share = np.einsum("hj,hj->h", params.slant, params.slant) / _WIDE**2
+        return super().log_prior(params) - 0.5 * float(np.log1p(share**2).sum())
+
+    def _slant_pull(self, slant: FloatArray) -> FloatArray:
+        """Return the derivative of the prior in the slants."""
+        return -_ridge(slant)[:, None] * slant
 
     def blend(self, params: SkewTParams, proposal: SkewTParams, share: float) -> SkewTParams:
         """Return parameters between two points; scale matrices and axes η mix."""
@@ -133,9 +149,21 @@ class SkewT(HeavyTailedFamily):
         axis = (1 - share) * params.axis + share * proposal.axis
         return dataclasses.replace(mixed, slant=slants(mixed.whitener, axis))
 
-    def coordinates(self, params: SkewTParams, counts: FloatArray) -> Coordinates:
+    def survey(self, params: SkewTParams, X: AnyArray, weights: FloatArray) -> Statistics:
+        """Return sums of the curvature in the slanted residual η·u: those of 1, u and u uᵀ."""
+        nu, p = params.nu, X.shape[1]
+        units = params.center, params.spread, params.location
+        q, along = distances(params, X), projections(X, *units, params.axis)
+        *_, drive = skew_t_rows(q, along, nu, p, *tables(nu, p))
+        # In the left tail of a t the curvature is negative: it says nothing then.
+        bend = drive * ((nu + p + 1.0) * along / (nu + q + along**2) + drive)
+        return weighted_moments(X, *units, weights * np.maximum(bend, 0.0))
+
+    def coordinates(
+        self, params: SkewTParams, counts: FloatArray, *edge: FloatArray
+    ) -> Coordinates:
         """Return the chart about ``params``."""
-        return SkewTCoordinates(self, params, counts)
+        return SkewTCoordinates(self, params, counts, edge or None)
 
     # -- starts -------------------------------------------------------------------------------
 
@@ -232,8 +260,7 @@ class SkewT(HeavyTailedFamily):
             out.append(
                 f"{of_classes(names, size > _STEEP, 'is', 'are')} skewed as far as can be "
                 f"(|slant| {size.max():.3g}): half of a symmetric distribution, cut off at its "
-                "location. Its shape is held finite by the weak prior of reg_covar, and its size "
-                "means little."
+                "location. Its shape is held finite by a weak prior, and its size means little."
             )
         return out
 

@@ -1,6 +1,7 @@
 """The skew-t family's chart: coordinates in which its information is about the identity."""
 
 import dataclasses
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -24,28 +25,43 @@ _DRAWS = 1000
 _LARGEST = 250  # coordinates
 # Skewness and location are all but confounded near symmetry: no direction may be free.
 _FLOOR = 1e-2
+# Slants of this size put so few rows at the edge that draws may miss it.
+_FEW = 10.0
 
 
 class SkewTCoordinates(HeavyTailedCoordinates):
     """Locations, whiteners, degrees of freedom and slants, mixed by their joint information.
 
+    The coordinates of a slant are those of ζ = W₀⁻ᵀη, η the slant of residuals: then the edge of
+    a class leaning far, the plane η·u = 0, stays in place while the scale matrix changes. The
+    size of ζ moves as ``sinh`` does: by amounts if it is small, by factors if it is large.
+
     Location, skewness and tails of a skew-t are strongly correlated, so scaling each coordinate
     by itself leaves long valleys. The information in the classes' own scores, estimated from a
-    thousand draws of each class, removes them.
+    thousand draws of each class, removes them. At the edge of a class that leans far a few rows
+    (or many that share a value) know more than all draws: what they say is added.
     """
 
     reference: SkewTParams
     family: "SkewT"
 
-    def __init__(self, family: "SkewT", reference: SkewTParams, counts: FloatArray) -> None:
+    def __init__(
+        self,
+        family: "SkewT",
+        reference: SkewTParams,
+        counts: FloatArray,
+        edge: Statistics | None = None,
+    ) -> None:
         super().__init__(family, reference, counts)
         self.slants = self.size
         self.size += self.g * self.p
-        counts = np.maximum(counts, 1.0)
-        # Information on a slant falls as it grows; for symmetric classes it is 2/π a row.
-        flatness = np.sqrt(1.0 + (reference.slant**2).sum(axis=1))
-        self.slant_unit = np.sqrt(0.5 * np.pi * flatness / counts)[:, None]
-        self.blocks = self._blocks(counts)
+        size = np.sqrt((reference.slant**2).sum(axis=1))
+        first = np.eye(self.p)[:1]
+        self.toward = np.where(
+            size[:, None] > 0, reference.slant / np.maximum(size, 1e-300)[:, None], first
+        )
+        self.bend = np.arcsinh(size)
+        self.blocks = self._blocks(np.maximum(counts, 1.0), edge)
 
     # -- the chart --------------------------------------------------------------------------
 
@@ -54,28 +70,48 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         free = vector.copy()
         for places, axes in self.blocks:
             free[places] = axes @ vector[places]
+        along, aside = self._split(free)
+        bend = self.bend + along
         location, whitener = self.unfold(free[: self.base])
         dof = self.unfold_dof(free[self.base : self.slants])
-        moved = self.slant_unit * free[self.slants :].reshape(self.g, self.p)
-        slant = self.reference.slant + moved
+        widening = np.cosh(bend) / np.cosh(self.bend)
+        zeta = np.sinh(bend)[:, None] * self.toward + widening[:, None] * aside
+        axis = np.einsum("hjk,hj->hk", self.reference.whitener, zeta)
+        slant = _solve(whitener.transpose(0, 2, 1), axis)
         return dataclasses.replace(
             self.reference, location=location, whitener=whitener, dof=dof, slant=slant
         )
+
+    def _split(self, free: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how a point's slants are larger, (g,), and turned, (g, p)."""
+        y = free[self.slants :].reshape(self.g, self.p)
+        along = np.einsum("hj,hj->h", y, self.toward)
+        return along, y - along[:, None] * self.toward
 
     def gradient(self, params: SkewTParams, statistics: Statistics) -> FloatArray:
         """Return the weighted score at ``params = decode(vector)``, penalty included."""
         count, mass, first, second, logs, drive, driven = statistics
         W, slant = params.whitener, params.slant
-        # The prior's pull on the axis η = Wᵀλ acts as if on residuals.
-        driven = driven - self.family._prior_scatter(self.g) * params.axis
         pull = drive[:, None] * slant - np.einsum("hjk,hk->hj", W, first)
         pulled, _, _, second = self.family._with_prior(params, (count, mass, first, second))
-        outer = slant[:, :, None] * driven[:, None, :] - W @ second
+        # The prior's pull on the slant, as one on η and on W
+        held = _solve(W, self.family._slant_pull(slant))
+        outer = -slant[:, :, None] * held[:, None, :] - W @ second
+        d_zeta = np.einsum("hjk,hk->hj", self.reference.whitener, driven + held)
+        # Where in the chart is this?
+        zeta = np.einsum("hkj,hk->hj", self.half, params.axis)
+        size = np.einsum("hj,hj->h", zeta, self.toward)
+        root = np.sqrt(1.0 + size**2)
+        aside = zeta - size[:, None] * self.toward
+        d_along = root * np.einsum("hj,hj->h", d_zeta, self.toward)
+        d_along += size / root * np.einsum("hj,hj->h", d_zeta, aside)
+        d_aside = d_zeta * (root / np.cosh(self.bend))[:, None]
+        d_aside -= np.einsum("hj,hj->h", d_aside, self.toward)[:, None] * self.toward
         free = np.concatenate(
             (
                 self.fold(W, pulled, pull, outer),
                 self.fold_dof(params, count, mass, logs),
-                (np.einsum("hjk,hk->hj", W, driven) * self.slant_unit).ravel(),
+                (d_along[:, None] * self.toward + d_aside).ravel(),
             )
         )
         out = free.copy()
@@ -85,7 +121,9 @@ class SkewTCoordinates(HeavyTailedCoordinates):
 
     # -- its metric -------------------------------------------------------------------------
 
-    def _blocks(self, counts: FloatArray) -> list[tuple[IntArray, FloatArray]]:
+    def _blocks(
+        self, counts: FloatArray, edge: Statistics | None
+    ) -> list[tuple[IntArray, FloatArray]]:
         """Return coordinates that belong together, with steps of one standard error along them.
 
         Those of a class do; those of all classes, if they share any. Of very many each keeps its
@@ -98,7 +136,12 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         for h, folding in enumerate(_foldings(self.family.structure, self.g, self.p)):
             places, scores = self._scores(h, *folding)
             # Not a matrix product: so small a one would wait for threads longer than it runs.
-            own.append((places, counts[h] * np.einsum("ki,kj->ij", scores, scores) / _DRAWS))
+            information = counts[h] * np.einsum("ki,kj->ij", scores, scores) / _DRAWS
+            information.flat[:: len(places) + 1] *= 1.0 + _FLOOR
+            spots = np.concatenate((np.arange(self.p), np.arange(-self.p, 0)))
+            if edge is not None:
+                information[np.ix_(spots, spots)] += self._edge(h, *edge)
+            own.append((places, information))
         if self._shared:
             joint = np.zeros((self.size, self.size))
             for places, information in own:
@@ -120,30 +163,57 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         z /= np.sqrt(self.family._precisions(self.reference, h, _DRAWS, np.random.default_rng(1)))
         q, along = np.einsum("ij,ij->i", z, z)[:, None], (z @ slant)[:, None]
         _, precision, logs, drive = skew_t_rows(q, along, nu, p, *tables(nu, p))
-        pull = drive * slant - precision * z
-        spin = (pull[:, :, None] * z[:, None, :] + np.eye(p)).reshape(_DRAWS, -1)
+        spin = (-precision[:, :, None] * z[:, :, None] * z[:, None, :] + np.eye(p)).reshape(
+            _DRAWS, -1
+        )
         group = np.flatnonzero(self.groups[:, h])
         known = 1.0 + digamma(0.5 * (nu[0] + p)) - digamma(0.5 * nu[0])
         own = h * p + np.arange(p)
         scale = self.g * p + free
         scores = (
-            -pull * self.unit[own],
+            (precision * z - drive * slant) * self.unit[own],
             spin @ folding * self.unit[scale],
             0.5 * (known + logs - precision) * self.dof_chart.slope[group],
-            drive * z * self.slant_unit[h],
+            drive * z @ self._turn(h),
         )
         places = np.concatenate((own, scale, self.base + group, self.slants + own))
         return places, np.concatenate(scores, axis=1)
+
+    def _turn(self, h: int) -> FloatArray:
+        """Return how the slant ζ of class h moves with its coordinates, at the reference."""
+        line = np.multiply.outer(self.toward[h], self.toward[h])
+        return np.eye(self.p) + (math.cosh(self.bend[h]) - 1.0) * line
+
+    def _edge(self, h: int, mass: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Return the information of rows at the edge of class h on its location and slant."""
+        p, slant, turn = self.p, self.reference.slant[h], self._turn(h)
+        W, unit = turn @ self.reference.whitener[h], slant * self.unit[h * p : (h + 1) * p]
+        cross = -np.multiply.outer(unit, W @ first[h])
+        own = mass[h] * np.multiply.outer(unit, unit)
+        out: FloatArray = np.block([[own, cross], [cross.T, W @ second[h] @ W.T]])
+        size = float(slant @ slant)
+        return size / (size + _FEW**2) * out
+
+
+def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the solution of a system for each class; NaN where a step led out of bounds."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, right[:, :, None])[:, :, 0], dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.nan)
 
 
 def _standard_steps(information: FloatArray) -> FloatArray | None:
     """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
     size = np.sqrt(np.maximum(np.diagonal(information), 1e-12))
     correlation = information / np.multiply.outer(size, size)
-    correlation.flat[:: len(size) + 1] += _FLOOR
     if not np.isfinite(correlation).all():  # parameters so absurd that draws overflow
         return None
-    return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
+    try:
+        return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
+    except np.linalg.LinAlgError:
+        correlation.flat[:: len(size) + 1] += _FLOOR
+        return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
 
 
 @lru_cache(maxsize=32)

@@ -19,15 +19,22 @@ __all__ = ["leaning"]
 
 # A lean below this is too near symmetry to leave it, one above too near the edge to return.
 _LEAST, _MOST = 0.6, 0.98
+_FAR, _CUT = 0.95, 0.99
+_EDGES = 4  # features tried
 
 
 class _Skewness(NamedTuple):
-    """What the rows of one class say: moments, and how far and where they lean."""
+    """What the rows of one class say: moments, and how far and where they lean.
+
+    ``edges`` has a direction for each of its features, the most skewed ones first, as if rows
+    were cut off at a value of it.
+    """
 
     mean: FloatArray
     covariance: FloatArray
     lean: float
     toward: FloatArray
+    edges: FloatArray
 
 
 def leaning(
@@ -36,13 +43,17 @@ def leaning(
     """Yield guesses that keep the mean and covariance of the rows of each class, and lean.
 
     They lean along the direction in which rows are most skewed: as much as their skewness says,
-    and nearly as much as can be. ``params`` is a symmetric fit.
+    and nearly as much as can be. Then so that they are cut off at a value of one feature, of the
+    few most skewed ones in turn: detection limits do that. ``params`` is a symmetric fit.
     """
     q = distances(params, X)
     classes = [_skewness(params, X, q[:, h], weights[:, h], h) for h in range(len(params.dof))]
-    mean, covariance, lean, toward = (np.array(part) for part in zip(*classes, strict=True))
+    mean, covariance, lean, along, edges = (np.array(part) for part in zip(*classes, strict=True))
     counts = weights.sum(axis=0) + 1.0
-    for amount in (lean, np.full_like(lean, 0.95)):
+    guesses = [(lean, along), (np.full_like(lean, _FAR), along)]
+    for k in range(min(_EDGES, edges.shape[1])):
+        guesses.append((np.full_like(lean, _CUT), edges[:, k]))
+    for amount, toward in guesses:
         # Along its direction a skew-normal of scale ω has variance ω² (1 − 2 lean²/π).
         stretch = 1.0 / (1.0 - 2.0 / math.pi * amount**2)
         delta = (np.sqrt(stretch) * amount)[:, None] * toward
@@ -90,7 +101,11 @@ def _skewness(
     part = abs(skewness) ** (2 / 3)
     lean = math.sqrt(0.5 * math.pi * part / (part + (2 - 0.5 * math.pi) ** (2 / 3)))
     toward = half @ direction * (1.0 if skewness >= 0 else -1.0)
-    return _Skewness(mean, covariance, min(max(lean, _LEAST), _MOST), toward)
+    sides = weight @ u**3 / total / np.diagonal(covariance) ** 1.5
+    unit = half / np.linalg.norm(half, axis=1)[:, None]
+    edges = np.where(sides[:, None] >= 0, 1.0, -1.0) * (unit @ half.T)
+    order = np.argsort(-np.abs(sides))
+    return _Skewness(mean, covariance, min(max(lean, _LEAST), _MOST), toward, edges[order])
 
 
 def _outer(a: FloatArray) -> FloatArray:

@@ -9,7 +9,9 @@ estimates it all the same, and then scales it away, climbs faster than EM that h
 never falls (a parameter expansion). The first form gives the answer at once if scale matrices are
 free; in the second, the scale matrix Ω of x stands alone and can have any structure.
 
-In both, a prior ``−½ r (tr Ω⁻¹ + |η|²)`` is r times the identity added to the scatter of x.
+A prior ``−½ r tr Ω⁻¹`` is r times the identity added to the scatter of x: rows of no weight, but
+with residuals, of which V follows as it does of others. One of ``−½ ρ |λ|²`` on slants is a ridge
+in both regressions.
 """
 
 from collections.abc import Callable
@@ -44,22 +46,28 @@ class Sums(NamedTuple):
     driven: FloatArray
 
 
-def free_step(sums: Sums, prior: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def free_step(
+    sums: Sums, slant: FloatArray, ridge: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return shifts of location, whiteners and slant axes η, each class with a free matrix."""
     axis, count, mass, first, second, drive, driven = sums
     v0 = _dot(axis, first) + drive
     v1 = _times(second, axis) + driven
     vv = _dot(axis, v1) + count
-    # Regression of x on a constant and V, rows weighted by W
+    # The variance of V, then the regression of x on a constant and V, rows weighted by W
+    size = _dot(slant, slant)
+    hold = 4.0 * ridge * size / (1.0 + size) * np.maximum(vv, 0.0)
+    variance = 2.0 * vv / (count + np.sqrt(count * count + hold))
+    vv = vv + ridge * variance
     determinant = mass * vv - v0 * v0
     if not determinant.min() > 0 or not vv.min() > 0:
         raise StepError("the weights of a class leave its skewness undetermined")
     shift = (vv[:, None] * first - v0[:, None] * v1) / determinant[:, None]
     slope = (mass[:, None] * v1 - v0[:, None] * first) / determinant[:, None]
     scatter = second - _outer(shift, first) - _outer(slope, v1)
-    scatter = 0.5 * (scatter + scatter.transpose(0, 2, 1)) + prior * np.eye(first.shape[1])
+    scatter = 0.5 * (scatter + scatter.transpose(0, 2, 1))
     sigma, root = _positive(scatter / count[:, None, None], second / count[:, None, None])
-    delta = slope * np.sqrt(vv / count)[:, None]
+    delta = slope * np.sqrt(variance)[:, None]
     d = _times(root, delta)
     axis = _times(root.transpose(0, 2, 1), d) / np.sqrt(1.0 + _dot(d, d))[:, None]
     scale = sigma + _outer(delta, delta)
@@ -67,22 +75,31 @@ def free_step(sums: Sums, prior: float) -> tuple[FloatArray, FloatArray, FloatAr
 
 
 def structured_step(
-    pool: Callable[[FloatArray, FloatArray], FloatArray], sums: Sums, prior: float
+    pool: Callable[[FloatArray, FloatArray], FloatArray],
+    sums: Sums,
+    slant: FloatArray,
+    ridge: FloatArray,
+    scale: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the same, Ω as ``pool`` says: scale and slant given location, then the reverse."""
     axis, count, mass, first, second, drive, driven = sums
     v0 = _dot(axis, first) + drive
-    shift = np.zeros_like(first)
+    shift, turned = np.zeros_like(first), axis
+    # Rows of less weight than the prior would leave no scale at all.
+    ridge = np.minimum(ridge, 0.5 * count / np.maximum(_dot(slant, slant), 1e-300))
     for _ in range(_ROUNDS):
         cross = _outer(shift, first)
         scatter = second - cross - cross.transpose(0, 2, 1)
-        scatter += mass[:, None, None] * _outer(shift, shift) + prior * np.eye(first.shape[1])
-        scatter, root = _positive(scatter, second)
-        scale = pool(scatter, count)
+        scatter += mass[:, None, None] * _outer(shift, shift)
+        # A smaller scale at the same η is a smaller slant.
+        toward = _times(scale, turned)
+        scale = pool(scatter - ridge[:, None, None] * _outer(toward, toward), count)
+        held = ridge[:, None, None] * scale
+        _, root = _positive(scatter + held, second)
         # Regression of V on x, as a change of η: whole sums would cancel
         aside = _dot(axis, shift)[:, None]
         rest = driven - drive[:, None] * shift + aside * (first - mass[:, None] * shift)
-        rest -= prior * axis
+        rest -= _times(held, axis)
         turned = axis + _times(root.transpose(0, 2, 1), _times(root, rest))
         spread = 1.0 + (aside[:, 0] * v0 - _dot(rest, turned)) / count
         if not spread.min() > 0:
