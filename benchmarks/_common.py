@@ -17,12 +17,17 @@ def paper_data(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     truth = rng.integers(0, 2, n)
     X = rng.standard_normal((n, 2))
     X = np.einsum("nij,nj->ni", np.linalg.cholesky(COVARIANCES)[truth], X) + MEANS[truth]
+    log_tau = log_posterior(X)
+    entropy = -(np.exp(log_tau) * log_tau).sum(axis=1)
+    return X, np.where(rng.random(n) < expit(1 - 5 * entropy), truth, -1)
+
+
+def log_posterior(X: np.ndarray) -> np.ndarray:
+    """Return the true log posteriors of rows of the paper's simulation."""
     joint = np.column_stack(
         [multivariate_normal(m, s).logpdf(X) for m, s in zip(MEANS, COVARIANCES, strict=True)]
     )
-    log_tau = joint - logsumexp(joint, axis=1, keepdims=True)
-    entropy = -(np.exp(log_tau) * log_tau).sum(axis=1)
-    return X, np.where(rng.random(n) < expit(1 - 5 * entropy), truth, -1)
+    return joint - logsumexp(joint, axis=1, keepdims=True)
 
 
 def blobs(n: int, p: int, g: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -203,7 +203,8 @@ def test_result_object(data, result):
     assert max(map(len, text.splitlines())) < 110
     frame = result.to_frame()
     assert list(frame.columns) == ["test", "statistic", "df", "p_value", "method", "note"]
-    assert len(frame) == 7
+    assert len(frame) == 9
+    assert result.suggested == min(result.mechanisms, key=result.mechanisms.get)
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert plain["n_blank"] == data.n_blank
     assert plain["curve"]["bandwidth"] > 0

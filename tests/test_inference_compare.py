@@ -12,9 +12,9 @@ from sklearn.metrics import log_loss
 from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.inference import compare
-from hesitant.inference._candidates import as_candidates, default_grid, describe_model
-from hesitant.inference._compare import _folds
+from hesitant.inference._compare import _folds, default_models
 from hesitant.mechanisms import EntropyMechanism, MixedMechanism, Polynomial
+from hesitant.model_selection._candidates import as_candidates, describe_model
 from hesitant.uncertainty import SquaredLogOdds
 
 GRID = {"covariance": ["full", "tied"], "mechanism": [None, "entropy"]}
@@ -63,12 +63,13 @@ def test_ignorance_is_made_comparable(data, result):
 
 
 def test_ranking(data, result):
-    assert result.best == "gaussian, full, entropy"
-    bics = [c.bic for c in result.candidates]
-    assert bics == sorted(bics)
-    by_loss = compare(data.features, data.labels, GRID, sort_by="cv_log_loss", random_state=0)
-    losses = [c.cv_log_loss for c in by_loss.candidates]
+    assert result.sort_by == "cv_log_loss"
+    losses = [c.cv_log_loss for c in result.candidates]
     assert losses == sorted(losses)
+    by_bic = compare(data.features, data.labels, GRID, cv=0)
+    assert by_bic.best == "gaussian, full, entropy"
+    bics = [c.bic for c in by_bic.candidates]
+    assert bics == sorted(bics)
     by_likelihood = compare(data.features, data.labels, GRID, sort_by="log_likelihood", cv=0)
     values = [c.log_likelihood for c in by_likelihood.candidates]
     assert values == sorted(values, reverse=True)
@@ -174,7 +175,9 @@ def test_names():
         MixtureClassifier(mechanism=mixed)
     )
     assert len(as_candidates([MixtureClassifier(), MixtureClassifier()], {})) == 2
-    assert len(as_candidates(None, {})) == np.prod([len(v) for v in default_grid().values()])
+    names = list(as_candidates(default_models()))
+    assert "t, tied, none, alpha=1" in names
+    assert len(set(names)) == len(default_models())
 
 
 def test_result_object(result):
@@ -210,14 +213,12 @@ def test_arrow_tables(data):
 
 
 def test_one_candidate_cannot_sink_the_comparison(data, monkeypatch):
-    from hesitant.inference import _assessment as module
+    from hesitant.model_selection import _held_out as module
 
-    def broken(rows, places):
-        if isinstance(places, slice):
-            return rows
+    def broken(fit, data, rows):
         raise TypeError("these rows cannot be taken apart")
 
-    monkeypatch.setattr(module, "_take", broken)
+    monkeypatch.setattr(module, "_foretell", broken)
     result = compare(data.features, data.labels, {"mechanism": ["entropy"]}, random_state=0)
     assert "Cross-validation failed: these rows" in result.candidates[0].note
     assert np.isfinite(result.candidates[0].bic)

@@ -9,7 +9,12 @@ from scipy.stats import multivariate_normal
 from hesitant import MixtureClassifier, load, save
 from hesitant.exceptions import FitWarning
 from hesitant.labels import encode
-from hesitant.mechanisms import ArandaOrdaz, EntropyClassMechanism, EntropyMechanism
+from hesitant.mechanisms import (
+    ArandaOrdaz,
+    ClassMechanism,
+    EntropyClassMechanism,
+    EntropyMechanism,
+)
 from hesitant.uncertainty import Margin
 
 
@@ -205,3 +210,15 @@ def test_questions_after_the_fit(tmp_path):
     again = load(tmp_path / "by_class.hesitant")
     np.testing.assert_array_equal(again.resolve(X, y), clf.resolve(X, y))
     np.testing.assert_array_equal(again.labelling_probability(X), clf.labelling_probability(X))
+
+
+@pytest.mark.parametrize("mechanism", [ClassMechanism(), EntropyClassMechanism(basis="spline")])
+def test_as_objects_for_any_number_of_classes(three_classes, mechanism):
+    X, y = three_classes
+    clf = MixtureClassifier(mechanism=mechanism).fit(X, y)
+    assert clf.mechanism_.intercept_.shape == (3,)
+    assert [n for n in clf.mechanism_.parameter_names if n.startswith("intercept")] == [
+        "intercept[a]",
+        "intercept[b]",
+        "intercept[c]",
+    ]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hesitant.datasets import consensus
     from hesitant.diagnostics import diagnose
     from hesitant.inference import compare
+    from hesitant.model_selection import MixtureClassifierCV
     from hesitant.persistence import load, save
     from hesitant.statements import Statements
     from hesitant.weights import inverse_probability_weights
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 __all__ = [
     "FitWarning",
     "MixtureClassifier",
+    "MixtureClassifierCV",
     "Statements",
     "__version__",
     "compare",
@@ -33,6 +35,7 @@ __all__ = [
 # print its help without waiting for scikit-learn and SciPy.
 _ROOMS = {
     "MixtureClassifier": "hesitant.classifier",
+    "MixtureClassifierCV": "hesitant.model_selection",
     "Statements": "hesitant.statements",
     "compare": "hesitant.inference",
     "consensus": "hesitant.datasets",
@@ -48,6 +51,7 @@ _PACKAGES = (
     "families",
     "inference",
     "mechanisms",
+    "model_selection",
     "persistence",
     "report",
     "solvers",

@@ -77,7 +77,7 @@ class Criteria:
         Blank rows have no class to compare with and do not count. (A scorer of scikit-learn's,
         such as ``"accuracy"``, takes blanks for a class: give it labelled rows only.)
         """
-        check_is_fitted(self, "state_")
+        check_is_fitted(self, "classes_")
         labels = encode(y, self.missing_label)
         seen = labels.labelled
         if not seen.any():

@@ -111,11 +111,8 @@ def _mechanism_remarks(
     fitted = mechanism.fitted(fit.state.theta, 0.5)
     value, vector = np.linalg.eigh(curvature)
     if mechanism.by_class and value[0] <= 100 * mechanism.ridge:
-        loose = [
-            name
-            for name, size in zip(mechanism.parameter_names, np.abs(vector[:, 0]), strict=True)
-            if size > 0.5
-        ]
+        size = np.abs(vector[:, 0])
+        loose = [mechanism.parameter_names[k] for k in np.flatnonzero(size > 0.5 * size.max())]
         return [
             f"The data hardly determine {listed(loose)}: nearly all rows of a class are labelled, "
             f"or nearly none. The mechanism's weak prior (ridge={mechanism.ridge:g}) keeps it "

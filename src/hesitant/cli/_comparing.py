@@ -83,7 +83,9 @@ def compare(
 
 
 def _print(result: Any, terminal: Terminal) -> None:
-    terminal.heading(f"Best by BIC: {result.best}")
+    from hesitant.inference._comparison import CRITERIA
+
+    terminal.heading(f"Best by {CRITERIA[result.sort_by]}: {result.best}")
     terminal.table(
         ("model", "parameters", "log-likelihood", "AIC", "BIC", "ICL", "log loss", "±"),
         [

@@ -12,6 +12,7 @@ from hesitant.checks import check_number
 from hesitant.diagnostics._by_class import labelled_by_class
 from hesitant.diagnostics._diagnosis import Diagnosis
 from hesitant.diagnostics._fits import Fits
+from hesitant.diagnostics._mechanism_choice import MechanismChoice, choose_mechanism
 from hesitant.diagnostics._mechanism_tests import (
     bootstrap_likelihood_ratio,
     likelihood_ratio,
@@ -97,9 +98,11 @@ def diagnose(
     - likelihood ratio, Wald and score tests of β_1 = … = β_T = 0 in the full likelihood; the
       first also by parametric bootstrap.
 
-    None of them tells difficulty from class. So each class's labelled share is compared with that
-    of equally difficult rows (Cochran, Mantel and Haenszel's test over strata of like entropy);
-    where they are far apart, verdict and remarks say so.
+    None of them tells difficulty from class. So the classes are fitted with the mechanisms
+    "class" and "entropy+class" too: likelihood ratios give the evidence for difficulty given the
+    class and for class given the difficulty, and BIC names the mechanism to use. Each class's
+    labelled share is also compared with that of equally difficult rows (Cochran, Mantel and
+    Haenszel's test over strata of like entropy).
 
     Examples
     --------
@@ -116,10 +119,15 @@ def diagnose(
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
     check_bandwidth(bandwidth)
     template = _template(estimator, family, covariance, mechanism, missing_label)
-    fits, remarks = _fit_both(template, X, y, sample_weight, reviewed)
+    rows = {"sample_weight": sample_weight, "reviewed": reviewed}
+    fits, remarks = _fit_both(template, X, y, **rows)
+    choice = None
+    if fits.full is not None:
+        choice = choose_mechanism(fits.ignorance, fits.full, fits.rows.tally, X, y, **rows)
     with fits.rows:
         return _judge(
             fits,
+            choice,
             remarks,
             level=level,
             bandwidth=bandwidth,
@@ -130,6 +138,7 @@ def diagnose(
 
 def _judge(
     fits: Fits,
+    choice: MechanismChoice | None,
     remarks: list[str],
     *,
     level: float,
@@ -156,6 +165,12 @@ def _judge(
     family_name = fits.ignorance.family_.in_words
     by_class = labelled_by_class(fits)
     doubtful = by_class is not None and by_class.doubtful
+    if choice is not None:
+        for short, test in (
+            ("given class", choice.difficulty),
+            ("given difficulty", choice.by_class),
+        ):
+            tests[short] = fits.too_few(test.name) or test
     finding = decide(
         tests,
         labelled.size,
@@ -194,6 +209,8 @@ def _judge(
         coefficients=_coefficients(fits.full),
         by_class=[] if by_class is None else by_class.records(),
         missing_by_class=doubtful,
+        mechanisms={} if choice is None else choice.bic,
+        suggested="none" if choice is None else choice.suggested,
         family=family_name,
         caveats=caveats(family_name, bool(n_boot)),
         remarks=remarks

@@ -47,8 +47,13 @@ class Diagnosis(Result):
         For each class its reviewed "rows" (blank ones by their posteriors), the share "labelled",
         and the share "expected": that of rows equally difficult, whatever their class.
     missing_by_class : bool
-        Whether these are so far apart that labels may be missing by class, and not by difficulty;
-        the remarks then say more.
+        Whether labels may be missing by class as well as, or instead of, by difficulty; the
+        remarks then say more.
+    mechanisms : dict
+        Schwarz's criterion (BIC) of the mechanisms "none", "entropy", "class" and
+        "entropy+class" on the same classes, the pattern of blanks included; smaller is better.
+    suggested : str
+        The mechanism of the smallest.
     family : str
     caveats, remarks : list of str
     ignorance, full : fitted MixtureClassifier
@@ -79,6 +84,8 @@ class Diagnosis(Result):
     coefficients: dict[str, float]
     by_class: list[dict[str, Any]]
     missing_by_class: bool
+    mechanisms: dict[str, float]
+    suggested: str
     family: str
     caveats: list[str]
     remarks: list[str]
@@ -143,8 +150,8 @@ class Diagnosis(Result):
                 (t.name, t.statistic, number(t.df), _p(t.p_value), t.method, _short(t.note))
                 for t in self.tests
             ],
-            "Chance (labels missing at random) against difficulty; the last asks whether the "
-            "fitted curve has the right shape",
+            "Chance (labels missing at random) against difficulty; whether the fitted curve has "
+            "the right shape; difficulty and class, each given the other",
         )
         if self.missing_by_class:
             yield Table(
@@ -155,6 +162,13 @@ class Diagnosis(Result):
                 ],
                 "Share labelled by class, and that of equally difficult rows",
                 rest=".by_class",
+            )
+        if self.mechanisms:
+            least = min(self.mechanisms.values())
+            yield Table(
+                ("mechanism", "BIC above the best"),
+                [(name, round(bic - least, 1)) for name, bic in self.mechanisms.items()],
+                f"Which mechanism: the data favour {self.suggested!r}",
             )
         if self.coefficients:
             listed = ", ".join(f"{k} {number(v)}" for k, v in self.coefficients.items())

@@ -8,17 +8,20 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.utils import check_random_state
 
-from hesitant._typing import FloatArray, IntArray
+from hesitant._typing import IntArray
 from hesitant.attached import refuse_dask
 from hesitant.checks import check_number, check_reviewed
 from hesitant.exceptions import FitWarning
+from hesitant.families import FAMILIES
 from hesitant.inference._assessment import Shared, assess
-from hesitant.inference._candidates import as_candidates
 from hesitant.inference._comparison import CRITERIA, Candidate, Comparison
+from hesitant.intake import check_features
 from hesitant.labels import encode
-from hesitant.mechanisms import as_mechanism
+from hesitant.mechanisms import EntropyMechanism
+from hesitant.model_selection._candidates import as_candidates, informative
+from hesitant.model_selection._held_out import Data, Judge, log_scores, paired_gaps
+from hesitant.model_selection._labelled import deal_out
 
 __all__ = ["compare"]
 
@@ -31,7 +34,7 @@ def compare(
     cv: int = 5,
     sample_weight: Any = None,
     reviewed: Any = None,
-    sort_by: str = "bic",
+    sort_by: str | None = None,
     missing_label: Any = -1,
     classes: Any = None,
     random_state: Any = None,
@@ -45,13 +48,16 @@ def compare(
     candidates : mapping or sequence, optional
         Names with classifiers, parameters with lists of values (all combinations are tried), or a
         sequence of classifiers or dicts of parameters. By default every family, with free and with
-        tied matrices, and four mechanisms: none, entropy, entropy of order 2, a spline of entropy.
+        tied matrices, and four mechanisms: none, entropy, entropy of order 2, a spline of entropy;
+        and each by labelled rows alone (alpha = 1).
     cv : int, default=5
         Folds of the labelled rows; 0 for no cross-validation. Blank rows stay in training always;
         a fold's rows leave it altogether, for turning them into blanks would fake a pattern.
     sample_weight, reviewed : array-likes, optional
         As for ``fit``. Held-out rows count alike in the log loss, whatever their weight.
-    sort_by : {"bic", "aic", "icl", "cv_log_loss", "log_likelihood"}, default="bic"
+    sort_by : {"cv_log_loss", "bic", "aic", "icl", "log_likelihood"}, optional
+        By default the held-out log loss, or BIC if ``cv=0``. BIC chooses well between mechanisms
+        and badly between the shapes of classes, none of which is quite right.
     missing_label, classes
         As for :class:`~hesitant.MixtureClassifier`, for candidates that are not classifiers
         already; those bring their own, and must agree.
@@ -81,26 +87,28 @@ def compare(
     'gaussian, full, entropy'
     """
     check_number("cv", cv, Integral, 0)
+    sort_by = ("cv_log_loss" if cv else "bic") if sort_by is None else sort_by
     if sort_by not in CRITERIA:
         raise ValueError(f"sort_by={sort_by!r}: choose one of {', '.join(map(repr, CRITERIA))}.")
     refuse_dask(X)
-    models = as_candidates(candidates, {"missing_label": missing_label, "classes": classes})
-    known = _agreed("classes", models)
-    labels = encode(y, _agreed("missing_label", models), known)
+    shared = {"missing_label": missing_label, "classes": classes}
+    models = as_candidates(default_models() if candidates is None else candidates, shared)
+    labels = encode(y, _agreed("missing_label", models), _agreed("classes", models))
     n = len(labels.codes)
-    data = Shared(
-        X,
-        y,
-        labels.codes,
-        np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float),
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    data = Data(
+        check_features(next(iter(models.values())).__class__(), X, reset=True),
+        labels.codes.astype(np.int64),
+        len(labels.classes),
+        weight,
         check_reviewed(reviewed, n),
-        labels.classes.tolist(),
-        _folds(labels.codes, cv, random_state),
-        effective_n_jobs(n_jobs) > 1,
+        together=effective_n_jobs(n_jobs) > 1,
     )
-    done = _with_gaps(
-        Parallel(n_jobs=n_jobs)(delayed(assess)(name, clf, data) for name, clf in models.items())
-    )
+    given = Shared(X, y, labels.labelled, weight, data.shown, data.has_pattern, data.together)
+    done = Parallel(n_jobs=n_jobs)(delayed(assess)(k, clf, given) for k, clf in models.items())
+    folds = _folds(data.codes, cv, random_state)
+    if folds:
+        done = _with_losses(done, models, data, folds, n_jobs)
     sign = -1 if sort_by == "log_likelihood" else 1
     last = math.inf  # candidates without the criterion come last
     ranked = sorted(
@@ -108,7 +116,24 @@ def compare(
         key=lambda c: last if math.isnan(getattr(c, sort_by)) else sign * getattr(c, sort_by),
     )
     _tell_failures(ranked)
-    return Comparison(ranked, sort_by, ranked[0].name, _remarks(models, data))
+    return Comparison(ranked, sort_by, ranked[0].name, _remarks(models, data, bool(folds)))
+
+
+def default_models() -> list[dict[str, Any]]:
+    """Return every family with free and tied matrices, four mechanisms, and alpha = 1."""
+    ways: list[dict[str, Any]] = [
+        {"mechanism": None},
+        {"mechanism": EntropyMechanism()},
+        {"mechanism": EntropyMechanism(order=2)},
+        {"mechanism": EntropyMechanism(basis="spline")},
+        {"mechanism": None, "alpha": 1.0},
+    ]
+    return [
+        {"family": family, "covariance": covariance, **way}
+        for family in FAMILIES
+        for covariance in ("full", "tied")
+        for way in ways
+    ]
 
 
 def _agreed(name: str, models: dict[str, Any]) -> Any:
@@ -136,45 +161,53 @@ def _tell_failures(candidates: list[Candidate]) -> None:
 
 
 def _folds(codes: IntArray, cv: int, random_state: Any) -> list[IntArray]:
-    """Deal the labelled rows of each class out to the folds in turn."""
     if not cv or codes.max(initial=-1) < 0:
         return []  # no label to foretell
     if cv == 1:
         raise ValueError("cv=1: give 0 (no cross-validation) or at least 2 folds.")
-    rng = check_random_state(random_state)
-    labelled = np.concatenate(
-        [rng.permutation(np.flatnonzero(codes == h)) for h in range(codes.max() + 1)]
-    )
-    return [np.sort(labelled[k::cv]) for k in range(min(cv, labelled.size))]
+    counts = np.bincount(codes[codes >= 0])
+    most = int(counts[counts > 1].sum())
+    if most < 2:
+        return []
+    fold = deal_out(codes, min(cv, most), random_state, blanks=False)
+    return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
 
 
-def _with_gaps(done: list[tuple[Candidate, FloatArray | None]]) -> list[Candidate]:
-    """Return the candidates, each with its distance in log loss from the best."""
-    losses = [loss for _, loss in done if loss is not None]
-    if not losses:
-        return [candidate for candidate, _ in done]
-    best = min(losses, key=np.mean)
+def _with_losses(
+    done: list[Candidate],
+    models: dict[str, Any],
+    data: Data,
+    folds: list[IntArray],
+    n_jobs: int | None,
+) -> list[Candidate]:
+    """Return the candidates with their held-out log losses and distances from the best."""
+    fitted = {c.name: models[c.name] for c in done if not c.note.startswith("failed: ")}
+    judged = Judge(fitted, data, folds, "log_loss", n_jobs).all()
+    if judged.trials:
+        score = log_scores(list(judged.trials.values()), data.codes[judged.rows], "log_loss")
+        gap, gap_error = paired_gaps(score, np.ones(len(score)), int(score.mean(axis=0).argmax()))
+        error = score.std(axis=0, ddof=1) / math.sqrt(len(score))
+    place = {name: k for k, name in enumerate(judged.trials)}
     out = []
-    for candidate, loss in done:
-        if loss is not None:
-            gap = loss - best
-            error = float(gap.std(ddof=1) / math.sqrt(gap.size))
-            candidate = dataclasses.replace(
-                candidate, cv_gap=float(gap.mean()), cv_gap_error=error
+    for c in done:
+        if c.name in place:
+            k = place[c.name]
+            c = dataclasses.replace(
+                c,
+                cv_log_loss=float(-score[:, k].mean()),
+                cv_error=float(error[k]),
+                cv_gap=float(gap[k]),
+                cv_gap_error=float(gap_error[k]),
             )
-        out.append(candidate)
+        elif c.name in fitted:
+            why = judged.notes[c.name].removeprefix("failed: ")
+            c = dataclasses.replace(c, note=f"{c.note} Cross-validation failed: {why}".strip())
+        out.append(c)
     return out
 
 
-def _is_silent(mechanism: Any) -> bool:
-    try:
-        return not as_mechanism(mechanism).informative
-    except (TypeError, ValueError):  # its fit will say what is wrong
-        return False
-
-
-def _remarks(models: dict[str, Any], data: Shared) -> list[str]:
-    silent = [_is_silent(clf.mechanism) for clf in models.values()]
+def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
+    silent = [not informative(clf) for clf in models.values()]
     out = []
     if not data.has_pattern and not all(silent):
         out.append(
@@ -187,7 +220,7 @@ def _remarks(models: dict[str, Any], data: Shared) -> list[str]:
             "likelihoods are of the same data (features, labels, pattern), theirs include the "
             "likelihood of labels missing by pure chance, with one more parameter."
         )
-    if data.folds and (data.codes < 0).any():
+    if folded and (data.codes < 0).any():
         out.append(
             "The log loss is measured on rows that somebody labelled. If those are the easy ones, "
             "it says little about the blanks; likelihood, AIC, BIC and ICL judge all rows."

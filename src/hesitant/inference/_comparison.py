@@ -17,7 +17,7 @@ CRITERIA = {
     "bic": "BIC",
     "aic": "AIC",
     "icl": "ICL",
-    "cv_log_loss": "cross-validated log loss",
+    "cv_log_loss": "held-out log loss",
     "log_likelihood": "log-likelihood",
 }
 

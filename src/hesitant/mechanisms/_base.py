@@ -67,7 +67,7 @@ class Mechanism(BaseEstimator):
     n_parameters : int
         Length of ``theta``.
     n_classes : int
-        Known once the mechanism is prepared for a fit.
+        Those of the fit, once the mechanism is prepared for one; two until then.
     by_class : bool
         Whether the probability depends on the class too.
     informative : bool
@@ -82,7 +82,7 @@ class Mechanism(BaseEstimator):
     required: ClassVar[tuple[str, ...]] = ("uncertainty", "n_parameters")
     uncertainty: Uncertainty
     n_parameters: int
-    n_classes: int
+    n_classes: int = 2
     class_names: list[str] | None = None
     by_class: bool = False
     informative: bool = True

@@ -76,7 +76,7 @@ class Ignorable(Mechanism):
 
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
         """Return nothing: difficulty plays no part."""
-        return Difficulty(np.zeros(len(tau)), None)
+        return Difficulty(tau[:, 0], None)
 
     def probability(
         self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None

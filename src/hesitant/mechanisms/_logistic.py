@@ -265,7 +265,7 @@ class EntropyMechanism(Mechanism):
     def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
         """Return the sums with the weak prior's share; a link's shape has one of its own."""
         value, gradient, curvature = super().add_prior(theta, sums)
-        if self._link().names:
+        if not isinstance(self.link, Logistic) and self._link().names:
             strength = self._link().prior
             value -= 0.5 * strength * float(theta[-1] ** 2)
             gradient[-1] -= strength * theta[-1]

@@ -1,273 +1,394 @@
-"""A fitted classifier as one plain document, and back, with every number checked."""
+"""Estimators as plain documents, exactly, and back with every part checked.
 
-import dataclasses
+Numbers, text, None and lists stand for themselves; everything else is an object that tells what it
+is. An estimator is its class, its options and what its fit has found; particular classes are not
+known here, except that a `MixtureClassifier` works its attributes out from a few numbers.
+"""
+
+import base64
+import math
 import warnings
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, clone
 
-from hesitant._typing import AnyArray, FloatArray
+from hesitant._typing import AnyArray
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.families import Family
 from hesitant.fitting import Fit
 from hesitant.labels import names_of
 from hesitant.likelihood import Evaluation, State
-from hesitant.mechanisms import Mechanism
-from hesitant.persistence._errors import Damaged
-from hesitant.persistence._objects import decode_option, encode_option
-from hesitant.persistence._preparation import Preparation
-from hesitant.persistence._values import decode_array, encode_array
+from hesitant.mechanisms import Basis, Mechanism
 from hesitant.solvers import Progress
 
-__all__ = [
-    "read_classifier",
-    "read_preparation",
-    "take",
-    "write_classifier",
-    "write_preparation",
-]
+# No dtype outside these lists is ever built from a file.
+_INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_DATES = tuple(f"datetime64[{unit}]" for unit in ("ns", "us", "ms", "s", "D"))
+_BINARY = ("bool", "float32", "float64", *_INTEGERS, *_DATES)
+_MOST_FUNCTIONS = 1000  # of a basis
+_LARGEST = 1e150  # the square of a parameter beyond is more than a number can hold
+_TRIED = 8  # rows of each class that a loaded model is tried on
 
 
-# -- out ----------------------------------------------------------------------------------------
+class Damaged(Exception):
+    """Something in a file that `save` would not have written; `load` adds the file's name."""
 
 
-def write_classifier(clf: MixtureClassifier, *, named: bool) -> dict[str, Any]:
-    """Return the document of a fitted classifier.
-
-    Parameters
-    ----------
-    clf : MixtureClassifier
-    named : bool
-        Whether to keep the features' names; behind a preparation they are its business.
-    """
-    check_is_fitted(clf)
-    options = {k: _option(k, v) for k, v in clf.get_params(deep=False).items()}
-    # Saved as it was fitted: without blanks a mechanism gives way to none.
-    mechanism = {
-        "object": encode_option("mechanism", clf.mechanism_),
-        "theta": encode_array(clf.state_.theta),
-        "rate": getattr(clf.mechanism_, "rate_", None),
-    }
-    encode_option("family", clf.family_)  # a class of the user's own is refused here
-    try:
-        classes = encode_array(clf.classes_)
-    except TypeError as error:
-        raise ValueError(
-            f"The classes are {error}, which a model file cannot carry: fit with labels that are "
-            "text, numbers, booleans or dates."
-        ) from None
-    names = getattr(clf, "feature_names_in_", None) if named else None
-    return {
-        "options": options,
-        "n_features": int(clf.n_features_in_),
-        "feature_names": None if names is None else [str(n) for n in names],
-        "classes": classes,
-        "weights": encode_array(clf.weights_),
-        "params": {k: encode_array(np.asarray(v)) for k, v in _fields(clf.state_.params).items()},
-        "mechanism": mechanism,
-        "record": {
-            "log_likelihood": float(clf.log_likelihood_),
-            "n_rows": float(clf.n_rows_),
-            "converged": bool(clf.converged_),
-            "termination": str(clf.termination_),
-            "history": encode_array(np.asarray(clf.history_, dtype=float)),
-            "n_iter": int(clf.n_iter_),
-        },
-    }
+def expect(right: Any, words: str) -> None:
+    """Raise Damaged unless a part of a document is right."""
+    if not right:
+        raise Damaged(words)
 
 
-def _option(name: str, value: Any) -> Any:
-    if name == "init" and hasattr(value, "parameters_"):
-        value = dict(value.parameters_)  # all that a fit takes from another model
-    if name == "classes" and value is not None:
-        value = [v.item() if isinstance(v, np.generic) else v for v in value]
-    if name == "random_state" and isinstance(value, np.random.RandomState | np.random.Generator):
+# -- plain values and arrays --------------------------------------------------------------------
+
+
+def encode(name: str, value: Any) -> Any:
+    """Return a value as JSON can say it; `name` is for the message if it cannot be said."""
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+        value = value.item()
+    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError(f"{name}: {value!r:.60} has half a character (a lone surrogate).")
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, np.ndarray):
+        return _encode_array(name, value)
+    if isinstance(value, list):
+        return [encode(name, v) for v in value]
+    if isinstance(value, tuple):
+        return {"tuple": [encode(name, v) for v in value]}
+    if isinstance(value, dict):
+        return {"pairs": [[encode(name, k), encode(str(k), v)] for k, v in value.items()]}
+    if isinstance(value, BaseEstimator):
+        return {"object": _encode_object(name, value)}
+    if isinstance(value, np.random.RandomState | np.random.Generator):
         warnings.warn(
-            f"random_state is a {type(value).__name__}, whose position a model file cannot keep: "
-            "the loaded model has random_state=None. Give a number to keep it.",
+            f"{name} is a {type(value).__name__}, whose position a model file cannot keep: the "
+            "loaded model has None there. Give a number to keep it.",
             FitWarning,
-            stacklevel=5,
+            stacklevel=2,
         )
-        value = None
-    return encode_option(name, value)
+        return None
+    raise ValueError(
+        f"{name} holds a {type(value).__name__}, which a model file cannot carry: it holds "
+        "numbers, text and objects, and no functions (use a built-in basis, not Functions)."
+    )
 
 
-def _fields(params: Any) -> dict[str, Any]:
-    if not dataclasses.is_dataclass(params):
-        raise ValueError(
-            f"The parameters are a {type(params).__name__}; only dataclasses of arrays can be "
-            "saved."
-        )
-    fields = {f.name: getattr(params, f.name) for f in dataclasses.fields(params)}
-    return {name: value for name, value in fields.items() if np.size(value)}
-
-
-def write_preparation(prep: Preparation) -> dict[str, Any]:
-    """Return the document of a fitted preparation."""
-    check_is_fitted(prep)
-    names = getattr(prep, "feature_names_in_", None)
-
-    def array(value: AnyArray | None) -> Any:
-        return None if value is None else encode_array(value)
-
+def _encode_array(name: str, array: AnyArray) -> dict[str, Any]:
+    dtype, shape = str(array.dtype), list(array.shape)
+    if dtype in _BINARY:
+        data = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+        return {"dtype": dtype, "shape": shape, "base64": base64.b64encode(data).decode()}
+    if array.dtype.kind not in "UO":
+        raise ValueError(f"{name} is an array of {dtype}, which a model file cannot carry.")
+    values = [encode(name, v) for v in array.ravel().tolist()]
     return {
-        "standardise": bool(prep.standardise),
-        "n_components": None if prep.n_components is None else int(prep.n_components),
-        "feature_names": None if names is None else [str(n) for n in names],
-        "center": array(prep.center_),
-        "scale": array(prep.scale_),
-        "rotation": array(prep.rotation_),
-        "explained": array(prep.explained_),
+        "dtype": "str" if array.dtype.kind == "U" else "object",
+        "shape": shape,
+        "values": values,
     }
 
 
-# -- back ---------------------------------------------------------------------------------------
+def decode(document: Any) -> Any:
+    """Undo `encode`, or raise Damaged."""
+    if document is None or isinstance(document, bool | int | float | str):
+        return document
+    if isinstance(document, list):
+        return [decode(v) for v in document]
+    if isinstance(document, dict) and "dtype" in document:
+        return _decode_array(document)
+    if isinstance(document, dict) and len(document) == 1:
+        ((tag, inner),) = document.items()
+        if tag == "float" and inner in ("nan", "inf", "-inf"):
+            return float(inner)
+        if tag == "array":
+            return decode(inner)
+        if tag == "tuple" and isinstance(inner, list):
+            return tuple(decode(v) for v in inner)
+        if tag == "pairs" and isinstance(inner, list):
+            return {decode(k): decode(v) for k, v in inner}
+        if tag == "dict" and isinstance(inner, dict):  # of version 0.1
+            return {k: decode(v) for k, v in inner.items()}
+        if tag == "object" and isinstance(inner, dict):
+            return _decode_object(inner)
+    raise Damaged("an option has a value of no known kind")
 
 
-def read_classifier(document: Any) -> MixtureClassifier:
-    """Return the classifier of a document, or raise Damaged.
+def _decode_array(document: dict[str, Any]) -> AnyArray:
+    """Return an array; raise Damaged unless type, shape and values agree."""
+    try:
+        dtype, shape = document["dtype"], document["shape"]
+        if not all(type(k) is int and k >= 0 for k in shape) or len(shape) > 8:
+            raise ValueError("not a shape")
+        if "base64" in document and dtype in _BINARY:
+            data = base64.b64decode(document["base64"], validate=True)
+            if dtype == "bool" and data.strip(b"\0\1"):
+                raise ValueError("neither true nor false")
+            flat = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype)
+        else:
+            flat = _flat(dtype, document["values"])
+        return flat.reshape(shape)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise Damaged("an array's type, shape and values do not agree") from error
+
+
+def _flat(dtype: Any, values: list[Any]) -> AnyArray:
+    """Return an array of text or objects; version 0.1 listed numbers, too."""
+    allowed: dict[Any, tuple[type, ...]] = {
+        **dict.fromkeys((*_INTEGERS, *_DATES), (int,)),
+        **dict.fromkeys(("float32", "float64"), (int, float)),
+        **{"bool": (bool,), "str": (str,), "object": (bool, int, float, str)},
+    }
+    if dtype in ("float32", "float64"):
+        values = [float(v) if v in ("nan", "inf", "-inf") else v for v in values]
+    elif dtype == "object":
+        values = [decode(v) for v in values]
+    if not all(type(v) in allowed[dtype] for v in values):
+        raise ValueError("of another type")
+    if dtype == "object":
+        return np.array([*values, None], dtype=object)[:-1]
+    return np.array(values, "int64" if dtype in _DATES else dtype).astype(dtype)
+
+
+# -- objects ------------------------------------------------------------------------------------
+
+
+def _encode_object(name: str, value: BaseEstimator) -> dict[str, Any]:
+    kind = type(value)
+    options = {k: encode(k, v) for k, v in value.get_params(deep=False).items()}
+    if _classes().get(_class_name(kind)) is not kind or kind.__module__ == "__main__":
+        raise ValueError(
+            f"{name} is of a class of your own, {kind.__name__}, and a model file holds no code: "
+            "put the class in a module to import it from, and derive it from a class of hesitant."
+        )
+    document = {"class": _class_name(kind), "options": options}
+    if isinstance(value, MixtureClassifier) and hasattr(value, "state_"):
+        return {**document, "fit": _encode_fit(value)}
+    found = {k: v for k, v in vars(value).items() if k[-1] == "_" != k[0]}
+    return {**document, "fitted": {k: encode(k, v) for k, v in found.items()}}
+
+
+def _decode_object(document: dict[str, Any]) -> Any:
+    name, options = document.get("class"), document.get("options")
+    if not isinstance(name, str) or not isinstance(options, dict):
+        raise Damaged("an object is incomplete")
+    kind: Any = _classes().get(name)
+    if kind is None:  # in a room that nobody has entered yet
+        import hesitant
+
+        for room in hesitant._PACKAGES:
+            import_module(f"hesitant.{room}")
+        kind = _classes().get(name)
+    # Importing what a file names would let the file choose what runs.
+    own = f" (import {name.partition(':')[0][:60]!r} first, if you trust it)" * (":" in name)
+    expect(kind, f"it names a class that is not known here: {name[:60]!r}{own}")
+    unknown = sorted(set(options) - set(kind._get_param_names()))
+    expect(not unknown, f"{kind.__name__} has no option {str(unknown[:1])[:60]} in this version")
+    made = kind(**{k: decode(v) for k, v in options.items()})
+    if isinstance(made, Basis):
+        expect(0 < made.size <= _MOST_FUNCTIONS, f"no basis has {made.size} functions")
+    if isinstance(made, MixtureClassifier) and "fit" in document:
+        _decode_fit(made, document["fit"])
+    _set_attributes(made, document.get("fitted", {}))
+    return made
+
+
+def _set_attributes(made: Any, document: Any) -> None:
+    """Set what a fit has left in an object; never anything that its class defines."""
+    for name, value in document.items():
+        known = getattr(type(made), name, None)  # a method, for instance
+        right = name.isidentifier() and name[0] != "_" and known is None
+        expect(right, f"{type(made).__name__} has no attribute {name[:60]!r}")
+        setattr(made, name, decode(value))
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "hesitant"
+
+
+def _class_name(kind: type) -> str:
+    return kind.__name__ if _is_ours(kind) else f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _classes() -> dict[str, Any]:
+    """Return the estimators of the package, and those that derive from one of them, by name.
+
+    They are found rather than listed, so that a new family or mechanism can be saved from the day
+    it is written.
+    """
+    found: dict[str, Any] = {}
+    waiting: list[Any] = [BaseEstimator]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if any(map(_is_ours, kind.__mro__)) and "<locals>" not in kind.__qualname__:
+            found[_class_name(kind)] = kind
+    return found
+
+
+# -- the fit of a classifier --------------------------------------------------------------------
+
+
+def _encode_fit(clf: Any) -> dict[str, Any]:
+    """Return the numbers of a fit from which a reader can work out the rest."""
+    record = ("log_likelihood", "n_rows", "converged", "termination", "history", "n_iter")
+    document = {
+        "n_features": int(clf.n_features_in_),
+        "classes": encode("the class labels", clf.classes_),
+        "weights": encode("weights", clf.weights_),
+        # Saved as they were fitted: without blanks a mechanism gives way to none.
+        "family": encode("family", clone(clf.family_)),
+        "params": _take_apart(clf.state_.params),
+        "mechanism": {
+            "object": encode("mechanism", clone(clf.mechanism_)),
+            "theta": encode("theta", clf.state_.theta),
+            "rate": getattr(clf.mechanism_, "rate_", None),
+        },
+        "record": {name: encode(name, getattr(clf, f"{name}_")) for name in record},
+    }
+    # Read it at once: what would be refused later is refused now, and whatever the fit left
+    # behind that a reader cannot work out is added.
+    again = clone(clf)
+    try:
+        _decode_fit(again, document)
+    except Damaged as error:
+        raise ValueError(f"The model cannot be saved: {error}.") from error
+    pairs = {"": (clf, again)}
+    pairs |= {k: (getattr(clf, f"{k}_"), getattr(again, f"{k}_")) for k in ("family", "mechanism")}
+    for part, (old, new) in pairs.items():
+        left = {k: v for k, v in vars(old).items() if k not in vars(new) and k[0] != "_"}
+        document[f"{part}_more"] = {k: encode(k, v) for k, v in left.items()}
+    return document
+
+
+def _take_apart(params: Any) -> Any:
+    """Return a family's parameters, whatever they are made of, as a document."""
+    if isinstance(params, np.ndarray | int | float):
+        return encode("params", np.asarray(params))
+    if isinstance(params, list | tuple):
+        return [_take_apart(v) for v in params]
+    return {k: _take_apart(v) for k, v in vars(params).items()}
+
+
+def _put_together(document: Any, like: Any, name: str = "params") -> Any:
+    """Return parameters of the same types and shapes as those of a fresh start."""
+    if isinstance(like, np.ndarray | int | float):
+        array = decode(document)
+        right = isinstance(array, np.ndarray) and array.dtype == np.asarray(like).dtype
+        # What only some structures have is empty in a fresh start.
+        shape = array.shape if np.size(like) == 0 else np.shape(like)
+        expect(right and array.shape == shape, f"{name!r} has the wrong shape or type")
+        expect(array.ndim == np.ndim(like), f"{name!r} has the wrong number of dimensions")
+        # A Gaussian limit has infinite degrees of freedom.
+        finite = array[~np.isposinf(array)] if name == "dof" else array
+        expect((np.abs(finite) <= _LARGEST).all(), f"{name!r} has no numbers, or too large ones")
+        return array if isinstance(like, np.ndarray) else type(like)(array)
+    if isinstance(like, list | tuple):
+        expect(isinstance(document, list) and len(document) == len(like), f"{name!r} is too long")
+        return type(like)(_put_together(d, v, name) for d, v in zip(document, like, strict=True))
+    fields = vars(like)
+    needed = {k for k, v in fields.items() if np.size(v)}  # earlier files lack what is empty
+    right = isinstance(document, dict) and needed <= set(document) <= set(fields)
+    expect(right, "the parameters are not those of its family")
+    return type(like)(**{k: _put_together(v, fields[k], k) for k, v in document.items()})
+
+
+def _arrays(document: Any) -> Iterator[AnyArray]:
+    if isinstance(document, dict) and "dtype" in document:
+        yield _decode_array(document)
+    elif isinstance(document, dict | list):
+        for part in document.values() if isinstance(document, dict) else document:
+            yield from _arrays(part)
+
+
+def _decode_fit(clf: Any, document: Any) -> None:
+    """Put a fit into a classifier, or raise Damaged.
 
     Everything is rebuilt by the constructors and checks that a fit uses, so a document can only
     describe what a fit could have left behind. Shapes matter most: compiled loops trust them.
     """
-    options = {k: decode_option(v) for k, v in take(document, "options", dict).items()}
-    unknown = set(options) - set(MixtureClassifier._get_param_names())
-    if unknown:
-        raise Damaged(
-            f"MixtureClassifier has no option {sorted(unknown)[0][:60]!r} in this version"
-        )
-    clf = MixtureClassifier(**options)
     family, _ = clf._resolve()
-    p = take(document, "n_features", int)
-    classes = decode_array(take(document, "classes", dict))
-    weights = decode_array(take(document, "weights", dict))
+    if "family" in document:  # version 0.1 had it among the options alone
+        family = decode(document["family"])
+        expect(isinstance(family, Family), "its family is not one")
+        family = family.specialise(clf.covariance, clf.reg_covar)
+    _set_attributes(family, document.get("family_more", {}))
+    p, classes, weights = (decode(document[k]) for k in ("n_features", "classes", "weights"))
     g = classes.size
-    if p < 1 or g < 2 or classes.ndim != 1 or len(set(classes.tolist())) < g:
-        raise Damaged("it needs at least one feature and two different classes")
-    if weights.shape != (g,) or not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-6:
-        raise Damaged("the classes' weights are not probabilities")
-    params = _read_params(take(document, "params", dict), family, g, p)
-    mechanism, theta = _read_mechanism(take(document, "mechanism", dict), names_of(classes))
-    clf.n_features_in_ = p
-    names = _read_names(document, p)
-    if names is not None:
-        clf.feature_names_in_ = names
-    record = take(document, "record", dict)
-    fit = _read_record(record, clf, State(weights, params, theta))
+    right = type(p) is int and p > 0 and g > 1 and classes.ndim == 1
+    expect(right and len(set(classes.tolist())) == g, "it needs a feature and different classes")
+    right = weights.shape == (g,) and (weights >= 0).all() and abs(weights.sum() - 1) <= 1e-6
+    expect(right, "the classes' weights are not probabilities")
+    params = _decode_params(document["params"], family, g, p)
+    mechanism = _decode_mechanism(document, classes)
+    record = {k: decode(v) for k, v in document["record"].items()}
+    history = record["history"].astype(float)
     n_rows = record.get("n_rows", 0.0)  # the first files did not say
-    if not (isinstance(n_rows, int | float) and 0 <= n_rows < np.inf):
-        raise Damaged("its number of rows is not one")
-    clf._publish(family, mechanism, classes, fit, n_rows)
-    clf.n_iter_ = _count(record.get("n_iter", clf.n_iter_))  # warm-up steps have no history
-    return clf
-
-
-def _read_params(document: dict[str, Any], family: Family, g: int, p: int) -> Any:
-    arrays = {k: decode_array(v) for k, v in document.items()}
-    # Before a p by p matrix is made: a short file must not ask for a lot of memory.
-    if not any(a.shape == (g, p, p) for a in arrays.values()):
-        raise Damaged("the scale matrices do not fit the number of classes and features")
-    rows = np.random.default_rng(0).standard_normal((8, p))
-    template = family.initial(rows, np.ones((8, g)))
-    wanted = _fields(template)
-    if set(arrays) != set(wanted):
-        raise Damaged("the parameters are not those of its family")
-    for name, like in wanted.items():
-        array, like = arrays[name], np.asarray(like)
-        if array.shape != like.shape or array.dtype != like.dtype:
-            raise Damaged(f"the parameter {name!r} has the wrong shape or type")
-        if np.isnan(array).any():
-            raise Damaged(f"the parameter {name!r} is not a number")
-    if "whitener" in arrays:
-        diagonal = np.diagonal(arrays["whitener"], axis1=1, axis2=2)
-        core = [arrays[k] for k in ("center", "spread", "location", "whitener")]
-        if not (
-            all(np.isfinite(a).all() for a in core)
-            and (diagonal > 0).all()
-            and (np.triu(arrays["whitener"], 1) == 0).all()
-            and (arrays["spread"] > 0).all()
-        ):
-            raise Damaged("a scale matrix is not positive definite")
-    return type(template)(**arrays)
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise Damaged("its number of iterations is not one")
-    return value
-
-
-def _read_mechanism(document: dict[str, Any], names: list[str]) -> tuple[Mechanism, FloatArray]:
-    mechanism = decode_option(document.get("object"))
-    if not isinstance(mechanism, Mechanism):
-        raise Damaged("its mechanism is not one")
-    mechanism = mechanism.prepare(len(names))
-    mechanism.class_names = names
-    theta = decode_array(take(document, "theta", dict))
-    if theta.shape != (mechanism.n_parameters,) or theta.dtype != np.float64:
-        raise Damaged("the mechanism has the wrong number of parameters")
-    if not np.isfinite(theta).all():
-        raise Damaged("a parameter of the mechanism is not finite")
-    rate = document.get("rate")
-    if rate is not None and not (isinstance(rate, int | float) and 0 <= rate <= 1):
-        raise Damaged("the share of labelled rows is not a share")
-    return mechanism.fitted(theta, 0.5 if rate is None else rate), theta
-
-
-def _read_record(document: dict[str, Any], clf: MixtureClassifier, state: State) -> Fit:
-    nothing = np.zeros(0)
-    value = float(take(document, "log_likelihood", float))
+    n_iter = record.get("n_iter", len(history))  # warm-up steps have no history
+    right = type(n_rows) in (int, float) and 0 <= n_rows < np.inf and type(n_iter) is int
+    expect(right and n_iter >= 0, "its number of rows or iterations is not one")
     progress = Progress(clf.tol, clf.max_iter)
-    progress.history = decode_array(take(document, "history", dict)).astype(float).tolist()
-    progress.converged = take(document, "converged", bool)
-    progress.reason = take(document, "termination", str)
+    progress.history, progress.converged = history.tolist(), bool(record["converged"])
+    progress.reason = str(record["termination"])
+    value, nothing = float(record["log_likelihood"]), np.zeros(0)
     final = Evaluation(value, value, nothing, nothing, np.zeros((0, 0)), ())
-    return Fit(state, final, progress)
-
-
-def read_preparation(document: Any) -> Preparation:
-    """Return the preparation of a document, or raise Damaged."""
-    prep = Preparation(take(document, "standardise", bool), document.get("n_components"))
-    prep.center_ = decode_array(take(document, "center", dict))
-    prep.scale_ = decode_array(take(document, "scale", dict))
-    p = prep.center_.size
-    prep.rotation_ = prep.explained_ = None
-    if document.get("rotation") is not None:
-        prep.rotation_ = decode_array(document["rotation"])
-        prep.explained_ = decode_array(take(document, "explained", dict))
-    arrays = [a for a in (prep.center_, prep.scale_, prep.rotation_) if a is not None]
-    if (
-        prep.center_.shape != (p,)
-        or prep.scale_.shape != (p,)
-        or (prep.rotation_ is not None and prep.rotation_.shape[:-1] != (p,))
-        or not all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays)
-        or not (prep.scale_ > 0).all()
-    ):
-        raise Damaged("the preparation's arrays do not fit together")
-    prep.n_features_in_ = p
-    names = _read_names(document, p)
+    state = State(weights, params, mechanism.parameters_)
+    clf._publish(family, mechanism, classes, Fit(state, final, progress), n_rows)
+    clf.n_iter_, clf.n_features_in_ = n_iter, p
+    _try_out(clf)
+    _set_attributes(clf, document.get("_more", {}))
+    names = document.get("feature_names")  # of version 0.1
     if names is not None:
-        prep.feature_names_in_ = names
-    return prep
+        clf.feature_names_in_ = _flat("object", names)
+    names = getattr(clf, "feature_names_in_", np.zeros(p))
+    expect(names.shape == (p,), "the features' names do not fit the number of features")
 
 
-def _read_names(document: dict[str, Any], p: int) -> AnyArray | None:
-    names = document.get("feature_names")
-    if names is None:
-        return None
-    if not (
-        isinstance(names, list) and len(names) == p and all(isinstance(n, str) for n in names)
-    ):
-        raise Damaged("the features' names do not fit the number of features")
-    out = np.empty(p, dtype=object)
-    out[:] = names
-    return out
+def _decode_params(document: Any, family: Family, g: int, p: int) -> Any:
+    # Before a p by p matrix is made: a short file must not ask for a lot of memory.
+    least = p**2 if _is_ours(type(family)) else p
+    expect(sum(a.size for a in _arrays(document)) >= least, "there are too few parameters")
+    rows = np.random.default_rng(0).exponential(size=(64, p))
+    params = _put_together(document, family.initial(rows, np.ones((64, g))))
+    expect((getattr(params, "dof", np.ones(1)) > 0).all(), "degrees of freedom must be positive")
+    whitener = getattr(params, "whitener", None)
+    if whitener is not None:
+        diagonal = np.diagonal(whitener, axis1=1, axis2=2)
+        right = (diagonal > 0).all() and (params.spread > 0).all()
+        expect(right and not np.triu(whitener, 1).any(), "a scale is not positive definite")
+    return params
 
 
-def take(document: Any, key: str, kind: type) -> Any:
-    """Return a part of a document, or raise Damaged if it is absent or of another kind."""
-    if not isinstance(document, dict) or type(document.get(key)) is not kind:
-        raise Damaged(f"its part {key!r} is missing or not what it should be")
-    return document[key]
+def _decode_mechanism(document: Any, classes: AnyArray) -> Mechanism:
+    part = document["mechanism"]
+    mechanism, theta, rate = (decode(part.get(k)) for k in ("object", "theta", "rate"))
+    expect(isinstance(mechanism, Mechanism), "its mechanism is not one")
+    mechanism = mechanism.prepare(len(classes))
+    mechanism.class_names = names_of(classes)
+    _set_attributes(mechanism, document.get("mechanism_more", {}))
+    right = theta.shape == (mechanism.n_parameters,) and theta.dtype == np.float64
+    expect(right, "the mechanism has the wrong number of parameters")
+    expect((np.abs(theta) <= _LARGEST).all(), "a parameter of the mechanism is not finite")
+    right = rate is None or (type(rate) in (int, float) and 0 <= rate <= 1)
+    expect(right, "the share of labelled rows is not a share")
+    fitted: Mechanism = mechanism.fitted(theta, 0.5 if rate is None else rate)
+    return fitted
+
+
+def _try_out(clf: MixtureClassifier) -> None:
+    """Raise Damaged unless the model has an answer for rows like those it was fitted to."""
+    rng, params = np.random.default_rng(0), clf.state_.params
+    with np.errstate(all="ignore"):
+        drawn = [clf.family_.sample(params, h, _TRIED, rng) for h in range(len(clf.classes_))]
+        rows = np.concatenate((*drawn, 1e3 * drawn[0], [np.mean(drawn, axis=(0, 1))]))
+        expect((np.abs(rows) < 1e3 * _LARGEST).all(), "its classes are out of reach")
+        found = clf.predict_proba(rows), clf.entropy(rows), clf.labelling_probability(rows)
+    right = all(np.isfinite(a).all() and (a >= 0).all() for a in found)
+    expect(right, "its probabilities are no numbers")

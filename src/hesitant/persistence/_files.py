@@ -2,35 +2,32 @@
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
-from hesitant.classifier import MixtureClassifier
-from hesitant.persistence._document import (
-    read_classifier,
-    read_preparation,
-    take,
-    write_classifier,
-    write_preparation,
-)
-from hesitant.persistence._errors import Damaged, ModelFileError
-from hesitant.persistence._preparation import Preparation
-from hesitant.tables import write_atomically
+from hesitant.persistence._document import Damaged, decode, encode, expect
+from hesitant.tables import TableError, write_atomically
 from hesitant.tables.errors import show_path
 
-__all__ = ["load", "read_notes", "save"]
-
-FORMAT = 1
+FORMAT = 2
 _MARK = "hesitant model"
-_LARGEST = 1 << 30  # bytes; four classes of a thousand features take a tenth of it
+_LARGEST = 1 << 30  # bytes; four classes of a thousand features take a twentieth of it
 _AGAIN = "Save the model again, or check that this is the right file."
 
 
+class ModelFileError(TableError):
+    """A model file that cannot be read, and what to do about it."""
+
+
 def save(
-    model: MixtureClassifier | Pipeline,
+    model: BaseEstimator,
     path: str | os.PathLike[str],
     *,
     force: bool = False,
@@ -40,8 +37,10 @@ def save(
 
     Parameters
     ----------
-    model : MixtureClassifier or Pipeline
-        A fitted classifier, or a pipeline of a `Preparation` and one.
+    model : fitted estimator
+        A `MixtureClassifier` or another of this package's estimators, or a pipeline of them such
+        as a `Preparation` before a classifier. Families, mechanisms and the like of your own must
+        be classes in a module that can be imported.
     path : str or path
         The file, by custom with the suffix ``.model``. It is written whole or not at all.
     force : bool, default=False
@@ -56,8 +55,8 @@ def save(
     Raises
     ------
     ValueError
-        If the model has parts that are not the package's own (a family, mechanism or basis
-        function that you wrote): a file that may hold code is a file that may do harm.
+        If the model has parts that a file cannot carry, such as functions: a file that may hold
+        code is a file that may do harm.
     TableError
         If the file exists already or cannot be written.
 
@@ -76,41 +75,31 @@ def save(
     """
     from hesitant import __version__
 
-    prep, clf = _parts(model)
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    for step in steps:
+        if type(step).__module__.partition(".")[0] != "hesitant":
+            raise ValueError(
+                f"model has a {type(step).__name__}: give a fitted MixtureClassifier, or a "
+                "Pipeline of this package's own estimators, such as a Preparation and one."
+            )
+        check_is_fitted(step)
     document = {
         _MARK: FORMAT,
         "written_by": f"hesitant {__version__}",
-        "notes": {str(k): str(v) for k, v in (notes or {}).items()},
-        "preparation": None if prep is None else write_preparation(prep),
-        "classifier": write_classifier(clf, named=prep is None),
+        "notes": {str(k): encode("notes", str(v)) for k, v in (notes or {}).items()},
+        "names": [name for name, _ in model.steps] if isinstance(model, Pipeline) else None,
+        "steps": [encode("model", step) for step in steps],
     }
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
     return write_atomically(path, text + "\n", force=force)
 
 
-def _parts(model: Any) -> tuple[Preparation | None, MixtureClassifier]:
-    if type(model) is MixtureClassifier:
-        return None, model
-    if isinstance(model, Pipeline):
-        steps = [step for _, step in model.steps]
-        if [type(s) for s in steps] == [Preparation, MixtureClassifier]:
-            return steps[0], steps[1]
-        found = ", ".join(type(s).__name__ for s in steps)
-        raise ValueError(
-            f"The pipeline is made of {found}: only a hesitant.persistence.Preparation (which "
-            "standardises and finds principal components) before a MixtureClassifier can be saved."
-        )
-    raise ValueError(
-        f"model is a {type(model).__name__}: give a fitted MixtureClassifier, or a Pipeline of a "
-        "Preparation and one."
-    )
-
-
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote.
 
-    Nothing in the file is executed, whoever wrote it: names of classes are looked up among this
-    package's own, and every array is checked before it is used.
+    Nothing in the file is executed and nothing that it names is imported, whoever wrote it: every
+    class must be known already and every array is checked before it is used. A model with a
+    family or mechanism of your own needs the module of that class imported beforehand.
 
     Parameters
     ----------
@@ -118,72 +107,97 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    MixtureClassifier or Pipeline
-        Whichever was saved.
+    estimator
+        What was saved.
 
     Raises
     ------
     ModelFileError
         If the file is absent, damaged, of a later version or no model at all.
     """
-    name = show_path(os.fspath(path))
-    document = _read(path, name)
+    document = _read(path)
     try:
-        clf = read_classifier(document.get("classifier"))
-        if document.get("preparation") is None:
-            return clf
-        prep = read_preparation(document["preparation"])
-        width = prep.n_features_in_ if prep.rotation_ is None else prep.rotation_.shape[1]
-        if width != clf.n_features_in_:
-            raise Damaged("the preparation does not lead to the classifier's features")
-        return Pipeline([("prepare", prep), ("classify", clf)])
-    except Damaged as error:
-        raise ModelFileError(name, f"The model file is damaged: {error}.", _AGAIN) from error
-    except (TypeError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
-        # The classes' own checks: a fit would have refused these options or numbers too.
-        problem = f"The model file is damaged: {_first_line(error)}"
-        raise ModelFileError(name, problem, _AGAIN) from error
+        if document[_MARK] == 1:
+            document = _from_format_1(document)
+        names, steps = document.get("names"), [decode(step) for step in document["steps"]]
+        model = steps[0]
+        if names is not None:
+            model = Pipeline([(str(name), step) for name, step in zip(names, steps, strict=True)])
+        _try_out(model, steps[0])
+        return model
+    except Exception as error:  # of the classes' own checks: a fit would have refused it too
+        words = str(error) if isinstance(error, Damaged | TypeError | ValueError) else ""
+        words = words.partition("\n")[0][:300].strip().rstrip(".") or "a part is missing or odd"
+        name = show_path(os.fspath(path))
+        raise ModelFileError(name, f"The model file is damaged: {words}.", _AGAIN) from error
+
+
+def _from_format_1(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what version 0.1 wrote, arranged as it is today."""
+    fit, old = document["classifier"], document.get("preparation")
+    inner = {"class": "MixtureClassifier", "options": fit["options"], "fit": fit}
+    if old is None:
+        return {"steps": [{"object": inner}]}
+    fitted = {f"{k}_": old.get(k) for k in ("center", "scale", "rotation", "explained")}
+    fitted["n_features_in_"] = p = decode(old["center"]).size
+    if old.get("feature_names") is not None:
+        values = {"dtype": "object", "shape": [p], "values": old["feature_names"]}
+        fitted["feature_names_in_"] = values
+    options = {k: old.get(k) for k in ("standardise", "n_components")}
+    first = {"class": "Preparation", "options": options, "fitted": fitted}
+    return {"names": ["prepare", "classify"], "steps": [{"object": first}, {"object": inner}]}
+
+
+def _try_out(model: Any, first: Any) -> None:
+    """Raise Damaged unless a model has an answer for a row that it may be asked about."""
+    p = first.n_features_in_
+    expect(type(p) is int and 0 < p < 1 << 20, "it does not say how many features it needs")
+    center = np.asarray(getattr(first, "center_", np.zeros(p)))
+    expect(center.shape == (p,), "its parts do not fit together")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of features without names
+        answer = model.predict_proba(np.stack((center, center + 1.0)))
+    right = answer.shape == (2, len(model.classes_)) and np.isfinite(answer).all()
+    expect(right, "its parts do not fit together")
 
 
 def read_notes(path: str | os.PathLike[str]) -> dict[str, str]:
     """Return the notes that were saved with a model, and which version wrote it."""
-    name = show_path(os.fspath(path))
-    document = _read(path, name)
+    document = _read(path)
     notes = document.get("notes")
     kept = notes if isinstance(notes, dict) else {}
-    out = {str(k): v for k, v in kept.items() if isinstance(v, str)}
-    written_by = document.get("written_by")
-    return {**out, "written_by": written_by if isinstance(written_by, str) else "unknown"}
+    kept["written_by"] = document.get("written_by", "unknown")
+    return {k: v for k, v in kept.items() if isinstance(v, str)}
 
 
-def _read(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
+def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the document of a model file, so far as to know that it is one."""
-    data = _bytes(path, name)
-    if data.startswith((b"\x80", b"PK\x03\x04", b"\x1f\x8b", b"\x93NUMPY")):
-        raise ModelFileError(
-            name,
-            "This is a pickle, an archive or an array, not a model written by hesitant.",
-            "Give a file that hesitant.persistence.save or 'hesitant analyse' wrote; pickles are "
-            "never opened, because they can run any program.",
-        )
+    name = show_path(os.fspath(path))
+    data = _bytes(Path(path), name)
+    mark = f'{{"{_MARK}"'.encode()
+    problem = "This is not a model written by hesitant."
     try:
+        if data.startswith(mark):
+            problem = "The model file is cut short or damaged."
         document = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
-        version = take(document, _MARK, int)
-    except Damaged as error:
-        raise ModelFileError(name, "This is not a model written by hesitant.", _AGAIN) from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        cut = data.startswith(f'{{"{_MARK}"'.encode())
-        problem = (
-            "The model file is cut short or damaged."
-            if cut
-            else "This is not a model written by hesitant."
-        )
+        version = document[_MARK]
+        if b"\\ud" in data.lower():
+            problem = "The model file has text with half a character in it (a lone surrogate)."
+            json.dumps(document, ensure_ascii=False).encode()
+        if type(version) is not int:
+            raise TypeError("not a version")
+    except (ValueError, TypeError, LookupError, RecursionError, MemoryError) as error:
+        if data.startswith((b"\x80", b"PK\x03\x04", b"\x1f\x8b", b"\x93NUMPY")):
+            problem = "This is a pickle, an archive or an array, not a model written by hesitant."
+            remedy = "Pickles are never opened, because they can run any program: save the model."
+            raise ModelFileError(name, problem, remedy) from None
         raise ModelFileError(name, problem, _AGAIN) from error
     if version > FORMAT:
+        writer = str(document.get("written_by", "a later version"))[:60]
         raise ModelFileError(
             name,
-            f"The model was written in format {version} by {read_writer(document)}; this version "
-            f"reads up to {FORMAT}.",
+            f"The model was written in format {version} by {writer}; this version reads up to "
+            f"{FORMAT}.",
             "Upgrade hesitant, or save the model with the older version.",
         )
     if version < 1:
@@ -191,35 +205,23 @@ def _read(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
     return dict(document)
 
 
-def read_writer(document: Any) -> str:
-    """Return which version wrote a document, cut to a decent length."""
-    written_by = document.get("written_by")
-    return written_by[:60] if isinstance(written_by, str) else "a later version"
-
-
-def _bytes(path: str | os.PathLike[str], name: str) -> bytes:
-    target = Path(path)
-    try:
-        size = target.stat().st_size
-        if size > _LARGEST:
-            raise ModelFileError(
-                name, f"The file has {size:,} bytes, more than any model has.", _AGAIN
-            )
-        with target.open("rb") as file:
-            return file.read(_LARGEST + 1)
-    except FileNotFoundError as error:
-        raise ModelFileError(name, "There is no such file.", "Check the name.") from error
-    except IsADirectoryError as error:
-        raise ModelFileError(name, "This is a folder.", "Name a model file in it.") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ModelFileError(name, f"It cannot be read: {reason}.", "Check the path.") from error
-
-
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error).partition("\n")[0].strip() or type(error).__name__
-    return text[:300] + ("" if text.endswith(".") else ".")
+def _bytes(path: Path, name: str) -> bytes:
+    try:
+        size = path.stat().st_size
+        if path.is_file() and size <= _LARGEST:
+            return path.read_bytes()
+        problem, remedy = f"The file has {size:,} bytes, more than any model has.", _AGAIN
+        if path.is_dir():
+            problem, remedy = "This is a folder.", "Name a model file in it."
+        elif not path.is_file():
+            problem, remedy = "This is not an ordinary file.", "Name a model file."
+    except FileNotFoundError:
+        problem, remedy = "There is no such file.", "Check the name."
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        problem, remedy = f"It cannot be read: {reason}.", "Check the path."
+    raise ModelFileError(name, problem, remedy)

@@ -8,8 +8,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hesitant._typing import AnyArray, FloatArray
 
-__all__ = ["Preparation"]
-
 
 class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Standardise features, and keep their leading principal components.

@@ -1,0 +1,1 @@
+"""Does it help on real data: one command, ``python -m benchmarks.real``."""

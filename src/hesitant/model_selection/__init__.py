@@ -1,0 +1,19 @@
+"""Choosing and combining models by rows held out, with blanks among the labels.
+
+scikit-learn's own splitters and scorers take a blank (−1) for a class:
+``cross_val_score(clf, X, y, scoring="accuracy")`` counts every blank row as a mistake. Use
+:class:`LabelledKFold` and :func:`labelled_scorer` with them.
+"""
+
+from hesitant.model_selection._candidates import as_candidates, auto_candidates
+from hesitant.model_selection._classifier_cv import MixtureClassifierCV
+from hesitant.model_selection._labelled import LabelledKFold, labelled_scorer, seen_probability
+
+__all__ = [
+    "LabelledKFold",
+    "MixtureClassifierCV",
+    "as_candidates",
+    "auto_candidates",
+    "labelled_scorer",
+    "seen_probability",
+]

@@ -1,0 +1,228 @@
+"""Choosing and combining models by rows held out."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from hesitant import FitWarning, MixtureClassifier, MixtureClassifierCV
+from hesitant.datasets import simulate
+from hesitant.model_selection import LabelledKFold, labelled_scorer, seen_probability
+from hesitant.model_selection._held_out import paired_gaps, stack_weights
+
+FEW = [
+    MixtureClassifier(covariance="tied", mechanism=None),
+    MixtureClassifier(mechanism=None),
+    MixtureClassifier(),
+    MixtureClassifier(mechanism=None, alpha=1.0),
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulate(n=300, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return MixtureClassifierCV(FEW, cv=3, random_state=0).fit(data.features, data.labels)
+
+
+def test_weights_are_the_best_convex_combination():
+    rng = np.random.default_rng(0)
+    score, weight = np.log(rng.dirichlet([1, 1], (80, 4))[:, :, 0]), rng.random(80) + 0.5
+    prior = np.array([0.5, 0.5, 1.0, 0.1])
+
+    def objective(v):
+        log_w = log_softmax(v)
+        return -(weight @ logsumexp(score + log_w, axis=1) + prior @ log_w)
+
+    w = stack_weights(score, weight, prior)
+    best = minimize(objective, np.zeros(4), tol=1e-10)
+    assert w.sum() == pytest.approx(1)
+    assert objective(np.log(w)) <= best.fun + 1e-6
+    assert w == pytest.approx(np.exp(log_softmax(best.x)), abs=1e-3)
+
+
+def test_paired_gaps_count_weights_as_rows():
+    score = np.array([[0.0, -1.0], [0.0, 0.0], [-0.5, 0.0]])
+    gap, _ = paired_gaps(score, np.array([2.0, 1.0, 1.0]), 0)
+    assert gap == pytest.approx([0.0, (2 * 1.0 - 0.5) / 4])
+
+
+def test_probabilities_of_what_is_seen_add_up(data):
+    for mechanism in (None, "entropy", "class", "entropy+class"):
+        clf = MixtureClassifier(mechanism=mechanism).fit(data.features, data.labels)
+        said = seen_probability(clf, data.features)
+        assert said.sum(axis=1) == pytest.approx(1)
+        assert (said >= 0).all()
+
+
+def test_a_combination_answers(data, fitted):
+    X, y = data.features, data.labels
+    tau = fitted.predict_proba(X)
+    assert tau.sum(axis=1) == pytest.approx(1)
+    assert sum(fitted.weights_.values()) == pytest.approx(1)
+    assert fitted.score(X, data.truth) > 0.85
+    assert fitted.name_ == max(fitted.models_, key=fitted.weights_.get)
+    assert fitted.entropy(X).shape == fitted.labelling_probability(X).shape == (300,)
+    resolved = fitted.resolve(X, y)
+    assert resolved[data.labelled].max(axis=1) == pytest.approx(1)
+    assert resolved.sum(axis=1) == pytest.approx(1)
+    assert fitted.name_ in fitted.triage(X, y, top=3).attrs["model"]
+    assert fitted.name_ in fitted.diagnose(X, y).remarks[-1]
+    held_out = fitted.held_out_proba_
+    assert np.isfinite(held_out).all()
+    assert (held_out.argmax(axis=1) == data.truth).mean() > 0.8
+
+
+def test_the_blanks_decide_between_mechanisms(data):
+    """The paper's blanks are about difficulty: what was seen says so, the labels hardly do."""
+    pair = [MixtureClassifier(mechanism=None), MixtureClassifier()]
+    clf = MixtureClassifierCV(pair, random_state=0).fit(data.features, data.labels)
+    assert list(clf.models_) == ["gaussian, full, entropy"]
+    blind = np.random.default_rng(0).permutation(300) < 150
+    at_random = np.where(blind, -1, data.truth)
+    clf = MixtureClassifierCV(pair, random_state=0).fit(data.features, at_random)
+    assert list(clf.models_) == ["gaussian, full, none"]
+
+
+@pytest.mark.parametrize("combine", ["best", "one_se"])
+def test_one_is_kept(data, combine):
+    clf = MixtureClassifierCV(FEW, cv=3, combine=combine, random_state=0)
+    clf.fit(data.features, data.labels)
+    assert len(clf.models_) == 1
+    assert clf.predict_proba(data.features) == pytest.approx(
+        clf.model_.predict_proba(data.features)
+    )
+
+
+@pytest.mark.parametrize("scoring", ["log_loss", "seen", "weighted_log_loss"])
+def test_scores(data, scoring):
+    clf = MixtureClassifierCV(FEW, cv=3, scoring=scoring, random_state=0)
+    clf.fit(data.features, data.labels)
+    assert np.isfinite(clf.cv_results_["mean_score"][0])
+    assert min(g for g in clf.cv_results_["gap"] if g == g) == 0
+
+
+def test_auto_names_strings_weights_and_reviewed(three_classes):
+    X, y = three_classes
+    frame = pd.DataFrame(X[:200], columns=["a", "b", "c"])
+    clf = MixtureClassifierCV(cv=2, random_state=0)
+    clf.fit(frame, y[:200], sample_weight=np.ones(200), reviewed=np.arange(200) % 5 > 0)
+    assert clf.classes_.tolist() == ["a", "b", "c"]
+    assert clf.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert clf.model_.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert set(clf.predict(frame)) <= {"a", "b", "c"}
+    assert sum(v == 0 for v in clf.weights_.values()) > len(clf.weights_) / 2
+    assert len(clf.summary()) > 3
+
+
+def test_the_same_for_any_number_of_jobs(data, fitted):
+    two = MixtureClassifierCV(FEW, cv=3, random_state=0, n_jobs=2)
+    two.fit(data.features, data.labels)
+    assert two.weights_ == fitted.weights_
+    assert np.array_equal(two.predict_proba(data.features), fitted.predict_proba(data.features))
+
+
+def test_pickles(data, fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict_proba(data.features), fitted.predict_proba(data.features))
+
+
+def test_what_fails_is_left_out_and_named(data):
+    bad = MixtureClassifier(covariance="round")
+    clf = MixtureClassifierCV([*FEW, bad], cv=3, random_state=0)
+    with pytest.warns(FitWarning, match="1 of 5 candidates.*round"):
+        clf.fit(data.features, data.labels)
+    assert clf.weights_["gaussian, round, entropy"] == 0
+    with pytest.raises(ValueError, match=r"No candidate could be fitted\. .*round"):
+        MixtureClassifierCV([bad]).fit(data.features, data.labels)
+
+
+def test_blanks_are_no_class_to_splits_and_scores(data):
+    X, y = data.features, data.labels
+    cv = LabelledKFold(4, random_state=0)
+    for train, test in cv.split(X, y):
+        assert data.labelled[test].all()
+        assert np.isin(np.flatnonzero(~data.labelled), train).all()
+    everything = LabelledKFold(4, hold_out_blanks=True, random_state=0)
+    held_out = np.concatenate([test for _, test in everything.split(X, y)])
+    assert sorted(held_out) == list(range(300))
+    clf = MixtureClassifier()
+    right = cross_val_score(clf, X, y, cv=cv, scoring=labelled_scorer("accuracy"))
+    assert right.mean() > 0.85
+    naive = cross_val_score(clf, X, np.where(data.labelled, data.truth, -1), scoring="accuracy")
+    assert naive.mean() < 0.75
+    for scoring in ("log_probability", "seen", "neg_log_loss"):
+        assert (cross_val_score(clf, X, y, cv=cv, scoring=labelled_scorer(scoring)) < 0).all()
+    with pytest.raises(ValueError, match="no label"):
+        labelled_scorer("accuracy")(clf.fit(X, y), X, np.full(300, -1))
+
+
+def test_a_pipeline_a_grid_and_routing(data):
+    X, y = data.features, data.labels
+    grid = GridSearchCV(
+        make_pipeline(StandardScaler(), MixtureClassifierCV(FEW, cv=2, random_state=0)),
+        {"mixtureclassifiercv__combine": ["stack", "best"]},
+        cv=LabelledKFold(2, random_state=0),
+        scoring=labelled_scorer("log_probability"),
+    )
+    assert grid.fit(X, y).best_score_ > np.log(0.5)
+    with sklearn.config_context(enable_metadata_routing=True):
+        clf = MixtureClassifierCV(FEW[:2], cv=2, random_state=0)
+        clf.set_fit_request(sample_weight=True, reviewed=True)
+        pipe = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), clf)
+        pipe.fit(X, y, sample_weight=np.ones(300), reviewed=np.ones(300, dtype=bool))
+    assert pipe.score(X, data.truth) > 0.8
+
+
+def test_own_folds(data):
+    labelled = np.flatnonzero(data.labelled)
+    folds = [(None, labelled[::2]), (None, labelled[1::2])]
+    clf = MixtureClassifierCV(FEW, cv=folds).fit(data.features, data.labels)
+    assert np.isnan(clf.held_out_proba_[~data.labelled]).all()
+    splitter = LabelledKFold(3, random_state=0)
+    assert MixtureClassifierCV(FEW, cv=splitter).fit(data.features, data.labels).models_
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"candidates": "all"}, "'all'"),
+        ({"candidates": []}, "empty"),
+        ({"candidates": [3]}, "int"),
+        ({"combine": "mean"}, "'mean'"),
+        ({"scoring": "accuracy"}, "'accuracy'"),
+        ({"cv": 1}, "cv=1"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+    ],
+)
+def test_bad_options(data, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        MixtureClassifierCV(**options).fit(data.features, data.labels)
+
+
+def test_too_few_labels(data):
+    y = np.full(300, -1)
+    y[[0, 299]] = 0, 1
+    with pytest.raises(ValueError, match="too few"):
+        MixtureClassifierCV(FEW).fit(data.features, y)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_checks():
+    results = check_estimator(
+        MixtureClassifierCV(FEW[:2], cv=2),
+        expected_failed_checks={"check_classifiers_classes": "-1 marks a blank"},
+        on_skip=None,
+    )
+    assert len([r for r in results if r["status"] == "passed"]) >= 55
