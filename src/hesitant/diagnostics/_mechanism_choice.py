@@ -42,6 +42,11 @@ class MechanismChoice:
         """The mechanism of the smallest BIC."""
         return min(self.bic, key=lambda name: self.bic[name])
 
+    @property
+    def favours_class(self) -> bool:
+        """Whether a mechanism with the class explains the pattern better than those without."""
+        return min(self.bic[CLASS], self.bic[BOTH]) < min(self.bic[NONE], self.bic[ENTROPY])
+
 
 def choose_mechanism(
     ignorance: Any, full: Any, tally: Tally, X: Any, y: Any, **rows: Any
