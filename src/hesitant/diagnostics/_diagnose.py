@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hesitant._cores import one_blas_thread
 from hesitant._replicates import refit
 from hesitant._typing import FloatArray
 from hesitant.attached import check_classifier
@@ -30,6 +31,7 @@ from hesitant.mechanisms import as_mechanism
 from hesitant.rows import ManyRows
 
 
+@one_blas_thread()
 def diagnose(
     X: Any,
     y: Any,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hesitant._cores import one_blas_thread
 from hesitant._optional import need
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.attached import (
@@ -39,6 +40,7 @@ LEAST_KNOWN = 1e-3
 UNUSUAL, FEWEST = 0.005, 20
 
 
+@one_blas_thread()
 def triage(
     clf: Any,
     X: Any,

@@ -77,6 +77,23 @@ class Coordinates:
     def gradient(self, params: Params, statistics: Statistics) -> FloatArray:
         """Return the weighted score at ``params = decode(vector)``, penalty included."""
 
+    def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
+        """Return scores of single rows in class h at the reference, where a formula gives them.
+
+        Returns
+        -------
+        axes : array of int
+            Coordinates with a formula that move class h; the others are differentiated by steps.
+        scores : array of shape (axes, n)
+        """
+        return np.zeros(0, dtype=np.int64), np.zeros((0, len(X)))
+
+    def movers(self, h: int) -> AnyArray | None:
+        """Return which coordinates may move class h; None, the default, if all may."""
+        return None
+
+    folds: bool = True
+    """Whether some coordinate folds at the edge of its parameter's range."""
     size: int
 
 

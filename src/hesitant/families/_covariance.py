@@ -59,6 +59,10 @@ class Structure(BaseEstimator, ABC):
     def information(self, counts: FloatArray, p: int) -> FloatArray:
         """Return the complete-data information of the vector at M = I, a diagonal."""
 
+    @abstractmethod
+    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Return which coordinate moves which entry (row, column) of class h's matrix."""
+
     def prior_share(self, g: int) -> float:
         """Return the share of the prior's scatter that each class carries."""
         return 1.0
@@ -97,6 +101,16 @@ class Full(Structure):
         flat = gradient.reshape(-1)
         return np.concatenate((flat[diagonal] * M.reshape(-1)[diagonal], flat[below]))
 
+    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Diagonals first, then the entries below."""
+        rows, columns = np.tril_indices(p, -1)
+        own, along = np.arange(p), np.arange(rows.size)
+        return (
+            np.concatenate((h * p + own, g * p + h * rows.size + along)),
+            np.concatenate((own, rows)),
+            np.concatenate((own, columns)),
+        )
+
     def information(self, counts: FloatArray, p: int) -> FloatArray:
         """Return 2 n_h for a log diagonal, n_h for an entry below."""
         return np.concatenate((np.repeat(2.0 * counts, p), np.repeat(counts, p * (p - 1) // 2)))
@@ -126,6 +140,10 @@ class Tied(Full):
     def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
         """Add the classes' gradients."""
         return super().fold(gradient.sum(axis=0, keepdims=True), M[:1])
+
+    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+        """One matrix's entries, whatever the class."""
+        return super().entries(0, 1, p)
 
     def information(self, counts: FloatArray, p: int) -> FloatArray:
         """Information of the total count."""
@@ -224,6 +242,11 @@ class Diagonal(Structure):
         diagonal, _ = _places(*M.shape[:2])
         return gradient.reshape(-1)[diagonal] * M.reshape(-1)[diagonal]
 
+    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Diagonals only."""
+        own = np.arange(p)
+        return h * p + own, own, own
+
     def information(self, counts: FloatArray, p: int) -> FloatArray:
         """Return 2 n_h for each log diagonal."""
         return np.repeat(2.0 * counts, p)
@@ -251,6 +274,11 @@ class Spherical(Diagonal):
     def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
         """Add over features."""
         return super().fold(gradient, M).reshape(M.shape[0], -1).sum(axis=1)
+
+    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+        """One coordinate for all diagonals."""
+        own = np.arange(p)
+        return np.full(p, h), own, own
 
     def information(self, counts: FloatArray, p: int) -> FloatArray:
         """Return 2 p n_h."""

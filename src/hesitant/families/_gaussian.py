@@ -113,6 +113,11 @@ class Gaussian(LocationScaleFamily):
 
 
 class _GaussianCoordinates(LocationScale):
+    folds = False
+
+    def residual_score(self, z: FloatArray, h: int) -> FloatArray:
+        return -z
+
     def decode(self, vector: FloatArray) -> LocationScaleParams:
         location, whitener = self.unfold(vector)
         return dataclasses.replace(self.reference, location=location, whitener=whitener)

@@ -18,6 +18,7 @@ from hesitant.families._base import Coordinates, Defect, Family, Statistics, Ste
 from hesitant.families._covariance import STRUCTURES, Full, Shrunk, Structure
 from hesitant.families._gaps import Gaps, filled, find_gaps
 from hesitant.families._kernels import (
+    FARTHEST,
     log_volumes,
     weighted_moments,
     whiteners,
@@ -469,6 +470,40 @@ class LocationScale(Coordinates):
         return (
             self.reference.location + (self.half @ a)[:, :, 0],
             M @ self.reference.whitener,
+        )
+
+    def residual_score(self, z: FloatArray, h: int) -> FloatArray | None:
+        """Return class h's score in whitened residuals z (n, p), if a formula gives it."""
+        return None
+
+    def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
+        """Return scores in location and whitener; see :class:`Coordinates`."""
+        here = self.reference
+        x = np.clip((X - here.center) / here.spread, -FARTHEST, FARTHEST)
+        z = (x - here.location[h]) @ here.whitener[h].T
+        pull = None if np.isnan(z).any() else self.residual_score(z, h)
+        if pull is None:
+            return super().row_scores(X, h)
+        coordinate, j, k = self.family.structure.entries(h, self.g, self.p)
+        z, pull = np.ascontiguousarray(z.T), np.ascontiguousarray(pull.T)
+        entries = pull[j] * z[k]
+        entries[j == k] += 1.0
+        axes, place = np.unique(coordinate, return_inverse=True)
+        if axes.size < coordinate.size:  # several entries move together
+            entries = (place == np.arange(axes.size)[:, None]).astype(float) @ entries
+        else:
+            entries = entries[np.argsort(coordinate)]
+        axes = np.concatenate((h * self.p + np.arange(self.p), self.g * self.p + axes))
+        out = np.concatenate((-pull, entries))
+        out *= self.unit[axes][:, None]
+        return axes, out
+
+    def movers(self, h: int) -> AnyArray | None:
+        """Return class h's location and entries of its whitener; what follows may move any."""
+        coordinate, _, _ = self.family.structure.entries(h, self.g, self.p)
+        own = self.g * self.p + np.unique(coordinate)
+        return np.concatenate(
+            (h * self.p + np.arange(self.p), own, np.arange(self.unit.size, self.size))
         )
 
     def fold(

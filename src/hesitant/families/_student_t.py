@@ -147,6 +147,11 @@ class StudentT(HeavyTailedFamily):
 
 
 class _StudentTCoordinates(HeavyTailedCoordinates):
+    def residual_score(self, z: FloatArray, h: int) -> FloatArray:
+        nu = float(self.reference.nu[h])
+        q = np.einsum("ij,ij->i", z, z)[:, None]
+        return -z * ((nu + self.p) / (nu + q))
+
     def decode(self, vector: FloatArray) -> HeavyTailedParams:
         location, whitener = self.unfold(vector[: self.base])
         dof = self.unfold_dof(vector[self.base :])

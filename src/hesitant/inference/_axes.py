@@ -61,8 +61,14 @@ def find_axes(family: Family, chart: Chart) -> Axes:
     X = np.ascontiguousarray(X)
     still = family.log_density(state.params, X)
     moves = np.ones((k, g), dtype=bool)
+    first = int(chart.splits[0])  # weights concern every class
+    for h in range(g):
+        own = chart.family.movers(h)
+        if own is not None:
+            moves[first:, h] = False
+            moves[first + own, h] = True
     vector = np.zeros(chart.size)
-    for axis in range(int(chart.splits[0]), k):  # weights concern every class
+    for axis in first + np.flatnonzero(moves[first:].all(axis=1)):
         vector[axis] = STEP
         moved = family.log_density(chart.decode(vector).params, X)
         vector[axis] = 0.0

@@ -55,7 +55,7 @@ def curvature(
         posterior, *moved = likelihood.rows.sum(work)
     total = -posterior
     total[: axes.size, : axes.size] -= _at_fixed_weights(family, axes, evaluation, moved)
-    prior = _prior_curvature(mechanism, chart, evaluation)
+    prior = _prior_curvature(family, mechanism, axes, evaluation)
     total[axes.size :, axes.size :] += prior[axes.size :, axes.size :]
     return total, total - prior, chart.gradient(chart.reference, evaluation)
 
@@ -90,27 +90,36 @@ def _slopes(
     in the mechanism's q parameters.
     """
     joint, theta = log_joint(family, state, block.X), state.theta
-    g, q = joint.shape[1], theta.size
-    slopes = np.empty((len(joint), g + q, g + q))
+    (n, g), q = joint.shape, theta.size
+    weights, tau = _expected(block, alpha, joint.copy())
+    slopes = np.zeros((n, g + q, g + q))
+    loose = np.where(block.labelled, 0.0, sided(block, alpha))[:, None] * tau
+    slopes[:, :g, :g] = -loose[:, :, None] * tau[:, None, :]
+    slopes[:, range(g), range(g)] += loose
+    if not q:  # nothing but labels was said
+        return weights, slopes
+    steps = np.empty((n, g + q, g + q))
     for place, nudge in enumerate(NUDGE * np.eye(g + q)):
-        ahead = _row_scores(block, mechanism, alpha, joint + nudge[:g], theta + nudge[g:])
-        behind = _row_scores(block, mechanism, alpha, joint - nudge[:g], theta - nudge[g:])
-        slopes[:, :, place] = (ahead - behind) / (2 * NUDGE)
-    slopes = (slopes + slopes.transpose(0, 2, 1)) / 2
-    now = _row_scores(block, mechanism, alpha, joint.copy(), theta)
-    return np.ascontiguousarray(now[:, :g]), slopes
+        ahead = _said(block, mechanism, joint + nudge[:g], theta + nudge[g:])
+        behind = _said(block, mechanism, joint - nudge[:g], theta - nudge[g:])
+        steps[:, :, place] = (ahead - behind) / (2 * NUDGE)
+    slopes += (steps + steps.transpose(0, 2, 1)) / 2
+    return weights + _said(block, mechanism, joint.copy(), theta)[:, :g], slopes
 
 
-def _row_scores(
-    block: Block, mechanism: Mechanism, alpha: float, joint: FloatArray, theta: FloatArray
-) -> FloatArray:
-    """Return the derivatives of each row's log-likelihood in its ``joint`` and in theta."""
-    log_tau, tau, _ = normalise(joint)
+def _expected(block: Block, alpha: float, joint: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rows' weights by features and labels alone, and their posteriors."""
+    _, tau, _ = normalise(joint)
     known = np.where(block.labelled[:, None], np.eye(tau.shape[1])[block.codes], tau)
+    return sided(block, alpha)[:, None] * known, tau
+
+
+def _said(block: Block, mechanism: Mechanism, joint: FloatArray, theta: FloatArray) -> FloatArray:
+    """Return derivatives of what was said of each row, in its ``joint`` and in theta."""
+    log_tau, tau, _ = normalise(joint)
     evidence = mechanism.evidence(mechanism.difficulty(log_tau, tau), block.said, theta)
     rows = row_term(evidence, log_tau, tau, block.codes)
-    weights = sided(block, alpha)[:, None] * known + block.review[:, None] * rows.pull
-    return np.hstack((weights, block.review[:, None] * rows.gradient))
+    return block.review[:, None] * np.hstack((rows.pull, rows.gradient))
 
 
 def _posterior_part(axes: Axes, scores: list[FloatArray], slopes: FloatArray) -> FloatArray:
@@ -119,7 +128,7 @@ def _posterior_part(axes: Axes, scores: list[FloatArray], slopes: FloatArray) ->
     out = np.zeros((axes.chart.size, axes.chart.size))
     for h, own in enumerate(axes.of_class):
         for j in range(h + 1):
-            part = scores[h] @ (slopes[:, h, j] * scores[j]).T
+            part = _product(scores[h], slopes[:, h, j], scores[j])
             out[np.ix_(own, axes.of_class[j])] += part
             if j < h:
                 out[np.ix_(axes.of_class[j], own)] += part.T
@@ -128,6 +137,14 @@ def _posterior_part(axes: Axes, scores: list[FloatArray], slopes: FloatArray) ->
     theta = axes.chart.theta_axes
     out[k:, k:] = theta.T @ slopes[:, g:, g:].sum(axis=0) @ theta
     return out
+
+
+def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:
+    """Return ``a diag(weight) bᵀ``; rows that are sure of their class weigh nothing."""
+    counts = np.abs(weight) > 1e-17 * np.abs(weight).max(initial=0.0)
+    if counts.mean() < 0.7:
+        a, weight, b = a[:, counts], weight[counts], b[:, counts]
+    return np.asarray(a @ (weight * b).T)
 
 
 def _at_fixed_weights(
@@ -158,29 +175,23 @@ def _at_fixed_weights(
     return np.where(known & known.T, (out + out.T) / 2, np.where(known, out, out.T))
 
 
-def _prior_curvature(mechanism: Mechanism, chart: Chart, evaluation: Evaluation) -> FloatArray:
-    """Return the information of the weak priors: that of no rows at all."""
-    empty = evaluation._replace(statistics=tuple(np.zeros_like(s) for s in evaluation.statistics))
-    out = np.empty((chart.size, chart.size))
-    for axis in range(chart.size):
-        vector = np.zeros(chart.size)
-        vector[axis] = STEP
-        ahead, behind = (
-            _prior_gradient(mechanism, chart, chart.decode(v), empty) for v in (vector, -vector)
-        )
-        out[axis] = (behind - ahead) / (2 * STEP)
-    return (out + out.T) / 2
-
-
-def _prior_gradient(
-    mechanism: Mechanism, chart: Chart, state: State, empty: Evaluation
+def _prior_curvature(
+    family: Family, mechanism: Mechanism, axes: Axes, evaluation: Evaluation
 ) -> FloatArray:
-    i, j = chart.splits
-    out = np.zeros(chart.size)
-    out[i:j] = chart.family.gradient(state.params, empty.statistics)
-    k = state.theta.size
-    _, theta, _ = mechanism.add_prior(state.theta, (0.0, np.zeros(k), np.zeros((k, k))))
-    out[j:] = theta @ chart.theta_axes
+    """Return the information of the weak priors: that of no rows at all."""
+    chart, k = axes.chart, axes.size
+    empty = evaluation._replace(
+        counts=chart.total * chart.reference.weights,
+        statistics=tuple(np.zeros_like(s) for s in evaluation.statistics),
+    )
+    nothing = [np.zeros((2 * len(axes.together), *s.shape)) for s in evaluation.statistics]
+    out = np.zeros((chart.size, chart.size))
+    first = int(chart.splits[0])
+    out[:k, :k] = -_at_fixed_weights(family, axes, empty, nothing)
+    out[:first, :first] = 0.0  # class weights have no prior
+    theta, q = chart.reference.theta, chart.reference.theta.size
+    none = (0.0, np.zeros(q), np.zeros((q, q)))
+    out[k:, k:] = chart.theta_axes.T @ mechanism.add_prior(theta, none)[2] @ chart.theta_axes
     return out
 
 
@@ -213,20 +224,30 @@ def _scatter_block(
     block: Block, family: Family, mechanism: Mechanism, alpha: float, axes: Axes
 ) -> tuple[FloatArray]:
     state = axes.chart.reference
-    pull = _row_scores(block, mechanism, alpha, log_joint(family, state, block.X), state.theta)
-    g = state.weights.size
-    classes = mix(axes, class_scores(family, axes, block.X), pull[:, :g])
-    score = np.hstack((classes, pull[:, g:] @ axes.chart.theta_axes))
+    joint, g = log_joint(family, state, block.X), state.weights.size
+    said = _said(block, mechanism, joint.copy(), state.theta)
+    weights = _expected(block, alpha, joint)[0] + said[:, :g]
+    classes = mix(axes, class_scores(family, axes, block.X), weights)
+    score = np.hstack((classes, said[:, g:] @ axes.chart.theta_axes))
     return (score.T @ score,)
 
 
-def natural_jacobian(units: NaturalUnits, chart: Chart) -> FloatArray:
+def natural_jacobian(units: NaturalUnits, axes: Axes) -> FloatArray:
     """Return how each natural parameter moves with the chart's coordinates, at its reference."""
-    out = np.empty((len(units.names), chart.size))
-    for axis in range(chart.size):
+    chart = axes.chart
+    out = np.zeros((len(units.names), chart.size))
+    own = units.classes >= 0
+    # A number that belongs to a class is moved by that one of a group's axes which moves it.
+    by_class = [*axes.together, *np.arange(axes.size, chart.size)[:, None]]
+    for group in by_class:
         vector = np.zeros(chart.size)
-        vector[axis] = STEP
+        vector[group] = STEP
         ahead, behind = units.values(chart.decode(vector)), units.values(chart.decode(-vector))
         with np.errstate(invalid="ignore"):  # infinite all along: NaN, and not listed
-            out[:, axis] = (ahead - behind) / (2 * STEP)
+            slope = (ahead - behind) / (2 * STEP)
+        for axis in group.tolist():
+            moved = np.ones(own.size, dtype=bool)
+            if len(group) > 1:
+                moved = own & axes.moves[axis][units.classes]
+            out[moved, axis] = slope[moved]
     return out

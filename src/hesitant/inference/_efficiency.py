@@ -9,12 +9,14 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils.validation import check_is_fitted
 
+from hesitant._cores import one_blas_thread
 from hesitant._replicates import seeds
 from hesitant._typing import FloatArray
 from hesitant.attached import class_names, feature_names
 from hesitant.chart import Chart
 from hesitant.checks import check_number
 from hesitant.inference._aim import Aim
+from hesitant.inference._axes import find_axes
 from hesitant.inference._curvature import natural_jacobian
 from hesitant.inference._efficiency_result import PAIRS, WAYS, Efficiency
 from hesitant.inference._fisher import Moments, draw_moments
@@ -29,6 +31,7 @@ ENOUGH = 30
 ROUNDING = 1e-11
 
 
+@one_blas_thread()
 def efficiency(
     clf: Any,
     *,
@@ -250,7 +253,7 @@ def _standard_errors(
     units = natural_units(
         clf.family_, clf.mechanism_, clf.state_, class_names(clf), feature_names(clf)
     )
-    jacobian = natural_jacobian(units, chart)[:, : chart.splits[-1]] @ U
+    jacobian = natural_jacobian(units, find_axes(clf.family_, chart))[:, : chart.splits[-1]] @ U
     units, kept = units.reduce(jacobian, clf.state_)
     jacobian = jacobian[kept]
     scale = total.n / n_rows

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.stats import norm
 
+from hesitant._cores import one_blas_thread
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.attached import (
     class_names,
@@ -18,6 +19,7 @@ from hesitant.attached import (
 from hesitant.chart import Chart
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
+from hesitant.inference._axes import find_axes
 from hesitant.inference._curvature import curvature, invert, natural_jacobian, scatter
 from hesitant.inference._estimates import Estimates
 from hesitant.inference._natural import NaturalUnits, natural_units
@@ -133,6 +135,7 @@ def information(
     return information_of(clf, likelihood, level, bool(robust))
 
 
+@one_blas_thread()  # its matrices are small, and threads on a busy machine wait for each other
 def information_of(
     clf: Any, likelihood: Likelihood, level: float = 0.95, robust: bool = False
 ) -> ObservedInformation:
@@ -142,7 +145,7 @@ def information_of(
     robust = robust or clf.alpha != 0.5
     with open_chart(likelihood, state) as (chart, evaluation):
         total, from_data, gradient = curvature(likelihood, chart, evaluation)
-        jacobian = natural_jacobian(units, chart)
+        jacobian = natural_jacobian(units, find_axes(likelihood.family, chart))
         filling = scatter(likelihood, chart) if robust else None
     units, kept = units.reduce(jacobian, state)
     jacobian = jacobian[kept]
@@ -233,8 +236,10 @@ def _at_the_edge(
     A chart folds there: a small step either way, here a tenth of a standard error, moves the
     parameter the same way and further than the slope would.
     """
-    value, vector = np.linalg.eigh(V)
     bend = np.zeros(len(units.names))
+    if not chart.family.folds:
+        return bend > 0
+    value, vector = np.linalg.eigh(V)
     middle = units.values(chart.reference)
     for step in (0.1 * np.sqrt(np.maximum(value, 0.0)) * vector).T:
         ahead, behind = units.values(chart.decode(step)), units.values(chart.decode(-step))

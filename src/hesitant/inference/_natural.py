@@ -51,6 +51,8 @@ class NaturalUnits:
         Where each number's confidence interval is symmetric.
     common : list of str
         The name without its class, for numbers that all classes may share; else empty.
+    classes : array of int
+        The class that each number belongs to, −1 if to none alone.
     values : callable
         The numbers at a state.
     """
@@ -58,6 +60,7 @@ class NaturalUnits:
     names: list[str]
     scales: list[Scale]
     common: list[str]
+    classes: IntArray
     values: Callable[[State], FloatArray]
 
     def reduce(self, jacobian: FloatArray, state: State) -> tuple["NaturalUnits", IntArray]:
@@ -108,6 +111,7 @@ class NaturalUnits:
             [names[k] for k in order],
             [self.scales[k] for k in kept],
             [""] * kept.size,
+            self.classes[kept],
             lambda state: self.values(state)[kept],
         )
         return units, kept
@@ -124,6 +128,7 @@ def natural_units(
     names = [f"weight[{c}]" for c in classes]
     scales = [LOGIT] * len(classes)
     common = [""] * len(classes)
+    owners = [-1] * len(classes)
     picks: dict[str, tuple[Any, ...]] = {}
     for attribute, array in family.attributes(state.params).items():
         array = np.asarray(array, dtype=float)
@@ -132,6 +137,7 @@ def natural_units(
         for place in zip(*index, strict=True):
             labels = _axis_labels(place, array.shape, classes, features)
             kind = _singular(attribute)
+            owners.append(int(place[0]) if array.shape[0] == len(classes) else -1)
             names.append(f"{kind}[{', '.join(labels)}]")
             common.append(f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind)
             on_diagonal = len(place) < 3 or place[1] == place[2]
@@ -141,6 +147,7 @@ def natural_units(
     names += theta_names
     scales += theta_scales
     common += [""] * len(theta_names)
+    owners += [-1] * len(theta_names)
 
     def values(state: State) -> FloatArray:
         shown = family.attributes(state.params)
@@ -148,7 +155,7 @@ def natural_units(
         theta = np.array(list(mechanism.natural(state.theta).values()))
         return np.concatenate([state.weights, *parts, theta])
 
-    return NaturalUnits(names, scales, common, values)
+    return NaturalUnits(names, scales, common, np.array(owners), values)
 
 
 def _free_entries(array: FloatArray) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
 """Scores of single rows, in a chart: what each row, with each class, says of every parameter.
 
-The complete-data score ``s_ih = ∂ log(π_h f_h(x_i)) / ∂ψ`` is a central difference of the family's
-log densities along the chart's axes. That needs nothing of a family but its densities and its
-chart, and rows and classes move together.
+The complete-data score is ``s_ih = ∂ log(π_h f_h(x_i)) / ∂ψ``. Where the family's chart has no
+formula for it, it is a central difference of log densities along the chart's axes: that needs
+nothing but densities and chart, and rows and classes move together.
 """
 
 import numpy as np
@@ -35,15 +35,28 @@ def class_scores(family: Family, axes: Axes, X: AnyArray) -> list[FloatArray]:
     list of arrays of shape (axes of the class, n)
         One for each class; along all other axes the score is zero.
     """
-    out = [np.empty((own.size, len(X))) for own in axes.of_class]
-    place = [{int(axis): j for j, axis in enumerate(own)} for own in axes.of_class]
+    chart = axes.chart
+    first = int(chart.splits[0])
+    turn = chart.weight_axes - chart.reference.weights @ chart.weight_axes
+    out, left = [], np.zeros(axes.size, dtype=bool)
+    for h, own in enumerate(axes.of_class):
+        scores = np.empty((own.size, len(X)))
+        scores[:first] = turn[h][:, None]
+        places, known = chart.family.row_scores(X, h)
+        scores[np.searchsorted(own, first + places)] = known
+        left[np.setdiff1d(own[first:], first + places)] = True
+        out.append(scores)
     for group in axes.together:
-        ahead = log_joint(family, axes.chart.decode(axes.step(group, 1)), X)
-        behind = log_joint(family, axes.chart.decode(axes.step(group, -1)), X)
+        moved = group[left[group]]
+        if not moved.size:
+            continue
+        ahead = log_joint(family, chart.decode(axes.step(moved, 1)), X)
+        behind = log_joint(family, chart.decode(axes.step(moved, -1)), X)
         slope = (ahead - behind) / (2 * STEP)
-        for axis in group.tolist():
-            for h in np.flatnonzero(axes.moves[axis]):
-                out[h][place[h][axis]] = slope[:, h]
+        for axis in moved.tolist():
+            for moving in np.flatnonzero(axes.moves[axis]).tolist():
+                place = np.searchsorted(axes.of_class[moving], axis)
+                out[moving][place] = slope[:, moving]
     return out
 
 

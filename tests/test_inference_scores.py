@@ -1,0 +1,37 @@
+"""Scores of single rows by formula, against steps along every axis of the chart."""
+
+import numpy as np
+import pytest
+
+from hesitant.chart import Chart
+from hesitant.families import SkewT, StudentT
+from hesitant.inference._axes import STEP, find_axes
+from hesitant.inference._scores import class_scores, log_joint
+from hesitant.labels import encode
+from hesitant.mechanisms import EntropyMechanism
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical", "shrunk"])
+@pytest.mark.parametrize("family", [None, StudentT(), SkewT()], ids=["Gaussian", "t", "skew-t"])
+def test_row_scores(three_classes, build, family, covariance):
+    X, y = three_classes
+    X = np.ascontiguousarray(X[:40])
+    likelihood, state = build(
+        X, encode(y[:40]).codes, EntropyMechanism(), family=family, covariance=covariance
+    )
+    chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
+    axes = find_axes(likelihood.family, chart)
+    scores = class_scores(likelihood.family, axes, X)
+    for axis in range(axes.size):
+        vector = np.zeros(chart.size)
+        vector[axis] = STEP
+        ahead, behind = (
+            log_joint(likelihood.family, chart.decode(v), X) for v in (vector, -vector)
+        )
+        numeric = (ahead - behind) / (2 * STEP)
+        for h, own in enumerate(axes.of_class):
+            if axis not in own:
+                assert np.abs(numeric[:, h]).max() < 1e-9
+                continue
+            found = scores[h][np.searchsorted(own, axis)]
+            np.testing.assert_allclose(found, numeric[:, h], atol=1e-6 * (1 + np.abs(found).max()))
