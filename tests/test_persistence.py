@@ -197,12 +197,12 @@ def test_parameters_of_any_make_come_back(tmp_path):
 
 def test_what_a_fit_leaves_in_its_objects_is_kept(tmp_path):
     clf = MixtureClassifier().fit(X, Y)
-    clf.readers_ = {("a", 1): np.arange(3), "b": [None, 2.5]}
+    clf.notes_ = {("a", 1): np.arange(3), "b": [None, 2.5]}
     clf.mechanism_.temperature_ = 3
     clf.family_.strength = 0.25
     again = load(save(clf, tmp_path / "a.model"))
-    assert again.readers_["b"] == [None, 2.5]
-    assert again.readers_["a", 1].tolist() == [0, 1, 2]
+    assert again.notes_["b"] == [None, 2.5]
+    assert again.notes_["a", 1].tolist() == [0, 1, 2]
     assert again.mechanism_.temperature_ == 3
     assert again.family_.strength == 0.25
 

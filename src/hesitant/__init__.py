@@ -48,6 +48,7 @@ _ROOMS = {
 _PACKAGES = (
     "datasets",
     "diagnostics",
+    "experts",
     "families",
     "inference",
     "mechanisms",

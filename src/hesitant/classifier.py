@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -21,6 +21,7 @@ from hesitant.checks import check_blanks, check_jobs, check_number, check_supply
 from hesitant.criteria import Criteria
 from hesitant.evidence import Evidence
 from hesitant.exceptions import FitWarning
+from hesitant.experts import Panel, Readers, as_readers, readers_table
 from hesitant.families import FAMILIES, Family
 from hesitant.fitting import Fit, fit_mixture
 from hesitant.intake import check_features, is_dask, take
@@ -32,6 +33,9 @@ from hesitant.rows import BLOCK_SIZE, Block, ManyRows
 from hesitant.solvers import SOLVERS
 from hesitant.starts import match_to_labels
 from hesitant.uncertainty import Uncertainty
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["MixtureClassifier"]
 
@@ -50,6 +54,9 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         How the chance of a label depends on the difficulty of a case ("entropy", the default), on
         its class, or on both. With a mechanism the full likelihood is maximised; None is the
         ignorance likelihood, which learns nothing from where the blanks are.
+    experts : {"right", "fallible"} or Readers, default="right"
+        Whether a label is always right, or readers may be wrong, each in a way of their own
+        (:class:`hesitant.experts.Readers`).
     alpha : float, default=0.5
         Fractionally supervised weight: labelled rows count ``2 alpha``, blank rows' features
         ``2 (1 − alpha)``, the pattern of blanks once. 0.5 gives a likelihood of the data, 1
@@ -124,6 +131,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         *,
         covariance: Any = "full",
         mechanism: str | Mechanism | None = "entropy",
+        experts: str | Readers = "right",
         alpha: float = 0.5,
         solver: str = "auto",
         classes: Sequence[Any] | None = None,
@@ -140,6 +148,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         self.family = family
         self.covariance = covariance
         self.mechanism = mechanism
+        self.experts = experts
         self.alpha = alpha
         self.solver = solver
         self.classes = classes
@@ -163,8 +172,8 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         X : array-like or data frame of shape (n, p)
             Features. Of a row with empty cells (NaN, NA, null) the others count; Gaussian and
             Student-t classes can tell what that says.
-        y : array-like of shape (n,)
-            Labels, with blanks.
+        y : array-like of shape (n,), or (n, J) of J readers, or Statements
+            Labels, with blanks; or all that was said of the rows, by whom.
         sample_weight : array-like of shape (n,), optional
             Weights of whole rows, as numbers of them: a weight of 2 is a row given twice.
         reviewed : boolean array-like of shape (n,), optional
@@ -187,15 +196,20 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
             threads=self._threads(X),
         )
         rows, classes = data.rows, data.classes
-        check_supply(self.alpha, classes, rows.tally)
+        rough = rows if data.rough is None else data.rough
+        check_supply(self.alpha, classes, rough.tally)
         mechanism = mechanism.prepare(len(classes))
-        mechanism.class_names = names_of(classes)
         probe_mechanism(mechanism, len(classes))
-        mechanism, remarks = check_blanks(mechanism, rows.tally)
-        if self.classes is None and self.alpha > 0:
-            remarks += label_remarks(classes, self.missing_label, rows.tally)
-        likelihood = Likelihood(rows, family, mechanism, self.alpha)
-        with rows:
+        if data.statements is None or data.votes is None:
+            mechanism, remarks = check_blanks(mechanism, rows.tally)
+        else:
+            readers, remarks = as_readers(self.experts), []
+            mechanism = readers.panel(data.statements, mechanism, data.votes)
+        mechanism.class_names = names_of(classes)
+        if self.classes is None and self.alpha > 0 and data.statements is None:
+            remarks += label_remarks(classes, self.missing_label, rough.tally)
+        likelihood = Likelihood(rows, family, mechanism, self.alpha, rough)
+        with rows, rough:
             fit = fit_mixture(
                 likelihood,
                 look_up("solver", self.solver, SOLVERS),
@@ -207,6 +221,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
                 verbose=self.verbose,
                 rng=partial(_generator, self.random_state),
             )
+            likelihood.mechanism = mechanism = fit.mechanism or mechanism
             if self.alpha == 0:  # clusters have no names of their own
                 named = match_to_labels(fit.state, family, rows)
                 fit = dataclasses.replace(fit, state=named)
@@ -250,6 +265,11 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         look_up("solver", self.solver, SOLVERS)
         family = choose("family", self.family, FAMILIES, Family)
         mechanism = as_mechanism(self.mechanism)
+        if as_readers(self.experts).fallible and self.alpha != 0.5:
+            raise ValueError(
+                f"alpha={self.alpha!r} with experts that may be wrong: no row counts as labelled "
+                "then. Use alpha=0.5."
+            )
         if mechanism.by_class and self.alpha == 0:
             raise ValueError(
                 "alpha=0 names the classes after the fit, and this mechanism needs their names "
@@ -374,15 +394,16 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     def resolve(self, X: Any, y: Any, reviewed: Any = None) -> FloatArray:
         """Return class probabilities given the features and what was said of each row.
 
-        A label settles the class. A blank says something about it if the chance of a label
+        A label settles the class, unless readers are fallible: then labels are weighed against
+        the features and each other. A blank says something about it if the chance of a label
         depends on the class (``mechanism="class"`` or ``"entropy+class"``); of a row that nobody
         was shown only the features speak, as in :meth:`predict_proba`.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-        y : array-like of shape (n,)
-            Labels, with blanks.
+        y : array-like of shape (n,) or (n, J), or Statements
+            As for :meth:`fit`.
         reviewed : boolean array-like of shape (n,), optional
             As for :meth:`fit`.
 
@@ -404,6 +425,24 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
                 _resolve_block, family=self.family_, mechanism=self.mechanism_, state=self.state_
             )
             return np.concatenate(rows.collect(work))
+
+    @property
+    def readers(self) -> list[str] | None:
+        """The readers of the fit, if it was one to statements."""
+        return getattr(getattr(self, "mechanism_", None), "readers", None)
+
+    @property
+    def readers_(self) -> "pd.DataFrame":
+        """What the fit found of each reader, a row a reader, with standard errors."""
+        return readers_table(self)
+
+    @property
+    def confusion_(self) -> FloatArray:
+        """Each reader's chances of labels k when the class is h (J, g, g)."""
+        panel = self.mechanism_
+        if not isinstance(panel, Panel):
+            raise AttributeError("confusion_ belongs to a fit with experts='fallible'.")
+        return panel.confusion()
 
     def _attach(self, X: Any, y: Any, sample_weight: Any, reviewed: Any) -> ManyRows:
         """Return data as rows, checked against the features and classes of the fit.
@@ -443,7 +482,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None
-    ) -> tuple[FloatArray, AnyArray, AnyArray]:
+    ) -> tuple[FloatArray, AnyArray, Any]:
         """Draw from the fitted model.
 
         Returns
@@ -453,7 +492,8 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
             The classes the rows were drawn from.
         y : array of shape (n_samples,)
             The labels an expert would leave: blanks drawn from the mechanism, marked with
-            ``missing_label`` where the classes' type can hold it, else None.
+            ``missing_label`` where the classes' type can hold it, else None. Of a panel the
+            :class:`Statements` of its readers, shown every row.
         """
         check_is_fitted(self, "state_")
         check_number("n_samples", n_samples, Integral, 1)
@@ -465,6 +505,9 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
             X[mine] = self.family_.sample(self.state_.params, h, mine.size, rng)
         truth = self.classes_[codes]
         log_tau, tau, _ = log_posterior(self.family_, self.state_, X)
+        if isinstance(self.mechanism_, Panel):
+            said = self.mechanism_.draw(codes, log_tau, tau, self.classes_, rng)
+            return X, truth, said
         chance = self.mechanism_.probability(log_tau, tau, np.eye(len(self.classes_))[codes])
         blank = rng.random(n_samples) >= chance
         return X, truth, _with_blanks(truth, blank, self.missing_label)

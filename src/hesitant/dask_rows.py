@@ -46,6 +46,8 @@ class DaskRows(ManyRows):
         For each chunk its codes, weights or None, reviewed or None.
     n_features : int
     n_classes : int
+    said : list, optional
+        What was said of each chunk's rows, where that is more than their labels.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class DaskRows(ManyRows):
         notes: list[Delayed],
         n_features: int,
         n_classes: int,
+        said: list[Any] | None = None,
     ) -> None:
         self.features, self.notes, self.n_features = features, notes, n_features
+        self.said = [None] * len(features) if said is None else said
         self.tally = Tally(*self.sum(partial(tally_block, n_classes=n_classes)))
         if not self.tally.counting.any():
             raise ValueError("sample_weight is zero for every row: give some row a weight.")
@@ -63,7 +67,8 @@ class DaskRows(ManyRows):
     def _tasks(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Delayed]:
         work = delayed(_on_chunk, pure=False)
         return [
-            work(function, *parts) for parts in zip(self.features, self.notes, *extra, strict=True)
+            work(function, *parts)
+            for parts in zip(self.features, self.notes, self.said, *extra, strict=True)
         ]
 
     def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
@@ -94,11 +99,13 @@ class DaskRows(ManyRows):
         return X, codes, weight
 
 
-def _on_chunk(function: Callable[..., Any], features: Any, notes: Any, *extra: Any) -> Any:
+def _on_chunk(
+    function: Callable[..., Any], features: Any, notes: Any, said: Any, *extra: Any
+) -> Any:
     codes, weight, reviewed = notes
     if not len(codes):
         return None  # an empty chunk adds nothing
-    block = make_block(_numbers(features), codes, weight, reviewed)
+    block = make_block(_numbers(features), codes, weight, reviewed, said)
     return quietly(function, block, *extra)
 
 
@@ -132,6 +139,7 @@ def take_dask(
     *,
     classes: Any,
     reset: bool,
+    said: Any = None,
 ) -> tuple[DaskRows, AnyArray]:
     """Check Dask data for an estimator; return rows and classes.
 
@@ -160,7 +168,8 @@ def take_dask(
     ordered = encode([], estimator.missing_label, list(classes)).classes
     try:
         notes = dask.persist(*(codes(c, estimator.missing_label, list(classes)) for c in checked))
-        rows = DaskRows(features, list(notes), estimator.n_features_in_, len(ordered))
+        told = None if said is None else _column_chunks("y", said, features, sizes)
+        rows = DaskRows(features, list(notes), estimator.n_features_in_, len(ordered), told)
     except _InChunkError as error:
         _refuse_by_row(features, names, gaps, error.chunk)
         raise

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hesitant.diagnostics import Diagnosis
-    from hesitant.inference import BootstrapResult, Efficiency, ObservedInformation
+    from hesitant.inference import BootstrapResult, Efficiency, ObservedInformation, Sensitivity
     from hesitant.report import Report
 
 Answer = TypeVar("Answer")
@@ -88,6 +88,15 @@ class Evidence:
         from hesitant.inference import efficiency
 
         return _ask(efficiency, self, **options)
+
+    def sensitivity(self, X: Any, y: Any, **options: Any) -> "Sensitivity":
+        """Ask what would change if blanks also depended on the class.
+
+        Options as for :func:`hesitant.inference.sensitivity`.
+        """
+        from hesitant.inference import sensitivity
+
+        return _ask(sensitivity, self, X, y, **options)
 
     def triage(self, X: Any, y: Any = None, **options: Any) -> "pd.DataFrame":
         """Rank blank rows by what a label would teach.

@@ -1,5 +1,6 @@
 """From checked data to the best state: starts, solver, restarts."""
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +12,7 @@ from joblib import Parallel, delayed
 from hesitant._probe import probe_family
 from hesitant._typing import AnyArray
 from hesitant.likelihood import Evaluation, Likelihood, State
+from hesitant.mechanisms import Mechanism
 from hesitant.solvers import Progress, Solver
 from hesitant.starts import from_given, from_labels
 
@@ -27,6 +29,7 @@ class Fit:
     state: State
     final: Evaluation
     progress: Progress
+    mechanism: Mechanism | None = None
 
 
 def fit_mixture(
@@ -72,7 +75,13 @@ def fit_mixture(
             f"{best.final.log_likelihood:.2g}: divide sample_weight by a constant",
             False,
         )
-    return best
+    tuned = likelihood.mechanism.retune(best.state.theta, best.final.theta_curvature)
+    if tuned is None:
+        return best
+    again = copy.copy(likelihood)
+    again.mechanism = tuned
+    fit = _climb(again, solver, best.state, False, best.progress)
+    return dataclasses.replace(fit, mechanism=tuned) if isinstance(fit, Fit) else best
 
 
 def _advice(reason: object, init: Any) -> str:

@@ -9,10 +9,12 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from hesitant._typing import AnyArray
+from hesitant._typing import AnyArray, IntArray
 from hesitant.checks import check_reviewed, check_weight
-from hesitant.labels import encode
+from hesitant.experts import as_readers
+from hesitant.labels import Labels, encode
 from hesitant.rows import BLOCK_SIZE, ManyRows, Rows
+from hesitant.statements import Statements
 
 __all__ = ["Intake", "check_features", "take"]
 
@@ -25,10 +27,19 @@ class Intake:
     ----------
     rows : ManyRows
     classes : array of shape (g,)
+    statements : Statements, optional
+        What was said of the rows, where that is more than labels that are right.
+    votes : array of shape (n,), optional
+        Classes that are roughly right, by what was said alone; −1 where nobody can tell.
+    rough : ManyRows, optional
+        The same rows with these as labels.
     """
 
     rows: ManyRows
     classes: AnyArray
+    statements: Statements | None = None
+    votes: IntArray | None = None
+    rough: ManyRows | None = None
 
 
 def take(
@@ -61,29 +72,40 @@ def take(
             "requires y to be passed, but the target y is None: give labels, with blanks "
             f"marked {estimator.missing_label!r} or None."
         )
+    experts = as_readers(estimator.experts)
+    statements = experts.hear(y, reviewed, estimator.missing_label)
+    if statements is not None and classes is not None:
+        statements = statements.align(classes, None if reset else estimator.readers)
+    votes = experts.rough(statements) if statements is not None and reset else None
     if is_dask(X):
         from hesitant.dask_rows import take_dask
 
-        return Intake(
-            *take_dask(estimator, X, y, sample_weight, reviewed, classes=classes, reset=reset)
-        )
+        if statements is None:
+            return Intake(
+                *take_dask(estimator, X, y, sample_weight, reviewed, classes=classes, reset=reset)
+            )
+        cut = partial(take_dask, estimator, X, sample_weight=sample_weight, reviewed=None)
+        cut = partial(cut, classes=statements.classes.tolist(), reset=reset)
+        known = cut(statements.labels(experts.known(statements)), said=statements)
+        roughly = None if votes is None else cut(statements.labels(votes))[0]
+        return Intake(*known, statements, votes, roughly)
     X = check_features(estimator, X, reset=reset, at_least=2 if reset else 1)
-    labels = encode(y, estimator.missing_label, classes)
+    if statements is None:
+        labels = encode(y, estimator.missing_label, classes)
+    else:
+        labels, reviewed = Labels(experts.known(statements), statements.classes), None
     if len(labels.codes) != len(X):
         raise ValueError(
             f"X has {len(X)} rows and y has {len(labels.codes)}: give one label, or a blank, for "
             "each row."
         )
     check_number_of_classes(labels.classes, estimator.missing_label)
-    rows = Rows(
-        X,
-        labels.codes,
-        None if sample_weight is None else check_weight(sample_weight, X),
-        None if reviewed is None else check_reviewed(reviewed, len(X)),
-        n_classes=len(labels.classes),
-        threads=threads,
-    )
-    return Intake(rows, labels.classes)
+    weight = None if sample_weight is None else check_weight(sample_weight, X)
+    seen = None if reviewed is None else check_reviewed(reviewed, len(X))
+    g = len(labels.classes)
+    rows = Rows(X, labels.codes, weight, seen, said=statements, n_classes=g, threads=threads)
+    rough = None if votes is None else Rows(X, votes, weight, n_classes=g, threads=threads)
+    return Intake(rows, labels.classes, statements, votes, rough)
 
 
 def check_features(

@@ -110,6 +110,11 @@ def _parts(values: AnyArray) -> Iterator[AnyArray]:
 
 def _as_array(y: Any) -> AnyArray:
     """Return labels as a 1-d array."""
+    if hasattr(y, "said") and hasattr(y, "readers"):
+        raise TypeError(
+            "y holds Statements, and this is about the labels of one reader: give y, reviewed = "
+            "statements.of(reader), for each reader in turn."
+        )
     if isinstance(y, np.ma.MaskedArray):
         masked, y = np.ma.getmaskarray(y), np.array(y.data, dtype=object)
         y[masked] = None

@@ -66,12 +66,20 @@ class Likelihood:
     alpha : float
         Labelled rows count ``2 alpha``, blank rows' features ``2 (1 − alpha)``, what was said of
         rows once. At 0.5 this is a likelihood of the data.
+    rough : ManyRows, optional
+        The same rows with labels that are roughly right, to start from; by default those of rows.
     """
 
     def __init__(
-        self, rows: ManyRows, family: Family, mechanism: Mechanism, alpha: float = 0.5
+        self,
+        rows: ManyRows,
+        family: Family,
+        mechanism: Mechanism,
+        alpha: float = 0.5,
+        rough: ManyRows | None = None,
     ) -> None:
         self.rows, self.family, self.mechanism, self.alpha = rows, family, mechanism, alpha
+        self.rough = rows if rough is None else rough
 
     @property
     def total(self) -> float:
@@ -81,11 +89,11 @@ class Likelihood:
 
     def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return features, codes and weights of all rows that count, or of about ``size``."""
-        return self.rows.sample(size, self.alpha)
+        return self.rough.sample(size, self.alpha)
 
     def ignoring(self) -> "Likelihood":
         """Return the same likelihood without the label pattern."""
-        return Likelihood(self.rows, self.family, Ignorable(), self.alpha)
+        return Likelihood(self.rough, self.family, Ignorable(), self.alpha)
 
     def evaluate(self, state: State) -> Evaluation:
         """Return value, weighted statistics and the mechanism's derivatives at a state."""

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hesitant._typing import AnyArray, BoolArray
 from hesitant.exceptions import FitWarning
+from hesitant.experts import Panel
 from hesitant.families import Defect, Family
 from hesitant.families._base import listed, of_classes
 from hesitant.fitting import Fit
@@ -75,7 +76,9 @@ def fit_remarks(
         known = defect.classes is not None and not (defect.classes & ~vanished & ~thin).any()
         if not known:
             out.append(_in_words(defect, names, features))
-    if mechanism.informative:
+    if isinstance(mechanism, Panel):
+        out += mechanism.fitted(state.theta, 0.5).remarks()
+    elif mechanism.informative:
         out += _mechanism_remarks(fit, family, mechanism, rows)
     return out
 

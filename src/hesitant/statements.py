@@ -1,7 +1,7 @@
 """Who said what about which row: labels, sets, probabilities or grades, of one reader or many."""
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self, cast
 
@@ -16,7 +16,7 @@ SUM_TOLERANCE = 0.01
 NOUN = {"labels": "labels", "sets": "sets", "probabilities": "reports", "grades": "grades"}
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Statements:
     """What each reader said of each row, checked; use one of the ``from_`` methods to make it.
 
@@ -274,7 +274,7 @@ class Statements:
         readers: Sequence[Any] | None = None,
         shown: Any = None,
         *,
-        missing_label: Any = None,
+        missing_label: Any = -1,
         truth: Any = None,
     ) -> Self:
         """Make statements from grades on an ordered scale between two classes.
@@ -326,14 +326,12 @@ class Statements:
         return cast(tuple[int, int], self.said.shape)
 
     def __getitem__(self, rows: Any) -> "Statements":
-        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+        if isinstance(rows, tuple):  # [rows, ...], as scikit-learn has it
             rows = rows[0]
         if isinstance(rows, Integral):
-            rows = slice(int(rows), int(rows) + 1 or None)
+            rows = [int(rows)]
         chances = None if self.chances is None else self.chances[rows]
-        return dataclasses.replace(
-            self, said=self.said[rows], chances=chances, truth=self.truth[rows]
-        )
+        return replace(self, said=self.said[rows], chances=chances, truth=self.truth[rows])
 
     @property
     def given(self) -> BoolArray:
@@ -348,27 +346,23 @@ class Statements:
     @property
     def counts(self) -> dict[str, list[Any]]:
         """Columns of a table with a row a reader: what was said, withheld, and never shown."""
-        parts = (self.given, self.said == WITHHELD, ~self.shown)
-        heads = (NOUN[self.kind], "withheld", "never shown")
-        sums = {head: part.sum(axis=0).tolist() for head, part in zip(heads, parts, strict=True)}
-        return {"reader": list(self.readers), **sums}
+        return {
+            "reader": list(self.readers),
+            NOUN[self.kind]: self.given.sum(axis=0).tolist(),
+            "withheld": (self.said == WITHHELD).sum(axis=0).tolist(),
+            "never shown": (~self.shown).sum(axis=0).tolist(),
+        }
 
     def agreement(self) -> FloatArray:
         """Return the share of rows on which each two readers say the same, of those both spoke of.
 
         NaN for two who never spoke of one row. (J, J); of probabilities, the likeliest class.
         """
-        J = self.shape[1]
-        said = self.said
-        if self.chances is not None:
-            said = np.where(self.given, np.nan_to_num(self.chances).argmax(axis=2), -1)
-        out = np.full((J, J), np.nan)
-        for j in range(J):
-            for k in range(J):
-                both = (said[:, j] >= 0) & (said[:, k] >= 0)
-                if both.any():
-                    out[j, k] = np.mean(said[both, j] == said[both, k])
-        return out
+        said = self.said if self.chances is None else np.nan_to_num(self.chances).argmax(axis=2)
+        both = self.given[:, :, None] & self.given[:, None, :]
+        same = both & (said[:, :, None] == said[:, None, :])
+        with np.errstate(invalid="ignore"):
+            return same.sum(axis=0) / both.sum(axis=0)
 
     def votes(self) -> FloatArray:
         """Return what was said as votes for the classes (n, g), one for each reader who spoke.
@@ -376,23 +370,71 @@ class Statements:
         A set shares its vote; probabilities are shares; a grade is as far from one class to the
         other as it is along the scale.
         """
-        n, J = self.shape
-        g = len(self.classes)
-        out = np.zeros((n, g))
-        share: FloatArray
-        if self.kind == "labels":
-            share = np.eye(g)
-        elif self.kind == "sets":
-            share = self.options / np.maximum(self.options.sum(axis=1, keepdims=True), 1)
-        else:
-            along = np.linspace(0, 1, max(len(self.options), 2))
+        if self.chances is not None:
+            return np.nansum(np.where(self.given[:, :, None], self.chances, np.nan), axis=1)
+        share = np.eye(len(self.classes))
+        if self.kind == "sets":
+            share = self.options / self.options.sum(axis=1, keepdims=True)
+        elif self.kind == "grades":
+            along = np.linspace(0, 1, len(self.options))
             share = np.column_stack((1 - along, along))
-        for j in range(J):
-            spoke = self.said[:, j] >= 0
-            out[spoke] += (
-                share[self.said[spoke, j]] if self.chances is None else self.chances[spoke, j]
+        share = np.vstack((share, np.zeros(share.shape[1])))  # for those who said nothing
+        return sum(share[np.maximum(column, -1)] for column in self.said.T)
+
+    def of(self, reader: str) -> tuple[AnyArray, BoolArray]:
+        """Return one reader's labels (None for a blank), and which rows the reader was shown.
+
+        As y and ``reviewed`` of everything that takes labels of one reader, ``diagnose`` say.
+        """
+        if self.kind != "labels" or reader not in self.readers:
+            raise ValueError(
+                f"there are no labels of a reader {reader!r}; readers: {self.readers}."
             )
-        return out
+        said = self.said[:, self.readers.index(reader)]
+        return self.labels(said), said != NOT_SHOWN
+
+    def labels(self, codes: IntArray) -> AnyArray:
+        """Return class codes as labels, None for a blank."""
+        named: AnyArray = np.append(_object(self.classes.tolist()), [None])[np.maximum(codes, -1)]
+        return named
+
+    def as_far_as(self, other: "Statements", truth: AnyArray) -> "Statements":
+        """Return these statements where others were shown the row, with the truth they know."""
+        said = np.where(other.shown, self.said, NOT_SHOWN)
+        codes = np.where(other.truth >= 0, encode(truth, None, self.classes.tolist()).codes, -1)
+        return replace(self, said=said, truth=codes)
+
+    def vote(self) -> IntArray:
+        """Return the class with most votes (n,), −1 for a tie; the truth where it is known."""
+        votes = self.votes()
+        top = votes.max(axis=1)
+        alone = (votes == top[:, None]).sum(axis=1) == 1
+        return np.where(self.truth >= 0, self.truth, np.where(alone, votes.argmax(axis=1), -1))
+
+    def align(self, classes: Sequence[Any], readers: Sequence[str] | None = None) -> "Statements":
+        """Return the same statements with these classes and readers, in this order."""
+        places = encode(self.classes, None, classes)
+        move, ordered = np.append(places.codes, -1), places.classes
+        if self.kind == "grades" and move[0] > move[1]:
+            raise ValueError(f"grades run from {self.classes[0]!r}: give classes in that order.")
+        names = self.readers if readers is None else tuple(readers)
+        unknown = sorted(set(self.readers) - set(names))
+        if unknown:
+            raise ValueError(f"reader {unknown[0]!r} was not in the fit, which had {names!r}.")
+        at = [names.index(name) for name in self.readers]
+        said, options, chances = np.full((len(self), len(names)), NOT_SHOWN), self.options, None
+        said[:, at] = self.said
+        if self.kind == "labels":
+            said, options = np.where(said >= 0, move[said], said), ordered
+        elif self.kind == "sets":
+            options = np.zeros((len(self.options), len(ordered)), dtype=bool)
+            options[:, move[:-1]] = self.options
+        elif self.chances is not None:
+            chances, options = np.full((*said.shape, len(ordered)), np.nan), ordered
+            own = np.zeros((*self.shape, len(ordered)))
+            own[:, :, move[:-1]] = self.chances
+            chances[:, at] = own
+        return Statements(self.kind, said, names, ordered, options, move[self.truth], chances)
 
     def __repr__(self) -> str:
         n, J = self.shape
@@ -413,6 +455,15 @@ class Statements:
         if known:
             lines.append(f"The class of {known:,} row{'s' * (known != 1)} is known for certain.")
         return "\n".join(lines)
+
+
+def refuse_statements(y: Any, what: str) -> None:
+    """Raise if y is what several readers said."""
+    if isinstance(y, Statements):
+        raise TypeError(
+            f"{what} asks about the labels of one reader: give y, reviewed = "
+            "statements.of(reader), for each reader in turn."
+        )
 
 
 # -- what users hand over -------------------------------------------------------------------

@@ -29,6 +29,7 @@ from hesitant.inference._pattern import chance_log_likelihood
 from hesitant.intake import check_features, is_dask
 from hesitant.mechanisms import as_mechanism
 from hesitant.rows import ManyRows
+from hesitant.statements import refuse_statements
 
 
 @one_blas_thread()
@@ -117,6 +118,7 @@ def diagnose(
     >>> result.headline
     'The blanks mark the hard cases.'
     """
+    refuse_statements(y, "diagnose")
     check_number("n_boot", n_boot, Integral, 0)
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
     check_bandwidth(bandwidth)

@@ -19,6 +19,7 @@ from hesitant.attached import (
 )
 from hesitant.chart import Chart
 from hesitant.checks import check_number
+from hesitant.experts import Panel
 from hesitant.families import Family
 from hesitant.inference._axes import Axes, find_axes
 from hesitant.inference._information import ObservedInformation, information_of, warn_if_rising
@@ -86,7 +87,9 @@ def triage(
     DataFrame
         Best first: ``row`` (position in X), ``index`` (if X is a pandas frame),
         ``expected_gain`` (gain times chance), ``gain``, ``entropy``, ``labelling_probability``,
-        ``unusual``, ``predicted`` and one ``P(...)`` for each class. A polars frame if X is one.
+        ``reader`` (of a panel: who should look next; the chance is then the share of the row's
+        entropy that this reader may remove), ``unusual``, ``predicted`` and one ``P(...)`` for
+        each class. A polars frame if X is one.
 
     Examples
     --------
@@ -120,7 +123,11 @@ def triage(
         warn_if_rising(found)
         known = known_from(likelihood, clf.state_, found)
         least = least_density(clf, likelihood.rows)
-    chance = clf.labelling_probability(X)
+    chance, reader = clf.labelling_probability(X), None
+    if isinstance(clf.mechanism_, Panel) and y is not None:
+        looks = _posteriors(clf, rows, np.arange(len(rows)))[:2]
+        told = getattr(data.likelihood.rows, "said", y)
+        reader, chance = clf.mechanism_.ask(*looks, clf.resolve(X, y), told)
     far = clf.score_samples(X) < least
     fits, apart = blank[~far[blank]], blank[far[blank]]
     ranked = gains(clf, rows, fits, *known, chance, top)
@@ -131,6 +138,8 @@ def triage(
         columns["index"] = np.asarray(X.index)[places]
     columns["expected_gain"], columns["gain"] = gain * chance[places], gain
     columns["entropy"], columns["labelling_probability"] = entropy, chance[places]
+    if reader is not None:
+        columns["reader"] = np.array([*clf.readers, None], dtype=object)[reader[places]]
     columns["unusual"] = far[places]
     columns["predicted"] = clf.classes_[tau.argmax(axis=1)]
     for h, name in enumerate(class_names(clf)):

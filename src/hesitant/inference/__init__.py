@@ -7,6 +7,7 @@ from hesitant.inference._comparison import Candidate, Comparison
 from hesitant.inference._efficiency import efficiency
 from hesitant.inference._efficiency_result import Efficiency
 from hesitant.inference._information import ObservedInformation, information, summary
+from hesitant.inference._sensitivity import Sensitivity, SensitivityDisplay, sensitivity
 
 __all__ = [
     "BootstrapResult",
@@ -14,9 +15,12 @@ __all__ = [
     "Comparison",
     "Efficiency",
     "ObservedInformation",
+    "Sensitivity",
+    "SensitivityDisplay",
     "bootstrap",
     "compare",
     "efficiency",
     "information",
+    "sensitivity",
     "summary",
 ]

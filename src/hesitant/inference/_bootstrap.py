@@ -15,6 +15,7 @@ from hesitant.checks import check_number
 from hesitant.inference._bootstrap_result import BootstrapResult, interval_of
 from hesitant.inference._natural import natural_units
 from hesitant.likelihood import State, log_posterior
+from hesitant.statements import Statements
 
 __all__ = ["bootstrap"]
 
@@ -171,25 +172,36 @@ class _Replicate:
         self.n_jobs = 1 if together else data.clf.n_jobs
         self.X = np.asarray(data.X)
         self.codes, self.reviewed, self.weight = data.labels.codes, data.reviewed, data.weight
+        said = getattr(data.likelihood.rows, "said", None)
+        self.said = said if isinstance(said, Statements) else None
         self.start = data.state
         some = np.linspace(0, len(self.X) - 1, min(len(self.X), MATCHED_ROWS)).astype(int)
         self.rows = np.ascontiguousarray(self.X[some], dtype=np.float64)
 
     def __call__(self, rng: np.random.Generator) -> tuple[State, bool, bool]:
         parametric = self.kind == "parametric"
-        X, codes, place = self._from_model(rng) if parametric else self._from_rows(rng)
-        y = np.empty(codes.size, dtype=object)
-        y[codes >= 0] = self.clf.classes_[codes[codes >= 0]].tolist()
+        reviewed: BoolArray | None = self.reviewed
+        if self.said is not None and parametric:
+            X, truth, drawn = self.clf.sample(len(self.codes), int(rng.integers(2**31 - 1)))
+            y, place, reviewed = drawn.as_far_as(self.said, truth), np.arange(len(X)), None
+        else:
+            X, codes, place = self._from_model(rng) if parametric else self._from_rows(rng)
+            y = np.empty(codes.size, dtype=object)
+            y[codes >= 0] = self.clf.classes_[codes[codes >= 0]].tolist()
+            if self.said is not None:
+                y, reviewed = self.said[place], None
         names = getattr(self.clf, "feature_names_in_", None)
         fit = refit(
             self.clf,
             X if names is None else need("pandas", "data").DataFrame(X, columns=names),
             y,
             start=self.clf,
-            reviewed=self.reviewed[place],
+            reviewed=None if reviewed is None else reviewed[place],
             sample_weight=self.weight[place],
             n_jobs=self.n_jobs,
         )
+        if self.said is not None:  # readers name the classes
+            return fit.state_, bool(fit.converged_), False
         state, moved = self._matched(fit.state_, codes)
         return state, bool(fit.converged_), moved
 

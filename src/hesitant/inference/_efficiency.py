@@ -91,6 +91,10 @@ def efficiency(
     True
     """
     check_is_fitted(clf, "state_")
+    if clf.readers is not None:
+        raise TypeError(
+            "efficiency asks what one expert's blanks buy: fit to one reader's labels."
+        )
     check_number("n_rows", n_rows, Integral, 1)
     check_number("n_draws", n_draws, Integral, 20 * BATCHES)
     reviewed, known = _reviewed(clf, reviewed_share)

@@ -245,6 +245,16 @@ class Mechanism(BaseEstimator):
             theta, (value, gradient, curvature) = trial, after
         return theta
 
+    def retune(self, theta: FloatArray, curvature: FloatArray) -> Self | None:
+        """Return the mechanism with settings learned from a fit; None if there are none.
+
+        Parameters
+        ----------
+        theta, curvature : arrays of shape (q,) and (q, q)
+            Where the fit ended, and the information there.
+        """
+        return None
+
     def fitted(self, theta: FloatArray, rate: float) -> Self:
         """Return a copy that knows its parameters (and the share of rows labelled)."""
         out = copy.copy(self)

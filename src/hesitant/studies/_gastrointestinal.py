@@ -152,6 +152,7 @@ def load_gastrointestinal(
                 "light": records["light"].map({1: "white", 2: "nbi"}),
                 "histology": opinions["truth"],
                 "n_resection": (judged == "resection").sum(axis=1),
+                **{name: judged[name] for name in judged if name != "truth"},
             }
         ),
     )

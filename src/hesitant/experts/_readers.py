@@ -1,0 +1,214 @@
+"""What is assumed of the people who label: the ``experts`` of a classifier."""
+
+import copy
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from hesitant._choices import look_up
+from hesitant._optional import need
+from hesitant._typing import IntArray
+from hesitant.checks import check_number, check_reviewed
+from hesitant.experts._panel import FEW, Panel
+from hesitant.experts._voices import Certain, Confusion, Grades, Probabilities, Voice
+from hesitant.labels import encode, names_of
+from hesitant.mechanisms import Ignorable, Mechanism
+from hesitant.statements import NOT_SHOWN, WITHHELD, Statements
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Readers(BaseEstimator):
+    """What is assumed of the people who label.
+
+    Parameters
+    ----------
+    fallible : bool, default=True
+        Whether a label may be wrong; each reader then has a confusion matrix. (Probabilities and
+        grades are never certain, so it makes no difference to them.)
+    pooling : {"partial", "own", "shared"}, default="partial"
+        Whether readers have parameters of their own. With "partial" those of hesitation, and
+        those of probabilities and grades, are drawn together as strongly as the readers are alike
+        (the variance between readers is estimated); confusion matrices are not. With "shared"
+        everything is the same for all: for readers who are anonymous.
+    right, rows : float, default=0.9 and 2.0
+        The weak prior of the confusion matrices: as if each reader had labelled ``rows`` rows of
+        every class before, a share ``right`` of them rightly.
+
+    Examples
+    --------
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.experts import Readers
+    >>> clf = MixtureClassifier(experts=Readers(pooling="own"))
+    """
+
+    def __init__(
+        self,
+        fallible: bool = True,
+        pooling: str = "partial",
+        right: float = 0.9,
+        rows: float = 2.0,
+    ) -> None:
+        self.fallible, self.pooling = fallible, pooling
+        self.right, self.rows = right, rows
+
+    def check(self) -> None:
+        """Raise if an option is not what it should be."""
+        look_up("pooling", self.pooling, {"partial": 0, "own": 0, "shared": 0})
+        check_number("right", self.right, Real, 0.01, 0.99)
+        check_number("rows", self.rows, Real, 0.01)
+
+    def hear(self, y: Any, reviewed: Any, missing_label: Any) -> Statements | None:
+        """Return statements, or None where y is plain labels that are taken as right."""
+        if not isinstance(y, Statements) and not _is_wide(y):
+            return _one_reader(y, reviewed, missing_label) if self.fallible else None
+        if reviewed is not None:
+            raise ValueError(
+                "reviewed is for one label a row: of several readers say what each was shown, by "
+                "Statements.from_labels(..., shown=...)."
+            )
+        if isinstance(y, Statements):
+            return y
+        return Statements.from_labels(y, missing_label=missing_label)
+
+    def known(self, statements: Statements) -> IntArray:
+        """Return the classes that are known for certain, −1 elsewhere."""
+        if self.fallible or statements.kind not in ("labels", "sets"):
+            return statements.truth
+        one = np.eye(len(statements.classes), dtype=bool)
+        sets = one if statements.kind == "labels" else statements.options
+        possible = np.where((statements.truth >= 0)[:, None], one[statements.truth], True)
+        for column in statements.said.T:
+            spoke = column >= 0
+            possible[spoke] &= sets[column[spoke]]
+        none = np.flatnonzero(~possible.any(axis=1))
+        if none.size:
+            more = f" (and those of {none.size - 1:,} more)" * (none.size > 1)
+            raise ValueError(
+                f"the statements about row {none[0]}{more} contradict each other, and readers who "
+                "are never wrong agree: use experts='fallible'."
+            )
+        return np.where(possible.sum(axis=1) == 1, possible.argmax(axis=1), -1)
+
+    def rough(self, statements: Statements) -> IntArray:
+        """Return classes that are roughly right, −1 where nobody can tell.
+
+        The vote, or the truth if it is known of every class; then a few steps of Dawid and
+        Skene's, in which readers count as much as they have been right.
+        """
+        codes = statements.vote()
+        if not self.fallible or statements.kind not in ("labels", "sets"):
+            return codes
+        g = len(statements.classes)
+        if np.bincount(statements.truth + 1, minlength=g + 1)[1:].min() >= FEW:
+            codes = statements.truth
+        panel = self._panel(statements, Ignorable())
+        nothing = panel.difficulty(np.zeros((len(codes), g)), np.zeros((len(codes), g)))
+        for _ in range(5):
+            theta = panel.begin(statements, codes).initial()
+            log_p = panel.evidence(nothing, statements, theta).log_p
+            top = log_p.max(axis=1)
+            clear = (log_p > top[:, None] - 0.1).sum(axis=1) == 1
+            found = np.where(clear, log_p.argmax(axis=1), -1)
+            codes = np.where(statements.truth >= 0, statements.truth, found)
+        return codes
+
+    def panel(self, statements: Statements, mechanism: Mechanism, rough: IntArray) -> Mechanism:
+        """Return the mechanism of these statements."""
+        if not statements.given.any():
+            raise ValueError("no reader said anything of any row: there is nothing to learn from.")
+        if not (mechanism.informative or self.fallible) and statements.kind == "labels":
+            return mechanism  # all that was said is in the labels
+        return self._panel(statements, mechanism).begin(statements, rough)
+
+    def _panel(self, statements: Statements, mechanism: Mechanism) -> Panel:
+        g = len(statements.classes)
+        if not (statements.said == WITHHELD).any():
+            mechanism = Ignorable()  # nobody hesitated
+        voice: Voice
+        if statements.kind == "probabilities":
+            voice = Probabilities(g)
+        elif statements.kind == "grades":
+            voice = Grades(len(statements.options))
+        else:
+            plain = statements.kind == "labels"
+            sets = (np.eye(g, dtype=bool) if plain else statements.options).tolist()
+            voice = Confusion(sets, self.right, self.rows) if self.fallible else Certain(sets)
+        return Panel(list(statements.readers), mechanism, voice, self.pooling).prepare(g)
+
+
+def as_readers(value: Any) -> Readers:
+    """Return what ``experts`` names or is."""
+    names = {"right": False, "fallible": True}
+    if not isinstance(value, Readers):
+        value = Readers(look_up("experts", value, names, ", or an instance of Readers"))
+    value.check()
+    readers: Readers = value
+    return readers
+
+
+def _is_wide(y: Any) -> bool:
+    """Whether y is a table with more than one column."""
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, list | tuple) and len(y):
+        return isinstance(y[0], list | tuple | np.ndarray) and len(y[0]) > 1
+    return shape is not None and len(shape) == 2 and shape[1] > 1
+
+
+def _one_reader(y: Any, reviewed: Any, missing_label: Any) -> Statements:
+    """Return plain labels as what one reader said; those of rows not reviewed are the truth."""
+    labels = encode(y, missing_label)
+    seen = check_reviewed(reviewed, len(labels.codes))
+    said = np.where(seen, labels.codes, NOT_SHOWN)[:, None]
+    truth = np.where(seen, -1, labels.codes)
+    return Statements("labels", said, ("reader 1",), labels.classes, labels.classes, truth)
+
+
+def readers_table(clf: Any) -> "pd.DataFrame":
+    """Return what a fit found of each reader, with standard errors while the rows are at hand."""
+    panel = clf.mechanism_
+    if not isinstance(panel, Panel):
+        raise AttributeError(
+            "readers_ belongs to a fit to statements, or with experts='fallible'."
+        )
+    classes, weights = names_of(clf.classes_), clf.weights_
+    panel = copy.copy(panel)
+    panel.class_names = classes
+    counts = panel.counts or [(0, 0)] * len(panel.readers)
+    info = clf.information() if hasattr(clf, "_rows") else None
+    place = {} if info is None else {name: k for k, name in enumerate(info.parameters)}
+
+    def error(slopes: dict[str, float]) -> float:
+        """Return the standard error of a sum of parameters, each times its slope."""
+        if info is None or not set(slopes) <= set(place):
+            return float("nan")
+        at, by = [place[name] for name in slopes], np.array(list(slopes.values()))
+        finite = np.isfinite(info.std_error[at]).all()
+        return float(np.sqrt(by @ info.covariance[np.ix_(at, at)] @ by)) if finite else np.inf
+
+    values = panel.natural(panel.parameters_)
+    lines = []
+    for j, (reader, (shown, said)) in enumerate(zip(panel.readers, counts, strict=True)):
+        suffix = "" if panel.pooling == "shared" else f" ({reader})"
+        line: dict[str, Any] = {"reader": reader, "shown": shown, "labelled": said}
+        errors = {}
+        own = [*panel.hesitation.natural(panel.split(panel.parameters_)[j][0])]
+        confused = isinstance(panel.voice, Confusion)
+        for name in own if confused else [*own, *panel.voice.names(classes)]:
+            column = "slope" if name.startswith("coef") and len(own) == 2 else name
+            column = f"report {column}" if column in line else column
+            line[column] = values[name + suffix]
+            errors[f"{column}_se"] = error({name + suffix: 1.0})
+        if confused:
+            right = np.diag(panel.confusion()[j])
+            slopes = dict(zip((f"weight[{c}]" for c in classes), right, strict=True))
+            mistakes = zip(
+                panel.voice.names(classes), np.repeat(weights, len(weights) - 1), strict=True
+            )
+            slopes |= {name + suffix: -weight for name, weight in mistakes}
+            line["accuracy"], errors["accuracy_se"] = float(weights @ right), error(slopes)
+        lines.append(line | errors)
+    return need("pandas").DataFrame(lines)
