@@ -21,7 +21,7 @@ from hesitant.exceptions import FitWarning
 
 MEANS = ((0.0, 0.0), (0.0, 3.0))
 COVARIANCES = (((1.0, 0.7), (0.7, 1.0)), ((1.0, 0.0), (0.0, 1.0)))
-WITHOUT, WITH = "#D55E00", "#111111"
+WITHOUT, WITH, BOTH = "#D55E00", "#111111", "#0072B2"
 
 
 # -- what a blank tells --------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def when_wrong():
     test = simulate(n=20_000, random_state=10**6).features
     odds = _log_odds(test)
     situations = {
-        "difficulty\n(the model is right)": _by_difficulty,
+        "difficulty": _by_difficulty,
         "pure chance": _by_chance,
         "part chance,\npart difficulty": _by_both,
         "the class:\nb is named less often": _by_class,
@@ -135,7 +135,8 @@ def when_wrong():
             rng = np.random.default_rng([seed, 1])
             y = np.where(blanks(data, rng), data.truth, -1)
             fits = [
-                _quiet(MixtureClassifier(mechanism=m), data.features, y) for m in (None, "entropy")
+                _quiet(MixtureClassifier(mechanism=m), data.features, y)
+                for m in (None, "entropy", "entropy+class")
             ]
             drawn.append([_excess(clf, test, odds) for clf in fits])
         table.append((np.mean(drawn, axis=0), np.std(drawn, axis=0, ddof=1) / 8))
@@ -143,15 +144,16 @@ def when_wrong():
     with drawing():
         figure = new_figure(7.4, 3.3)
         ax = figure.subplots()
-        for k, (name, color) in enumerate((("ignorance", WITHOUT), ("full likelihood", WITH))):
+        shown = (("none", WITHOUT), ('"entropy"', WITH), ('"entropy+class"', BOTH))
+        for k, (name, color) in enumerate(shown):
             ax.bar(
-                place + 0.36 * k - 0.18,
+                place + 0.27 * k - 0.27,
                 [100 * mean[k] for mean, _ in table],
-                0.34,
+                0.25,
                 yerr=[200 * error[k] for _, error in table],
                 color=color,
                 alpha=0.85,
-                label=name,
+                label=f"mechanism: {name}",
                 error_kw={"linewidth": 1, "capsize": 2, "ecolor": GREY},
             )
         ax.set_xticks(place, situations)
