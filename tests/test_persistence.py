@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers_families import Exponential, Rates
-from hesitant import FitWarning, MixtureClassifier
+from hesitant import FitWarning, MixtureClassifier, MixtureClassifierCV
 from hesitant.datasets import simulate
 from hesitant.families import FAMILIES, Gaussian
 from hesitant.mechanisms import EntropyMechanism, Functions, Polynomial, Spline
@@ -226,6 +226,14 @@ def test_several_models_in_one_file(tmp_path):
     committee.classes_ = committee.models_[0].classes_
     again = load(save(committee, tmp_path / "a.model"))
     np.testing.assert_array_equal(again.predict_proba(X), committee.predict_proba(X))
+
+
+def test_models_combined_by_held_out_rows_come_back(tmp_path):
+    candidates = {c: MixtureClassifier(covariance=c) for c in ("full", "tied")}
+    clf = MixtureClassifierCV(candidates, cv=2, random_state=0).fit(X, Y)
+    again = load(save(clf, tmp_path / "a.model"))
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    assert again.weights_ == clf.weights_
 
 
 def test_what_no_file_can_carry_is_refused(tmp_path):

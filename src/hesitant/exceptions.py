@@ -36,6 +36,3 @@ def collect_warnings() -> Iterator[list[str]]:
                 )
             elif str(warning.message) not in heard:
                 heard.append(str(warning.message))
-
-
-hearing = collect_warnings  # the earlier name

@@ -153,19 +153,10 @@ _SHAPES = {"linear": "entropy", "log": "log entropy"}
 
 @dataclass(frozen=True)
 class Comparison:
-    """The two likelihoods on one data set.
+    """The two likelihoods on one data set, the full one linear in the entropy.
 
-    Attributes
-    ----------
-    data : PartlyLabelled
-    ignorance, full : fitted MixtureClassifier
-        The second with the paper's mechanism, linear in the entropy.
-    summary : list of dict
-        One row for each mechanism.
-    parameters : list of dict
-        Both estimates and standard errors of each parameter.
-    moved : list of dict
-        The unlabelled rows that change class.
+    ``summary`` has a row for each mechanism, ``parameters`` one for each parameter with both
+    estimates and standard errors, ``moved`` one for each unlabelled row that changes class.
     """
 
     data: Any

@@ -8,8 +8,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar
@@ -180,9 +180,9 @@ def _earlier(record: Path) -> dict[str, Any]:
     return parts if isinstance(parts, dict) else {}
 
 
-@dataclass
+@dataclass(eq=False)
 class _Run:
-    """The options of `reproduce`, and what has been computed so far, each thing once."""
+    """The options of `reproduce`, and what the parts share, each thing computed once."""
 
     folder: Path
     replications: int
@@ -193,7 +193,6 @@ class _Run:
     resume: bool
     force: bool
     progress: bool
-    _made: dict[Any, Any] = field(default_factory=dict)
 
     def make(self, name: str) -> Part:
         """Make one part; whatever goes wrong is said in the part and stops nothing else."""
@@ -231,7 +230,7 @@ class _Run:
         from hesitant.studies import _figures as figures
         from hesitant.studies._readings import PRINTED
 
-        # An earlier run's replications will do for the figures.
+        # This run's replications, or an earlier one's, will do for the figures.
         reuse = self.checkpoint.recorded == self.checkpoint.settings
         draws: dict[str, Callable[[], Any]] = {
             "figure_simulated_example": lambda: figures.draw_example(self.design.seed),
@@ -284,63 +283,41 @@ class _Run:
                 part.note(error)
         return done
 
-    def _once(self, name: str, make: Callable[[], T]) -> T:
-        """Return what `make` returns; a second call repeats the answer or the failure."""
-        if name not in self._made:
-            try:
-                self._made[name] = make()
-            except Exception as error:
-                self._made[name] = error
-                raise
-        made: T | Exception = self._made[name]
-        if isinstance(made, Exception):
-            raise made
-        return made
-
+    @cache  # noqa: B019 - lives as long as the run
     def simulation(self, reuse: bool = False) -> list[Row]:
         """Return the rows of the simulation."""
+        self.checkpoint.begin(self.resume or reuse, self.force)
+        return complete(
+            self.checkpoint, self.design, self.replications, self.n_jobs, self.progress
+        )
 
-        def make() -> list[Row]:
-            self.checkpoint.begin(self.resume or reuse, self.force)
-            return complete(
-                self.checkpoint, self.design, self.replications, self.n_jobs, self.progress
-            )
-
-        return self._once("simulation", make)
-
+    @cache  # noqa: B019
     def compared(self, dataset: str) -> list[Row]:
         """Return every reading of a data set beside the printed numbers."""
         from hesitant.studies import _readings, _real
 
         progress = None if self.progress else False
-        return self._once(
-            f"compared {dataset}",
-            lambda: _real.compare_readings(
-                _readings.readings(dataset), self._source(), self.n_jobs, progress
-            ),
-        )
+        ways = _readings.readings(dataset)
+        return _real.compare_readings(ways, self._source(), self.n_jobs, progress)
 
+    @cache  # noqa: B019
     def main(self, dataset: str) -> tuple[Any, Any]:
         """Return the data of the main reading and its ignorance fit."""
         from hesitant.studies import _readings, _real
 
-        def make() -> tuple[Any, Any]:
-            reading = _readings.readings(dataset)[0]
-            data = reading.load(self._source())
-            return data, _real.fit_reading(reading, data)
+        reading = _readings.readings(dataset)[0]
+        data = reading.load(self._source())
+        return data, _real.fit_reading(reading, data)
 
-        return self._once(f"main {dataset}", make)
-
+    @cache  # noqa: B019
     def full(self, dataset: str) -> Any:
         """Return the ignorance and the full likelihood on the main reading of a data set."""
         from hesitant.studies import _readings, _real
 
-        def make() -> Any:
-            return _real.compare_full(_readings.readings(dataset)[0], *self.main(dataset))
+        return _real.compare_full(_readings.readings(dataset)[0], *self.main(dataset))
 
-        return self._once(f"full {dataset}", make)
-
+    @cache  # noqa: B019
     def _source(self) -> Any:
         from hesitant.studies._readings import RealData
 
-        return self._once("source", lambda: RealData(self.data))
+        return RealData(self.data)

@@ -12,21 +12,9 @@ from hesitant.studies._checkpoint import Row
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the paper.
+    """One part of the paper: the files it wrote, its tables by name, and what went wrong.
 
-    Attributes
-    ----------
-    name : str
-    seconds : float
-        What it took.
-    files : list of Path
-        What it wrote.
-    problems : list of str
-        What went wrong, and what to do; none if all went well.
-    tables : dict of str to list of dict
-        The numbers.
-    errors : list of Exception
-        The same as `problems`, for those who want the trace.
+    ``problems`` says that in words, with what to do; ``errors`` are the exceptions themselves.
     """
 
     name: str
@@ -63,17 +51,7 @@ class Part:
 
 @dataclass(frozen=True, repr=False)
 class Reproduction:
-    """The paper, reproduced as far as it went.
-
-    Attributes
-    ----------
-    out : Path
-        The folder of results.
-    parts : dict of str to Part
-        In the order in which they were made.
-    settings : dict
-        What was asked for.
-    """
+    """The paper, reproduced as far as it went: its parts, in the order they were made."""
 
     out: Path
     parts: dict[str, Part]

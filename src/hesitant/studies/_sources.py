@@ -33,20 +33,9 @@ class DataContentWarning(UserWarning):
 class Source:
     """One table: the files that may hold it, where it is published and what it says.
 
-    Parameters
-    ----------
-    what : str
-        What the table is called in messages.
-    readers : mapping of str to callable
-        Accepted file names, the preferred first, and how each is read. All yield the same table.
-    page : str
-        The official page of the data.
-    sha256 : str
-        `fingerprint` of the published table.
-    urls : tuple of str
-        Direct downloads, tried in order: an accepted file, or a zip archive that holds one.
-    note : str
-        A sentence for people who have to fetch the file by hand.
+    ``readers`` has the accepted file names, the preferred first, and how each is read; all yield
+    the same table, whose `fingerprint` is ``sha256``. ``urls`` are tried in order: an accepted
+    file, or a zip archive that holds one. ``note`` is for people who fetch the file by hand.
     """
 
     what: str
