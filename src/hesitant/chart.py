@@ -38,8 +38,7 @@ class Chart:
             reference.params, self.total * pi, *likelihood.survey(reference)
         )
         if mechanism and reference.theta.size:
-            lower = np.linalg.cholesky(evaluation.theta_curvature)
-            self.theta_axes = np.linalg.inv(lower).T
+            self.theta_axes = _standard_steps(evaluation.theta_curvature)
         else:
             self.theta_axes = np.zeros((reference.theta.size, 0))
         self.splits = np.cumsum([self.weight_axes.shape[1], self.family.size])
@@ -68,3 +67,13 @@ class Chart:
                 evaluation.theta_gradient @ self.theta_axes,
             )
         )
+
+
+def _standard_steps(information: FloatArray) -> FloatArray:
+    """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
+    try:
+        steps: FloatArray = np.linalg.inv(np.linalg.cholesky(information)).T
+    except np.linalg.LinAlgError:  # weights of very different sizes have rounded it away
+        value, vector = np.linalg.eigh(information)
+        steps = vector / np.sqrt(np.maximum(value, 1e-12 * value.max() + 1e-300))
+    return steps

@@ -209,11 +209,14 @@ def _standard_steps(information: FloatArray) -> FloatArray | None:
     correlation = information / np.multiply.outer(size, size)
     if not np.isfinite(correlation).all():  # parameters so absurd that draws overflow
         return None
-    try:
-        return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
-    except np.linalg.LinAlgError:
-        correlation.flat[:: len(size) + 1] += _FLOOR
-        return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
+    for floor in (0.0, _FLOOR):
+        correlation.flat[:: len(size) + 1] += floor
+        try:
+            return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
+        except np.linalg.LinAlgError:
+            continue
+    value, vector = np.linalg.eigh(correlation)  # weights of very different sizes
+    return vector / np.sqrt(np.maximum(value, _FLOOR)) / size[:, None]
 
 
 @lru_cache(maxsize=32)
