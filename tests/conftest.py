@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from hesitant.cli import main
 from hesitant.families import Gaussian
 from hesitant.likelihood import Likelihood, State
 from hesitant.rows import Rows
+
+# Else a first run on a machine would switch from plain to compiled kernels half way.
+os.environ["HESITANT_COMPILE"] = "always"
 
 DATA = Path(__file__).parent / "data"
 

@@ -1,25 +1,45 @@
-"""numba's ``njit``, put off until a kernel is first called.
+"""numba's ``njit``, put off until a kernel is first called, and worth compiling.
 
 Importing numba takes longer than hundreds of fits, and a program that only reads a model or prints
-its help never needs it.
+its help never needs it. Compiling takes seconds, once for every machine: where nothing has been
+compiled yet, kernels that have a plain version (the same but for rounding) use it, until the
+numbers it was given add up. ``HESITANT_COMPILE=always`` in the environment compiles at once.
 """
 
 import functools
+import os
 import threading
 import types
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-__all__ = ["njit"]
+import numpy as np
 
 _LOCK = threading.RLock()
+# Numbers that plain versions are given before compiling pays: about a second's work.
+PATIENCE = 20_000_000
 
 
-def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator like ``numba.njit(**options)`` that compiles at the first call."""
+class _Effort:
+    """How much plain versions have been given, and whether kernels are to be compiled."""
+
+    given = 0
+    compiling: bool | None = None
+    warned = False
+
+
+def njit(plain: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator like ``numba.njit(**options)`` that compiles when it pays.
+
+    ``plain`` does the same without being compiled, or returns NotImplemented; True if the function
+    itself is quick enough as it stands.
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
         compiled = None
+        instead = function if plain is True else plain
 
         def compile_now() -> Any:
             nonlocal compiled
@@ -27,11 +47,23 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
                 if compiled is None:
                     import numba
 
-                    compiled = numba.njit(**options)(_with_kernels(function))
+                    try:
+                        compiled = numba.njit(**options)(_with_kernels(function))
+                    except RuntimeError as error:
+                        if "cannot cache" not in str(error):
+                            raise
+                        _say_that_nothing_is_kept()
+                        compiled = numba.njit(**{**options, "cache": False})(
+                            _with_kernels(function)
+                        )
             return compiled
 
         @functools.wraps(function)
         def kernel(*arguments: Any) -> Any:
+            if compiled is None and instead is not None and _plain_will_do(arguments):
+                done = instead(*arguments)
+                if done is not NotImplemented:
+                    return done
             try:
                 return (compiled or compile_now())(*arguments)
             except SystemError as error:
@@ -41,6 +73,40 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         return kernel
 
     return decorate
+
+
+def _plain_will_do(arguments: tuple[Any, ...]) -> bool:
+    if _Effort.compiling is None:
+        _Effort.compiling = os.environ.get("HESITANT_COMPILE") == "always" or _compiled_before()
+    if not _Effort.compiling:
+        _Effort.given += sum(a.size for a in arguments if isinstance(a, np.ndarray))
+        _Effort.compiling = _Effort.given > PATIENCE
+    return not _Effort.compiling
+
+
+def _compiled_before() -> bool:
+    """Whether numba has kept a kernel of this package where it usually does."""
+    package, name = Path(__file__).parent, "likelihood.normalise-*.nbi"
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    caches = [Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")), Path("~/Library/Caches")]
+    try:
+        folders = [Path(given)] if given else [c.expanduser() / "numba" for c in caches]
+        kept = [folder.glob(f"{package.name}_*/{name}") for folder in folders]
+        beside = [] if given else [(package / "__pycache__").glob(name)]
+        return any(next(found, None) for found in (*beside, *kept))
+    except (OSError, RuntimeError):  # no home
+        return False
+
+
+def _say_that_nothing_is_kept() -> None:
+    if not _Effort.warned:
+        _Effort.warned = True
+        warnings.warn(
+            "No folder can be written in which compiled code could be kept: every process will "
+            "compile anew, which takes some seconds. Set NUMBA_CACHE_DIR to a folder that can be "
+            "written.",
+            stacklevel=4,
+        )
 
 
 def _interrupted(error: SystemError) -> BaseException:

@@ -208,7 +208,38 @@ def _pattern_block(block: Block, kept: _Kept, mechanism: Mechanism, theta: Float
     return pattern.value, pattern.gradient, pattern.curvature
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+def _normalise_plainly(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    rows, top = np.arange(len(joint)), joint.argmax(axis=1)
+    peak = joint[rows, top]
+    np.maximum(joint - peak[:, None], -1e300, out=joint)
+    tau = np.exp(joint)
+    tau[rows, top] = 0.0
+    rest = tau.sum(axis=1)
+    tau[rows, top] = 1.0
+    excess = np.log1p(rest)
+    joint -= excess[:, None]
+    tau /= 1.0 + rest[:, None]
+    return joint, tau, peak + excess
+
+
+def _weigh_plainly(
+    log_tau: FloatArray,
+    tau: FloatArray,
+    log_f: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    pull: FloatArray,
+) -> tuple[float, FloatArray, FloatArray]:
+    rows, known = np.arange(len(codes)), codes >= 0
+    own = np.arange(tau.shape[1]) == codes[:, None]
+    w = weight[:, None] * np.where(known[:, None], own, tau)
+    value = np.einsum("i,i->", weight, log_f + np.where(known, log_tau[rows, codes], 0.0))
+    if len(pull):
+        w += pull
+    return float(value), w.sum(axis=0), w
+
+
+@njit(plain=_normalise_plainly, cache=True, nogil=True, error_model="numpy")
 def normalise(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what :func:`log_posterior` does from log joint densities, which it overwrites."""
     # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
@@ -256,7 +287,7 @@ def normalise(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return joint, tau, log_f
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(plain=_weigh_plainly, cache=True, nogil=True, error_model="numpy")
 def _weigh(
     log_tau: FloatArray,
     tau: FloatArray,

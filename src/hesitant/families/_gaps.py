@@ -98,7 +98,17 @@ def filled(X: AnyArray, with_what: FloatArray) -> AnyArray:
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _any_empty_plainly(X: AnyArray) -> bool:
+    return bool(np.isnan(X).any())
+
+
+@njit(
+    plain=_any_empty_plainly,
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+    fastmath={"reassoc", "contract", "nsz"},
+)
 def _any_empty(X: AnyArray) -> bool:
     # One sum: not a number if any cell is none, and quicker than to look at each.
     n, p = X.shape

@@ -23,7 +23,32 @@ _OPTIONS = {
 }
 
 
-@njit(**_OPTIONS)
+def _distances_plainly(
+    X: AnyArray,
+    center: FloatArray,
+    spread: FloatArray,
+    location: FloatArray,
+    whitener: FloatArray,
+) -> FloatArray:
+    x = np.clip((X - center) / spread, -FARTHEST, FARTHEST)
+    z = (x - location[:, None]) @ whitener.transpose(0, 2, 1)
+    return np.ascontiguousarray(np.einsum("hij,hij->ih", z, z))
+
+
+def _moments_plainly(
+    X: AnyArray,
+    center: FloatArray,
+    spread: FloatArray,
+    location: FloatArray,
+    weights: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    u = (X - center) / spread - location[:, None]
+    v = weights.T[:, :, None] * u
+    second = v.transpose(0, 2, 1) @ u
+    return weights.sum(axis=0), v.sum(axis=1), (second + second.transpose(0, 2, 1)) / 2
+
+
+@njit(plain=_distances_plainly, **_OPTIONS)
 def squared_distances(
     X: AnyArray,
     center: FloatArray,
@@ -84,7 +109,7 @@ def squared_distances(
     return out
 
 
-@njit(**_OPTIONS)
+@njit(plain=_moments_plainly, **_OPTIONS)
 def weighted_moments(
     X: AnyArray,
     center: FloatArray,
@@ -155,7 +180,7 @@ def weighted_moments(
     return count, first, second
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(plain=True, cache=True, nogil=True, error_model="numpy")
 def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
     """Lower triangular W with ``W Ω Wᵀ = I`` for each class, and whether all Ω are positive."""
     g, p, _ = scales.shape
@@ -186,7 +211,7 @@ def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
     return out, True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(plain=True, cache=True, nogil=True, error_model="numpy")
 def log_volumes(whitener: FloatArray, spread: FloatArray) -> FloatArray:
     """Log determinant of each whitener, in units of ``spread``."""
     g, p, _ = whitener.shape

@@ -116,7 +116,14 @@ def skew_t_rows(
     return log_density, precision, logs, drive
 
 
-@njit(**_OPTIONS)
+def _projections_plainly(
+    X: AnyArray, center: FloatArray, spread: FloatArray, location: FloatArray, axes: FloatArray
+) -> FloatArray:
+    x = np.clip((X - center) / spread, -FARTHEST, FARTHEST)
+    return np.stack([(x - at) @ axis for at, axis in zip(location, axes, strict=True)], axis=1)
+
+
+@njit(plain=_projections_plainly, **_OPTIONS)
 def projections(
     X: AnyArray, center: FloatArray, spread: FloatArray, location: FloatArray, axes: FloatArray
 ) -> FloatArray:
@@ -143,7 +150,23 @@ def projections(
     return out
 
 
-@njit(**_OPTIONS)
+def _weigh_plainly(
+    X: AnyArray,
+    center: FloatArray,
+    spread: FloatArray,
+    location: FloatArray,
+    weights: FloatArray,
+    precision: FloatArray,
+    logs: FloatArray,
+    drive: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    d = weights * drive
+    driven = np.einsum("ih,hij->hj", d, (X - center) / spread - location[:, None])
+    sums = (part.sum(axis=0) for part in (weights, weights * logs, d))
+    return weights * precision, *sums, driven
+
+
+@njit(plain=_weigh_plainly, **_OPTIONS)
 def weigh(
     X: AnyArray,
     center: FloatArray,

@@ -56,7 +56,11 @@ def log1p_wide(y: FloatArray, m: int, out: FloatArray, work: FloatArray) -> None
         out[b] = k * _LN2_HIGH + (k * _LN2_LOW + 2.0 * (s + s * q * a))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+def _log_rise_plainly(q: FloatArray, nu: FloatArray) -> FloatArray:
+    return np.log1p(np.minimum(q / nu, np.finfo(float).max))
+
+
+@njit(plain=_log_rise_plainly, cache=True, nogil=True, error_model="numpy")
 def log_rise(q: FloatArray, nu: FloatArray) -> FloatArray:
     """Return ``log(1 + q/ν)`` of squared distances (n, g)."""
     n, g = q.shape

@@ -487,7 +487,21 @@ def _total(x: FloatArray, m: int) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _logistic_plainly(
+    b: FloatArray, db: FloatArray, labelled: BoolArray, weight: FloatArray, beta: FloatArray
+) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+    design = np.column_stack((np.ones(len(b)), b))
+    eta = design @ beta
+    against = np.where(labelled, -eta, eta)
+    missed = expit(against)
+    residual = weight * np.where(labelled, missed, -missed)
+    bend = weight * missed * expit(-against)
+    value = np.einsum("i,i->", weight, log_expit(-against))
+    gradient, curvature = residual @ design, (design.T * bend) @ design
+    return float(value), residual * (db @ beta[1:]), gradient, curvature
+
+
+@njit(plain=_logistic_plainly, cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _logistic_terms(
     b: FloatArray, db: FloatArray, labelled: BoolArray, weight: FloatArray, beta: FloatArray
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:

@@ -82,7 +82,7 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
     return float(np.einsum("j,j->", a, b))
 
 
-@njit(cache=True, nogil=True)
+@njit(plain=True, cache=True, nogil=True)
 def _two_loop(
     steps: FloatArray, changes: FloatArray, stored: int, gradient: FloatArray
 ) -> FloatArray:

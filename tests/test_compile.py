@@ -1,0 +1,125 @@
+"""Kernels: compiled where that pays, plain where it does not, and never without a word."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hesitant import likelihood, uncertainty
+from hesitant.families import _gaps, _kernels, _skew_t_kernels, _t_kernels
+from hesitant.mechanisms import _logistic
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((70, 3))
+PLACE = (RNG.standard_normal(3), RNG.uniform(1, 2, 3), RNG.standard_normal((2, 3)))
+JOINT = 30 * RNG.standard_normal((70, 2))
+TAU = RNG.dirichlet([1, 1], 70)
+CODES, WEIGHT = RNG.integers(-1, 2, 70), RNG.random(70)
+
+PAIRS = {
+    "distances": (
+        _kernels.squared_distances,
+        _kernels._distances_plainly,
+        (X, *PLACE, np.tril(RNG.standard_normal((2, 3, 3)))),
+    ),
+    "moments": (_kernels.weighted_moments, _kernels._moments_plainly, (X, *PLACE, TAU - 0.2)),
+    "posteriors": (likelihood.normalise, likelihood._normalise_plainly, (JOINT,)),
+    "weights": (
+        likelihood._weigh,
+        likelihood._weigh_plainly,
+        (np.log(TAU), TAU, JOINT[:, 0].copy(), CODES, WEIGHT, 0.1 * JOINT),
+    ),
+    "tails": (
+        _t_kernels.log_rise,
+        _t_kernels._log_rise_plainly,
+        (np.append(X**2, [[0, 1e300, np.inf]], axis=0), np.array([0.5, 3, 1e30])),
+    ),
+    "projections": (
+        _skew_t_kernels.projections,
+        _skew_t_kernels._projections_plainly,
+        (X, *PLACE, RNG.standard_normal((2, 3))),
+    ),
+    "slanted sums": (
+        _skew_t_kernels.weigh,
+        _skew_t_kernels._weigh_plainly,
+        (X, *PLACE, TAU - 0.2, TAU, JOINT, 1 + TAU),
+    ),
+    "entropy": (uncertainty._renyi, uncertainty._shannon_plainly, (np.log(TAU), TAU, 1.0)),
+    "labels": (
+        _logistic._logistic_terms,
+        _logistic._logistic_plainly,
+        (X, 1 + X, CODES >= 0, WEIGHT, np.array([1.0, -40.0, 2.0, 300.0])),
+    ),
+    "gaps": (_gaps._any_empty, _gaps._any_empty_plainly, (np.where(X > 2, np.nan, X),)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_plain_and_compiled_kernels_agree(name):
+    kernel, plain, arguments = PAIRS[name]
+
+    def results(function):
+        out = function(*(a.copy() if isinstance(a, np.ndarray) else a for a in arguments))
+        return out if isinstance(out, tuple) else (out,)
+
+    for a, b in zip(results(kernel.compile_now()), results(plain), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+FIT = """
+import json, sys, warnings
+import numpy as np
+{before}
+from hesitant import MixtureClassifier
+from hesitant.datasets import simulate
+data = simulate(n=300, random_state=1)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    fits = [MixtureClassifier({family!r}).fit(data.features, data.labels) for _ in range(2)]
+    P = fits[1].predict_proba(data.features)
+print(json.dumps({{
+    "numba": "numba" in sys.modules,
+    "value": fits[0].log_likelihood_,
+    "P": P[:5].tolist(),
+    "warnings": [str(w.message) for w in caught if "compile" in str(w.message)],
+}}))
+"""
+
+
+def run(tmp_path, family="gaussian", before="", **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", FIT.format(family=family, before=before)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "t"])
+def test_a_small_first_fit_compiles_nothing_and_says_the_same(tmp_path, family):
+    found = run(tmp_path, family, HESITANT_COMPILE="")
+    assert not found["numba"]
+    assert not found["warnings"]
+    from hesitant import MixtureClassifier
+    from hesitant.datasets import simulate
+
+    data = simulate(n=300, random_state=1)
+    clf = MixtureClassifier(family).fit(data.features, data.labels)
+    assert found["value"] == pytest.approx(clf.log_likelihood_, rel=1e-9)
+    np.testing.assert_allclose(found["P"], clf.predict_proba(data.features)[:5], atol=1e-6)
+
+
+def test_without_a_folder_to_write_in_kernels_are_compiled_and_not_kept(tmp_path):
+    # Permissions do not stop everybody, so numba is told that it has nowhere to look.
+    nowhere = "import numba.core.caching as c; c.CompileResultCacheImpl._locator_classes = []"
+    kernel = f"{nowhere}; import hesitant.families._kernels as k; k.log_volumes.compile_now()"
+    kernel += "; k.whiteners.compile_now()"
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", kernel], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.count("Set NUMBA_CACHE_DIR to a folder that can be written") == 1
