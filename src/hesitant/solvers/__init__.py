@@ -46,7 +46,9 @@ class Solver:
     def run(self, likelihood: Likelihood, state: State, progress: Progress, rough: bool) -> Climb:
         """Climb from a state; from a rough one, first go where the labels alone would lead."""
         if rough and self.warm_up:
-            steps = likelihood.family.warm_up
+            # Of very many parameters quasi-Newton learns too little in the steps it remembers.
+            free = likelihood.family.n_parameters(state.params)
+            steps = max(likelihood.family.warm_up, free // 100)
             state, _ = em(likelihood.ignoring(), state, progress, tol=0.1, steps=steps)
             if progress.exhausted:
                 state = likelihood.refit_mechanism(state)
