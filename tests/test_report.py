@@ -179,6 +179,22 @@ def test_held_out_rows_are_judged_without_their_labels(cells):
     assert sum(band["rows"] for band in summary["reliability"]) <= data.n_labelled
 
 
+def test_a_combination_of_models_is_reported_as_one():
+    selection = pytest.importorskip("hesitant.model_selection")
+    data = simulate(200, random_state=5)
+    models = [MixtureClassifier(covariance=c, max_iter=50) for c in ("full", "tied")]
+    clf = selection.MixtureClassifierCV(models, missing_label=None, random_state=0)
+    clf.fit(data.features, data.labels)
+    report = make_report(clf, data.features, data.labels)
+    found = report.to_dict()
+    np.testing.assert_array_equal(
+        report._case.held_out.proba[data.labelled], clf.held_out_proba_[data.labelled]
+    )
+    np.testing.assert_allclose(report._case.proba, clf.predict_proba(data.features))
+    assert found["candidates"][0]["name"] == clf.name_
+    assert "Models tried and combined" in report.to_html()
+
+
 def test_a_wrong_label_is_found():
     data = simulate(300, random_state=3, means=((0, 0), (0, 6)))
     y = data.labels.copy()
@@ -201,7 +217,9 @@ RNG = np.random.default_rng(5)
 BASE = simulate(200, random_state=4)
 WIDE = RNG.normal(size=(80, 6)) + np.repeat([[0], [2]], 40, axis=0)
 MANY = np.arange(300) % 10
+GAPS = np.where(RNG.random((200, 2)) < 0.1, np.nan, BASE.features)
 CASES = {
+    "empty cells": (GAPS, BASE.labels, {}),
     "one feature": (BASE.features[:, 1:], BASE.labels, {}),
     "ignored pattern": (BASE.features, BASE.labels, {"mechanism": None}),
     "mixed": (BASE.features, BASE.labels, {"mechanism": "mixed"}),

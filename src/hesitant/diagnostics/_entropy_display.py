@@ -32,11 +32,6 @@ class EntropyDisplay(Drawing):
     curve : LabellingCurve, optional
         The third panel; left empty without.
 
-    Attributes
-    ----------
-    figure_, axes_, ax_
-        What was drawn on.
-
     Examples
     --------
     >>> from hesitant import MixtureClassifier
@@ -58,16 +53,7 @@ class EntropyDisplay(Drawing):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, reviewed: Any = None, axes: Any = None
     ) -> Self:
-        """Draw a fitted classifier's entropies and mechanism.
-
-        Parameters
-        ----------
-        estimator : fitted MixtureClassifier
-        X, y : array-likes
-        reviewed : boolean array-like, optional
-            Rows not reviewed are left out.
-        axes : sequence of three Axes, optional
-        """
+        """Draw a fitted classifier's entropies and mechanism; rows not reviewed are left out."""
         data = attach(estimator, X, y, reviewed=reviewed)
         shown = data.reviewed
         t = transformed_entropy(estimator.entropy(X, Shannon()), len(estimator.classes_))[shown]
@@ -98,8 +84,6 @@ class EntropyDisplay(Drawing):
             at the far left.
         labelling_probability : array-like of shape (n,), optional
             Of a fitted mechanism.
-        missing_label : scalar, default=-1
-        axes : sequence of three Axes, optional
         """
         tau = np.ascontiguousarray(proba, dtype=float)
         seen = encode(y, missing_label).labelled

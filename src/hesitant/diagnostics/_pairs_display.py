@@ -61,12 +61,7 @@ class PairsDisplay(Drawing):
     ) -> Self:
         """Draw the data with the classes and feature names of a fitted classifier.
 
-        Parameters
-        ----------
-        estimator : fitted MixtureClassifier
-        X, y : array-likes
-        features : sequence, optional
-            Names or positions of the features to draw; the first eight by default.
+        ``features`` are names or positions; the first eight by default.
         """
         data = attach(estimator, X, y)
         names = feature_names(estimator)
@@ -85,14 +80,8 @@ class PairsDisplay(Drawing):
     ) -> Self:
         """Draw data; ``y`` may be labels with blanks, or any classifier's predictions.
 
-        Parameters
-        ----------
-        X, y : array-likes
-        features : sequence, optional
-            Names or positions of the features to draw; the first eight by default.
-        feature_names : sequence of str, optional
-            By default a data frame's columns, or x0, x1, …
-        missing_label : scalar, default=-1
+        ``features`` are names or positions, the first eight by default; ``feature_names`` by
+        default a data frame's columns, or x0, x1, …
         """
         values, names = as_matrix(X, feature_names)
         labels = encode(y, missing_label)

@@ -48,11 +48,6 @@ class RegionsDisplay(Drawing):
     reference : array of shape (m_y, m_x, g), optional
         Class probabilities under another model, whose boundaries are dashed.
 
-    Attributes
-    ----------
-    figure_, axes_, ax_
-        What was drawn on.
-
     Examples
     --------
     >>> from hesitant import MixtureClassifier
@@ -97,9 +92,6 @@ class RegionsDisplay(Drawing):
 
         Parameters
         ----------
-        estimator : fitted MixtureClassifier
-        X, y : array-likes
-            Rows to draw on top.
         features : pair of names or positions, optional
             The features that span the plane. By default the only two, or else the first two
             principal components.
@@ -107,8 +99,6 @@ class RegionsDisplay(Drawing):
             With more than two features: average the rest out, or hold it at its mean.
         compare_with : fitted MixtureClassifier, optional
             Another model with the same classes; its boundaries are dashed.
-        grid_resolution : int, default=200
-        ax : Axes, optional
         """
         data = attach(estimator, X, y)
         rows = np.asarray(data.X, dtype=float)
@@ -265,7 +255,7 @@ class Plane:
     def of_features(cls, X: FloatArray, i: int, j: int, names: list[str]) -> Self:
         """Two features vary; all others stay at their means."""
         axes = np.eye(X.shape[1])[[i, j]]
-        origin = X.mean(axis=0)
+        origin = np.nanmean(X, axis=0)
         origin[[i, j]] = 0.0
         return cls(origin, axes, axes.T, (names[i], names[j]))
 
@@ -279,8 +269,9 @@ class Plane:
         return cls(origin, vector[:2] * spread, (vector[:2] / spread).T, names)  # type: ignore[arg-type]
 
     def place(self, X: FloatArray) -> FloatArray:
-        """Return the rows' coordinates on the plane (n, 2)."""
-        return (X - self.origin) @ self.inverse
+        """Return the rows' coordinates on the plane (n, 2); NaN if a feature that counts is."""
+        needed = (self.inverse != 0).any(axis=1)
+        return (X - self.origin)[:, needed] @ self.inverse[needed]
 
     def lift(self, points: FloatArray) -> FloatArray:
         """Return points of the plane as rows of features."""
@@ -322,7 +313,8 @@ def surface_on(plane: Plane, mesh: FloatArray, others: str) -> Callable[[Any], F
         return lambda clf: _proba(clf, plane.lift(points)).reshape(shape)
 
     def averaged(clf: Any) -> FloatArray:
-        rows, _, _ = clf.sample(DRAWS, random_state=0)
+        # a combination of models draws from its main one
+        rows, _, _ = getattr(clf, "model_", clf).sample(DRAWS, random_state=0)
         places, proba = plane.place(rows), _proba(clf, rows)
         spread = places.std(axis=0)
         found = KDTree(places / spread).query(points / spread, k=NEIGHBOURS)

@@ -25,7 +25,10 @@ class Case:
 
     Attributes
     ----------
+    whole : fitted MixtureClassifier or MixtureClassifierCV
+        What predicts.
     clf : fitted MixtureClassifier
+        The same, or the part of a combination that counts most: it answers what takes one model.
     X : array or data frame
         Features as the model was fitted to them.
     y : array
@@ -40,6 +43,7 @@ class Case:
         With the fit that ignores the pattern and the one that uses it.
     """
 
+    whole: Any
     clf: Any
     X: Any
     y: Any
@@ -63,6 +67,7 @@ class Case:
         seed: Any = None,
     ) -> "Case":
         """Check the data against the model, and fit what the report compares it with."""
+        whole, clf = clf, getattr(clf, "model_", clf)
         data = attach(clf, X, y, sample_weight, reviewed)
         n = len(data.labels.codes)
         if ids is not None and len(ids) != n:
@@ -77,10 +82,10 @@ class Case:
             reviewed=reviewed,
             n_boot=n_boot,
             random_state=seed,
-            n_jobs=clf.n_jobs,
+            n_jobs=whole.n_jobs,
         )
         numbers = np.arange(1, n + 1) if rows is None else np.asarray(rows)
-        return cls(clf, X, y, data, ids, numbers, diagnosis)
+        return cls(whole, clf, X, y, data, ids, numbers, diagnosis)
 
     @property
     def labels(self) -> Labels:
@@ -115,17 +120,14 @@ class Case:
     @cached_property
     def proba(self) -> FloatArray:
         """Class probabilities from the features alone."""
-        out: FloatArray = self.clf.predict_proba(self.X)
+        out: FloatArray = self.whole.predict_proba(self.X)
         return out
 
     @cached_property
     def posterior(self) -> FloatArray:
         """Class probabilities of blank rows, from the features and from their being blank."""
-        out: FloatArray = self.proba
-        if hasattr(self.clf, "resolve"):
-            told = np.asarray(self.clf.resolve(self.X, self.y, reviewed=self.data.reviewed))
-            out = np.where(self.blank[:, None], told, out)
-        return out
+        told = self.whole.resolve(self.X, self.y, reviewed=self.data.reviewed)
+        return np.where(self.blank[:, None], told, self.proba)
 
     @cached_property
     def ignorant_posterior(self) -> FloatArray:

@@ -45,7 +45,7 @@ class HeldOut:
 def hold_out(case: "Case") -> HeldOut:
     """Return held-out probabilities: the model's own where it has them, else of five folds."""
     nothing = np.full((case.n, len(case.classes)), np.nan)
-    own = getattr(case.clf, "held_out_proba_", None)
+    own = getattr(case.whole, "held_out_proba_", None)
     if own is not None and np.shape(own) == nothing.shape:
         return HeldOut(np.where(case.blank[:, None], np.nan, own))
     codes, counts = case.labels.codes, case.labels.counts

@@ -344,6 +344,17 @@ def _tables(summary: dict[str, Any]) -> dict[str, Any]:
                 ("how", "how", _text),
             ],
         ),
+        "candidates": _table(
+            "Models tried, and how far behind the best they are on held-out rows",
+            summary["candidates"],
+            [
+                ("model", "name", _name(limit=60)),
+                ("weight", "weight", _bar),
+                ("behind by (nats a row)", "gap", _number(3)),
+                ("standard error", "gap_error", _number(2)),
+                ("note", "note", _name(limit=60)),
+            ],
+        ),
         "parameters": _parameters(summary),
         "repeat": _repeat(summary["repeat"]),
         **_rows(summary, name, row),

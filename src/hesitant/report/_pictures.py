@@ -24,6 +24,7 @@ from hesitant._drawing import (
     class_color,
     drawing,
     new_figure,
+    scatter,
 )
 from hesitant._typing import IntArray
 from hesitant._words import noun, percent, short
@@ -74,7 +75,7 @@ def _map(case: Case) -> dict[str, str]:
     display = RegionsDisplay(
         grid_x,
         grid_y,
-        surface(case.clf),
+        surface(case.whole),
         points,
         case.labels.codes[shown],
         case.classes,
@@ -94,21 +95,15 @@ def _map(case: Case) -> dict[str, str]:
 
 def _strip(case: Case) -> dict[str, str]:
     """Draw a single feature: one lane for each class, one for the blanks."""
-    rng = np.random.default_rng(0)
     shown = _drawn(case)
     codes, lanes = case.labels.codes[shown], len(case.classes) + 1
     figure = new_figure(5.2, 1 + 0.35 * lanes)
     ax = figure.subplots()
-    values = reach(case.values[:, 0], 2)
-    for h in [*range(len(case.classes)), -1]:
-        mine = np.flatnonzero(codes == h)
-        heights = h % lanes + rng.uniform(0.2, 0.8, mine.size)
-        gid = "rows-blank" if h < 0 else f"rows-{h}"
-        group = ax.scatter(case.values[shown[mine], 0], heights, gid=gid)
-        group.rows = mine
-    names = [*(as_text(name, 20) for name in case.classes), "blank"]
-    ax.set_yticks(np.arange(lanes) + 0.5, names)
-    ax.set(xlim=tuple(values), ylim=(0, lanes), xlabel=as_text(case.features[0]))
+    heights = codes % lanes + np.random.default_rng(0).uniform(0.2, 0.8, shown.size)
+    scatter(ax, np.column_stack((case.values[shown, 0], heights)), codes)
+    ax.set_yticks(np.arange(lanes) + 0.5, [*(as_text(name, 20) for name in case.classes), "blank"])
+    low, high = reach(case.values[:, 0], 2)
+    ax.set(xlim=(low, high), ylim=(0, lanes), xlabel=as_text(case.features[0]))
     title = f"Rows along {short(case.features[0])}: one lane for each class, blanks on top."
     return {"svg": svg(figure, title, shown), "caption": "Each row along the only feature."}
 

@@ -5,6 +5,7 @@ import html
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,10 @@ class Report:
 
     def to_html(self) -> str:
         """Return the report as one page that needs nothing else."""
+        return self._page
+
+    @cached_property
+    def _page(self) -> str:
         from hesitant.report._page import render
 
         return render(self._case, self._summary)

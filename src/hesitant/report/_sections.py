@@ -51,7 +51,8 @@ def summarise(
         "change": _change(case),
         "parameters": _parameters(case, wording),
         "method": _method(case),
-        "repeat": _repeat(case.clf, options, seed, data, command),
+        "candidates": _candidates(case.whole),
+        "repeat": _repeat(case.whole, options, seed, data, command),
     }
     summary["verdict"] = {
         k: [wording(text) for text in v] if isinstance(v, list) else v
@@ -273,7 +274,7 @@ def _triage(case: Case) -> dict[str, Any]:
 
     The chance of an answer is part of the order: whoever withheld the hardest labels may again.
     """
-    chance = case.clf.labelling_probability(case.X)
+    chance = case.whole.labelling_probability(case.X)
     usual = np.flatnonzero(case.blank & ~case.unusual)
     apart = np.flatnonzero(case.blank & case.unusual)
     apart = apart[np.argsort(case.clf.score_samples(case.X)[apart], kind="stable")]
@@ -353,7 +354,7 @@ def _change(case: Case) -> dict[str, Any]:
     if case.informed is None:
         return {"available": False}
     before = case.ignorant_posterior
-    after = case.proba if case.informed is case.clf else case.informed.predict_proba(case.X)
+    after = case.informed.predict_proba(case.X)
     old, new = before.argmax(axis=1), after.argmax(axis=1)
     moved, blank = np.flatnonzero(old != new), case.blank
     # those that change most come first
@@ -461,6 +462,16 @@ def _parameters(case: Case, wording: Callable[[str], str]) -> dict[str, Any]:
     }
 
 
+def _candidates(whole: Any) -> list[dict[str, Any]]:
+    """Return the models that were tried, largest weight first; nothing if there was one only."""
+    found = getattr(whole, "cv_results_", None)
+    if found is None:
+        return []
+    keys = ("name", "weight", "gap", "gap_error", "note")
+    rows = [dict(zip(keys, row, strict=True)) for row in zip(*map(found.get, keys), strict=True)]
+    return sorted(rows, key=lambda row: -row["weight"])
+
+
 def _method(case: Case) -> dict[str, Any]:
     """Return what was fitted and what it takes for granted, in words."""
     clf = case.clf
@@ -469,6 +480,14 @@ def _method(case: Case) -> dict[str, Any]:
         likelihood += (
             f" Labelled rows were given a weight of {2 * clf.alpha:g} against "
             f"{2 * (1 - clf.alpha):g} for blank ones (a fractionally supervised fit)."
+        )
+    combined = [r for r in _candidates(case.whole) if r["weight"] > 0]
+    if combined:
+        likelihood += (
+            f" This is the one with the largest weight of {noun(len(combined), 'model')} whose "
+            f"predictions were combined ({percent(combined[0]['weight'], whole=True)}); tests, "
+            "parameters and what a label would teach are its own, all probabilities those of the "
+            "combination."
         )
     own = [
         "Probabilities hold for rows drawn like these. A new instrument, panel or population "
