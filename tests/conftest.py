@@ -111,6 +111,10 @@ def run(capsys, monkeypatch, tmp_path):
     """Return a function that runs a command line and returns exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+    # a small combination of models does what a large one does
+    monkeypatch.setattr("hesitant.model_selection._candidates.SHAPES", ({"covariance": "full"},))
+    monkeypatch.setattr("hesitant.model_selection._candidates.ALPHAS", (0.5,))
+    monkeypatch.setattr("hesitant.model_selection._candidates.MECHANISMS", (None, "entropy"))
 
     def command(*arguments):
         monkeypatch.setattr(sys, "argv", ["hesitant", *map(str, arguments)])

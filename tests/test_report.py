@@ -185,7 +185,7 @@ def test_a_combination_of_models_is_reported_as_one():
     models = [MixtureClassifier(covariance=c, max_iter=50) for c in ("full", "tied")]
     clf = selection.MixtureClassifierCV(models, missing_label=None, random_state=0)
     clf.fit(data.features, data.labels)
-    report = make_report(clf, data.features, data.labels)
+    report = clf.report(data.features, data.labels)
     found = report.to_dict()
     np.testing.assert_array_equal(
         report._case.held_out.proba[data.labelled], clf.held_out_proba_[data.labelled]

@@ -5,6 +5,7 @@ import os
 import shlex
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,22 +24,38 @@ if TYPE_CHECKING:
     from hesitant.tables import Columns
 
 
-def classifier(model: "ModelOptions", **changes: Any) -> Any:
-    """Return the classifier that options describe, not yet fitted."""
-    from hesitant import MixtureClassifier
+FEWEST_LABELS = 10  # of fewer, none can be held out to compare models by
 
-    options: dict[str, Any] = {
-        "family": model.family,
-        "covariance": model.covariance,
-        "mechanism": None if model.mechanism == "none" else model.mechanism,
-        "alpha": model.alpha,
+
+def classifier(model: "ModelOptions", y: Any = None) -> Any:
+    """Return the classifier that options describe, not yet fitted.
+
+    A combination of models of several shapes, unless a family, covariance, mechanism, alpha or
+    starts are asked for, or the labels ``y`` are too few to hold some out.
+    """
+    from hesitant import MixtureClassifier, MixtureClassifierCV
+
+    # blanks arrive as None, so that no label is taken for one
+    common: dict[str, Any] = {
         "random_state": model.seed,
         "n_jobs": model.jobs,
-        "n_init": model.starts,
-        # blanks arrive as None, so that no label is taken for one
         "missing_label": None,
     }
-    return MixtureClassifier(**{**options, **changes})
+    own = (model.family, model.covariance, model.mechanism, model.alpha)
+    one = model.starts > 1 or any(value is not None for value in own)
+    if y is not None and not one:
+        counts = Counter(label for label in y if label is not None)
+        one = sum(n for n in counts.values() if n > 1) < FEWEST_LABELS
+    if not one:
+        return MixtureClassifierCV(**common)
+    options: dict[str, Any] = {
+        "family": model.family or "gaussian",
+        "covariance": model.covariance or "full",
+        "mechanism": None if model.mechanism == "none" else model.mechanism or "entropy",
+        "alpha": 0.5 if model.alpha is None else model.alpha,
+        "n_init": model.starts,
+    }
+    return MixtureClassifier(**common, **options)
 
 
 def allows_gaps(model: Any) -> bool:
@@ -115,7 +132,7 @@ def analyse(
     prepared, names, preparation = prepare(columns, model.standardise, model.pca)
     X = pd.DataFrame(prepared, columns=pd.Index(names))
     with terminal.stage("Fitting"), collect_warnings() as heard:
-        clf = classifier(model).fit(X, columns.y, columns.weight, columns.reviewed)
+        clf = classifier(model, columns.y).fit(X, columns.y, columns.weight, columns.reviewed)
     notes += heard
     if preparation is not None:
         notes.append(_preparation_note(model, preparation))

@@ -20,10 +20,10 @@ _NAMES = {"metavar": "NAME"}
 class ModelOptions:
     """How to fit."""
 
-    family: o.Family = "gaussian"
-    covariance: o.Covariance = "full"
-    mechanism: o.Mechanism = "entropy"
-    alpha: o.Alpha = 0.5
+    family: o.Family = None
+    covariance: o.Covariance = None
+    mechanism: o.Mechanism = None
+    alpha: o.Alpha = None
     standardise: o.Standardise = False
     pca: o.Pca = None
     seed: o.Seed = 0

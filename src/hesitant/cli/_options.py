@@ -204,38 +204,39 @@ Compensate = Annotated[
 # -- the model ------------------------------------------------------------------------------------
 
 Family = Annotated[
-    str,
+    str | None,
     option(
         MODEL,
-        "Shape of the classes.",
-        default=True,
+        "Shape of the classes. Without this, --covariance, --mechanism, --alpha or --starts, "
+        "models of several shapes are combined by how well they foretell rows held out.",
+        default="gaussian, if one of those is given",
         **one_of(*FAMILIES),
     ),
 ]
 Covariance = Annotated[
-    str,
+    str | None,
     option(
         MODEL,
         "What the classes' scale matrices look like.",
-        default=True,
+        default="full",
         **one_of(*COVARIANCES),
     ),
 ]
 Mechanism = Annotated[
-    str,
+    str | None,
     option(
         MODEL,
         "How the chance of a label depends on difficulty or class; none ignores the blanks.",
-        default=True,
+        default="entropy",
         **one_of(*MECHANISMS),
     ),
 ]
 Alpha = Annotated[
-    float,
+    float | None,
     option(
         MODEL,
         "Weight of labelled against blank rows, from 0 to 1.",
-        default=True,
+        default="0.5, both alike",
         **within(0, 1),
     ),
 ]

@@ -42,7 +42,7 @@ def demo(out: str, terminal: Terminal, *, force: bool) -> None:
         f"{DEMO_ROWS:,} invented cells, four populations, three markers; those between the "
         "populations are mostly left ungated."
     )
-    model = ModelOptions(family="skew_t")
+    model = ModelOptions()
     read = TableOptions(str(table), label=_label("cytometry"), id="cell")
     report = analyse(read, model, outputs, terminal, force=force)
     print_analysis(report, outputs, terminal, also={"data": table})

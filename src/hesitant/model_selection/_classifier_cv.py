@@ -457,6 +457,10 @@ class MixtureClassifierCV(ClassifierMixin, BaseEstimator):
         return found
 
     def report(self, X: Any, y: Any, **options: Any) -> "Report":
-        """Put verdict, pictures, tables and triage list of one candidate on a page."""
-        found: Report = self._ask("report", X, y, **options)
-        return found
+        """Put verdict, held-out numbers, pictures, tables and triage list on a page.
+
+        Options as for :func:`hesitant.report.make_report`.
+        """
+        from hesitant.report import make_report
+
+        return make_report(self, X, y, **options)
