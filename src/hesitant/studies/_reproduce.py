@@ -69,7 +69,7 @@ def reproduce(
     replications : int, default=100
         Replications of the simulation.
     n_jobs : int or None, default=-1
-        Workers; −1 for all cores, None for what ``joblib.parallel_config`` says or one.
+        Workers; −1 for all cores, None as ``joblib.parallel_config`` says or as few tasks need.
     data : path, optional
         The folder of the real data. By default that of the environment variable HESITANT_DATA,
         then the user's cache, then the official sources.

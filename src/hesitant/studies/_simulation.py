@@ -87,7 +87,7 @@ def run_simulation(
     design : Design, optional
         The paper's by default.
     n_jobs : int or None, default=-1
-        Workers; −1 for all cores, None for what ``joblib.parallel_config`` says or one.
+        Workers; −1 for all cores, None as ``joblib.parallel_config`` says or as few tasks need.
     resume : bool, default=False
         Continue what an interrupted run has left in `path`.
     force : bool, default=False
