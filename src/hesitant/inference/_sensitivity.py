@@ -79,16 +79,9 @@ class Sensitivity(Result):
     def turning_point(self, conclusion: Callable[[Any], Any]) -> float:
         """Return the tilt nearest to 0 at which a conclusion turns; NaN if it holds throughout.
 
-        Parameters
-        ----------
-        conclusion : callable
-            From a fitted classifier to a number whose sign is the conclusion (``lambda clf:
-            clf.weights_[1] - 0.5``: class 1 is the larger one), or to True or False.
-
-        Returns
-        -------
-        float
-            Between two fits, the line between their numbers decides where.
+        ``conclusion`` makes a number of a fitted classifier, whose sign is the conclusion
+        (``lambda clf: clf.weights_[1] - 0.5``), or True or False. Between two fits the line
+        between their numbers decides.
         """
         said = [conclusion(clf) for clf in self.models]
         value = np.array([2.0 * v - 1 if isinstance(v, bool | np.bool_) else v for v in said])
@@ -179,8 +172,7 @@ def sensitivity(
     """Refit as if labels of one class were given more, or less, readily than others.
 
     Whether blanks depend on the class *beyond* difficulty is hard to learn from the data. Here it
-    is assumed, by an amount that is swept over a range, and everything else is refitted from the
-    neighbouring fit: what changes rests on the assumption, and what does not, does not.
+    is assumed, by an amount that is swept over a range; the rest is refitted.
 
     Parameters
     ----------
@@ -213,7 +205,10 @@ def sensitivity(
     refuse_dask(X)
     refuse_statements(y, "sensitivity")
     names = class_names(clf)
-    h = int(np.argmin(clf.weights_)) if of is None else _position(clf, of)
+    known = clf.classes_.tolist()
+    if of is not None and of not in known:
+        raise ValueError(f"of={of!r}: choose one of the classes {known!r}.")
+    h = int(np.argmin(clf.weights_)) if of is None else known.index(of)
     grid = np.linspace(-2, 2, 9) if tilts is None else np.asarray(list(tilts), dtype=float)
     if not np.isfinite(grid).all():
         raise ValueError(f"tilts={tilts!r}: give finite numbers, log odds of a label.")
@@ -245,13 +240,6 @@ def sensitivity(
         turns=np.where(differs.any(axis=0), grid[first], np.nan),
         models=models,
     )
-
-
-def _position(clf: Any, of: Any) -> int:
-    known = clf.classes_.tolist()
-    if of not in known:
-        raise ValueError(f"of={of!r}: choose one of the classes {known!r}.")
-    return int(known.index(of))
 
 
 def tilted(mechanism: Mechanism, tilt: FloatArray) -> Mechanism:
