@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hesitant import likelihood, uncertainty
-from hesitant.families import _gaps, _kernels, _skew_t_kernels, _t_kernels
+from hesitant.families import _gaps, _kernels, _skew_t_kernels
 from hesitant.mechanisms import _logistic
 
 RNG = np.random.default_rng(0)
@@ -33,8 +33,8 @@ PAIRS = {
         (np.log(TAU), TAU, JOINT[:, 0].copy(), CODES, WEIGHT, 0.1 * JOINT),
     ),
     "tails": (
-        _t_kernels.log_rise,
-        _t_kernels._log_rise_plainly,
+        _kernels.log_rise,
+        _kernels._log_rise_plainly,
         (np.append(X**2, [[0, 1e300, np.inf]], axis=0), np.array([0.5, 3, 1e30])),
     ),
     "projections": (

@@ -13,11 +13,10 @@ from hesitant.families._dof import (
     HIGHEST,
     LOWEST,
     best_dof,
-    digamma,
     log_gamma_ratio,
     trigamma,
 )
-from hesitant.families._t_kernels import STRIP, log1p_wide
+from hesitant.families._kernels import STRIP, log1p_wide
 
 
 @pytest.mark.parametrize("s", [0.5, 1.0, 2.5, 15.0])
@@ -30,7 +29,6 @@ def test_log_gamma_ratio(s):
 
 def test_polygammas():
     x = np.geomspace(0.2, 1e4, 60)
-    np.testing.assert_allclose([digamma(v) for v in x], special.digamma(x), rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose([trigamma(v) for v in x], special.polygamma(1, x), rtol=1e-12)
 
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import special
 
-from hesitant.families._skew_t_kernels import skew_t_rows
-from hesitant.families._skew_table import CELLS, C, tables
+from hesitant.families._skew_t_kernels import CELLS, C, skew_t_rows, tables
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "log_t_cdf.json").read_text())
 

@@ -16,12 +16,11 @@ from hesitant import MixtureClassifier
 from hesitant.chart import Chart
 from hesitant.exceptions import FitWarning
 from hesitant.families import SkewNormal, SkewT, StepError, StudentT
-from hesitant.families import _skew_t_step as step
+from hesitant.families import _skew_t_params as step
 from hesitant.families._covariance import Full
 from hesitant.families._heavy_tailed import HeavyTailedParams
-from hesitant.families._skew_t_kernels import skew_t_rows
+from hesitant.families._skew_t_kernels import skew_t_rows, tables
 from hesitant.families._skew_t_params import SkewTParams, slants
-from hesitant.families._skew_table import tables
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism, Ignorable
 from test_gradients import assert_gradient, finite_difference

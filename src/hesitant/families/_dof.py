@@ -3,19 +3,10 @@
 import math
 
 import numpy as np
+from scipy.special import psi as digamma
+from scipy.special import zeta
 
 from hesitant._typing import FloatArray
-
-__all__ = [
-    "HIGHEST",
-    "LOWEST",
-    "DofChart",
-    "best_dof",
-    "digamma",
-    "finite",
-    "log_gamma_ratio",
-    "t_constants",
-]
 
 LOWEST, HIGHEST = 0.5, 200.0
 """Bounds of estimated degrees of freedom: the upper one differs from a Gaussian by less than any
@@ -43,26 +34,9 @@ def _stirling(x: float) -> float:
     return (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y / 1680))) / x
 
 
-def digamma(x: float) -> float:
-    """Return ψ(x), x > 0."""
-    out = 0.0
-    while x < 10.0:
-        out -= 1.0 / x
-        x += 1.0
-    y = 1.0 / (x * x)
-    tail = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y * (1 / 132)))))
-    return out + math.log(x) - 0.5 / x - tail
-
-
 def trigamma(x: float) -> float:
     """Return ψ'(x), x > 0."""
-    out = 0.0
-    while x < 10.0:
-        out += 1.0 / (x * x)
-        x += 1.0
-    y = 1.0 / (x * x)
-    tail = y * (1 / 6 - y * (1 / 30 - y * (1 / 42 - y * (1 / 30 - y * (5 / 66)))))
-    return out + (1.0 + 0.5 / x + tail) / x
+    return float(zeta(2.0, x))
 
 
 def t_constants(dof: FloatArray, p: int) -> FloatArray:

@@ -29,8 +29,6 @@ from hesitant.families._location_scale import (
 )
 from hesitant.families._robust_start import improve, keep_best, medians
 
-__all__ = ["HeavyTailedCoordinates", "HeavyTailedFamily", "HeavyTailedParams", "distances"]
-
 # Where estimated degrees of freedom start, unless a start says better.
 _START = 10.0
 _SMALLEST_FIXED = 0.1

@@ -9,8 +9,6 @@ import numpy as np
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Family, Statistics, StepError
 
-__all__ = ["improve", "keep_best", "medians"]
-
 _STEPS = 5
 
 

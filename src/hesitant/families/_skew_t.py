@@ -15,14 +15,17 @@ from hesitant.families._heavy_tailed import HeavyTailedFamily, HeavyTailedParams
 from hesitant.families._kernels import weighted_moments
 from hesitant.families._robust_start import improve, keep_best
 from hesitant.families._skew_t_chart import SkewTCoordinates
-from hesitant.families._skew_t_kernels import projections, skew_t_rows, weigh
-from hesitant.families._skew_t_params import SkewTParams, skewed_normals, slants
-from hesitant.families._skew_t_start import leaning
-from hesitant.families._skew_t_step import Sums, free_step, structured_step
-from hesitant.families._skew_table import tables
+from hesitant.families._skew_t_kernels import projections, skew_t_rows, tables, weigh
+from hesitant.families._skew_t_params import (
+    SkewTParams,
+    Sums,
+    free_step,
+    leaning,
+    skewed_normals,
+    slants,
+    structured_step,
+)
 from hesitant.families._student_t import StudentT
-
-__all__ = ["SkewNormal", "SkewT"]
 
 # A slant beyond this is a half-distribution for all that data can tell.
 _STEEP = 50.0

@@ -12,14 +12,12 @@ from hesitant.families._base import Statistics
 from hesitant.families._covariance import Structure
 from hesitant.families._dof import digamma
 from hesitant.families._heavy_tailed import HeavyTailedCoordinates
-from hesitant.families._skew_t_kernels import skew_t_rows
+from hesitant.families._skew_t_kernels import skew_t_rows, tables
 from hesitant.families._skew_t_params import SkewTParams, skewed_normals
-from hesitant.families._skew_table import tables
 
 if TYPE_CHECKING:
     from hesitant.families._skew_t import SkewT
 
-__all__ = ["SkewTCoordinates"]
 
 _DRAWS = 1000
 _LARGEST = 250  # coordinates

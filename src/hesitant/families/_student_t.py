@@ -17,8 +17,7 @@ from hesitant.families._heavy_tailed import (
     HeavyTailedParams,
     distances,
 )
-from hesitant.families._kernels import weighted_moments
-from hesitant.families._t_kernels import log_rise
+from hesitant.families._kernels import log_rise, weighted_moments
 
 
 class StudentT(HeavyTailedFamily):
