@@ -16,7 +16,7 @@ import pytest
 import hesitant.cli
 import hesitant.persistence
 import hesitant.report
-from hesitant import MixtureClassifier
+from hesitant import MixtureClassifier, Statements
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.report import make_report
 from hesitant.report._page import moved_words
@@ -193,6 +193,20 @@ def test_a_combination_of_models_is_reported_as_one():
     np.testing.assert_allclose(report._case.proba, clf.predict_proba(data.features))
     assert found["candidates"][0]["name"] == clf.name_
     assert "Models tried and combined" in report.to_html()
+
+
+def test_a_panel_has_a_section_of_its_own():
+    data = simulate(150, random_state=0)
+    rng = np.random.default_rng(0)
+    said = [np.where(rng.random(150) < share, data.truth, None) for share in (0.9, 0.7, 0.8)]
+    y = Statements.from_labels(np.column_stack(said), readers=["Ann", "Ben", "Cy"])
+    report = report_on(data.features, y)
+    readers = report.to_dict()["readers"]
+    assert readers["names"] == ["Ann", "Ben", "Cy"]
+    assert np.diag(readers["agreement"]) == pytest.approx(1)
+    page = report.to_html()
+    assert '<section id="readers"' in page
+    assert "How readily each reader labels" in page
 
 
 def test_a_wrong_label_is_found():

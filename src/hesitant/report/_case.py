@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hesitant._typing import AnyArray, BoolArray, FloatArray
+from hesitant._replicates import refit
+from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.attached import Attached, attach, class_names, feature_names
 from hesitant.diagnostics import Diagnosis, diagnose
 from hesitant.diagnostics._fits import MOST_PARAMETERS
@@ -17,6 +18,7 @@ from hesitant.inference import ObservedInformation
 from hesitant.inference._information import information_of
 from hesitant.labels import Labels
 from hesitant.report._held_out import HeldOut, hold_out
+from hesitant.statements import Statements
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +34,9 @@ class Case:
     X : array or data frame
         Features as the model was fitted to them.
     y : array
-        Labels, with blanks.
+        Labels, with blanks; of a panel, the class that most readers named.
+    said : array or Statements
+        What was said of the rows.
     data : Attached
         The same, checked and joined to the model.
     ids : sequence or None
@@ -47,6 +51,7 @@ class Case:
     clf: Any
     X: Any
     y: Any
+    said: Any
     data: Attached
     ids: Sequence[Any] | None
     rows: AnyArray
@@ -67,7 +72,21 @@ class Case:
         seed: Any = None,
     ) -> "Case":
         """Check the data against the model, and fit what the report compares it with."""
-        whole, clf = clf, getattr(clf, "model_", clf)
+        whole, clf, said = clf, getattr(clf, "model_", clf), y
+        if isinstance(y, Statements):
+            # what needs labels of one reader is asked of a plain model of what most readers say
+            said, y, reviewed = y, y.labels(_majority(y)), y.shown.any(axis=1)
+            clf = refit(
+                clf,
+                X,
+                y,
+                reviewed=reviewed,
+                experts="right",
+                mechanism="entropy",
+                missing_label=None,
+            )
+        else:
+            said = np.asarray(y, dtype=object)
         data = attach(clf, X, y, sample_weight, reviewed)
         n = len(data.labels.codes)
         if ids is not None and len(ids) != n:
@@ -85,7 +104,12 @@ class Case:
             n_jobs=whole.n_jobs,
         )
         numbers = np.arange(1, n + 1) if rows is None else np.asarray(rows)
-        return cls(whole, clf, X, y, data, ids, numbers, diagnosis)
+        return cls(whole, clf, X, y, said, data, ids, numbers, diagnosis)
+
+    @property
+    def panel(self) -> bool:
+        """Whether several readers were asked."""
+        return isinstance(self.said, Statements)
 
     @property
     def labels(self) -> Labels:
@@ -126,7 +150,8 @@ class Case:
     @cached_property
     def posterior(self) -> FloatArray:
         """Class probabilities of blank rows, from the features and from their being blank."""
-        told = self.whole.resolve(self.X, self.y, reviewed=self.data.reviewed)
+        own = {} if self.panel else {"reviewed": self.data.reviewed}
+        told = self.whole.resolve(self.X, self.said, **own)
         return np.where(self.blank[:, None], told, self.proba)
 
     @cached_property
@@ -208,3 +233,10 @@ class Case:
         if self.ids is None or self.ids[position] is None:
             return str(int(self.rows[position]))
         return str(self.ids[position])
+
+
+def _majority(said: Statements) -> IntArray:
+    """Return the class that most readers named of each row, −1 where there is none or a tie."""
+    votes = said.votes()
+    first, second = np.sort(votes, axis=1)[:, :-3:-1].T
+    return np.where(first > second, votes.argmax(axis=1), -1)

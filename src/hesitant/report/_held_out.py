@@ -71,11 +71,11 @@ def _five_folds(case: "Case", rows: IntArray, proba: FloatArray) -> FloatArray:
         out = rows[part]
         keep = np.setdiff1d(np.arange(case.n), out)
         clf = refit(
-            case.clf,
+            case.whole,
             _safe_indexing(case.X, keep),
-            np.asarray(case.y, dtype=object)[keep],
+            case.said[keep],
             sample_weight=case.data.weight[keep],
-            reviewed=case.data.reviewed[keep],
+            reviewed=None if case.panel else case.data.reviewed[keep],
             heard=[],
         )
         proba[out] = clf.predict_proba(_safe_indexing(case.X, out))

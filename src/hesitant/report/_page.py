@@ -35,6 +35,7 @@ CONTENTS = {
     "data": "Rows and classes",
     "accuracy": "How often is it right?",
     "triage": "What to look at again",
+    "readers": "The readers",
     "evidence": "About difficulty?",
     "change": "What the blanks change",
     "details": "Details",
@@ -56,7 +57,7 @@ def render(case: Case, summary: dict[str, Any]) -> str:
     return environment.get_template("report.html.j2").render(
         **summary,
         tables=_tables(summary),
-        contents=CONTENTS,
+        contents={k: v for k, v in CONTENTS.items() if k != "readers" or summary["readers"]},
         figures=_figures(summary),
         legend=[(name, class_css(h)) for h, name in enumerate(case.classes[:MOST_NAMED])],
         more_classes=max(0, len(case.classes) - MOST_NAMED),
@@ -361,6 +362,8 @@ def _tables(summary: dict[str, Any]) -> dict[str, Any]:
     }
     if summary["held_out"]["available"] and len(summary["classes"]) <= MOST_CLASSES:
         out["confusion"] = _confusion(summary, name)
+    if summary["readers"]:
+        out |= _reader_tables(summary, name)
     if change["available"]:
         out["changed_classes"] = _table(
             "The classes, blanks ignored and used",
@@ -473,6 +476,46 @@ def _confusion(summary: dict[str, Any], name: _Printer) -> HtmlTable:
             ("right", "right", _percent),
         ],
     )
+
+
+def _reader_tables(summary: dict[str, Any], name: _Printer) -> dict[str, HtmlTable]:
+    """Return what was found of each reader, what each makes of the classes, and who agrees."""
+    readers, classes = summary["readers"], summary["classes"]
+    names = readers["names"]
+    rows = [
+        r | {"share": r["labelled"] / r["shown"] if r["shown"] else None} for r in readers["rows"]
+    ]
+    columns = [("reader", "reader", _name()), ("shown", "shown", _count)]
+    columns.append(("labelled", "share", _bar))
+    if rows and "accuracy" in rows[0]:
+        columns.append(("right, estimated", "accuracy", _percent))
+    out = {"readers": _table("The readers", rows, columns)}
+    out["agreement"] = _table(
+        "How often two readers say the same, where both speak",
+        [
+            {"reader": reader} | {f"r{k}": v for k, v in enumerate(line)}
+            for reader, line in zip(names, readers["agreement"], strict=True)
+        ],
+        [
+            ("", "reader", _name()),
+            *((short(other, 20), f"r{k}", _percent) for k, other in enumerate(names)),
+        ],
+    )
+    if readers["confusion"] is not None:
+        out["reader_confusion"] = _table(
+            "What each reader says of rows of each class, estimated",
+            [
+                {"reader": reader, "class": classes[h]} | {f"c{k}": v for k, v in enumerate(line)}
+                for reader, matrix in zip(names, readers["confusion"], strict=True)
+                for h, line in enumerate(matrix)
+            ],
+            [
+                ("reader", "reader", _name()),
+                ("class", "class", name),
+                *((f"says {short(c, 20)}", f"c{k}", _percent) for k, c in enumerate(classes)),
+            ],
+        )
+    return out
 
 
 def _parameters(summary: dict[str, Any]) -> list[HtmlTable]:

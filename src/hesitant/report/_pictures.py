@@ -55,6 +55,8 @@ def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, dict[str, str]]:
             "map": _map(case) if case.values.shape[1] > 1 else _strip(case),
             **_evidence(case),
         }
+        if case.panel:
+            drawn["hesitation"] = _hesitation(case)
         if held_out["available"]:
             drawn["reliability"] = _reliability(held_out)
     return {name: picture for name, picture in drawn.items() if picture}
@@ -144,6 +146,32 @@ def _evidence(case: Case) -> dict[str, dict[str, str]]:
             display.limits_,
         )
     return out
+
+
+def _hesitation(case: Case) -> dict[str, str]:
+    """Draw each reader's chance of a label against difficulty."""
+    log_tau = np.log(np.maximum(case.proba, 1e-300))
+    chance = case.whole.mechanism_.speaking(log_tau, case.proba)
+    difficulty = 1 - case.proba.max(axis=1)
+    order = np.argsort(difficulty)
+    figure = new_figure(3.5, 2.8)
+    ax = figure.subplots()
+    for j, reader in enumerate(case.said.readers):
+        ax.plot(
+            100 * difficulty[order],
+            100 * chance[order, j],
+            color=class_color(j),
+            linestyle=("-", "--", ":", "-.")[j // COLORS % 4],
+            label=as_text(reader, 20),
+        )
+    ax.set(xlabel="chance that the likeliest class is wrong, %", ylabel="chance of a label, %")
+    ax.set_ylim(0, 102)
+    ax.legend(loc="best")
+    names = ", ".join(map(short, case.said.readers))
+    return {
+        "svg": svg(figure, f"Chance of a label against difficulty, for the readers {names}."),
+        "caption": "How readily each reader labels rows that are harder to tell.",
+    }
 
 
 def _panel(

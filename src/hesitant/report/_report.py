@@ -14,7 +14,6 @@ import numpy as np
 from hesitant._typing import AnyArray
 from hesitant.report._case import Case
 from hesitant.report._sections import summarise
-from hesitant.statements import refuse_statements
 from hesitant.tables import write_atomically
 
 
@@ -138,7 +137,6 @@ def make_report(
     >>> make_report(clf, data.features, data.labels)
     Report: The blanks mark the hard cases.
     """
-    refuse_statements(y, "A report")
     case = Case.build(
         clf,
         X,

@@ -47,6 +47,7 @@ def summarise(
         "separation": _separation(case),
         "triage": _triage(case),
         "doubtful_labels": _doubtful_labels(case),
+        "readers": _readers(case),
         "evidence": _evidence(case),
         "change": _change(case),
         "parameters": _parameters(case, wording),
@@ -274,7 +275,7 @@ def _triage(case: Case) -> dict[str, Any]:
 
     The chance of an answer is part of the order: whoever withheld the hardest labels may again.
     """
-    chance = case.whole.labelling_probability(case.X)
+    chance = (case.clf if case.panel else case.whole).labelling_probability(case.X)
     usual = np.flatnonzero(case.blank & ~case.unusual)
     apart = np.flatnonzero(case.blank & case.unusual)
     apart = apart[np.argsort(case.clf.score_samples(case.X)[apart], kind="stable")]
@@ -340,6 +341,21 @@ def _doubtful_labels(case: Case) -> dict[str, Any]:
             | {"label": case.classes[case.labels.codes[i]], "label_probability": float(given[i])}
             for i in rows[:MOST_LISTED]
         ],
+    }
+
+
+def _readers(case: Case) -> dict[str, Any]:
+    """Say of each reader how much they label, how often rightly, and with whom they agree."""
+    if not case.panel:
+        return {}
+    table = case.whole.readers_
+    agreement = case.said.agreement()
+    confusion = getattr(case.whole, "confusion_", None)
+    return {
+        "names": list(case.said.readers),
+        "rows": table.to_dict("records"),
+        "agreement": agreement.tolist(),
+        "confusion": None if confusion is None else np.asarray(confusion).tolist(),
     }
 
 
