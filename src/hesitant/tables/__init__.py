@@ -11,10 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .errors import TableError
-from .output import sha256_of, write_atomically, write_together
+from .output import sha256_of, write_atomically, write_csv, write_table, write_together
 
 if TYPE_CHECKING:
-    from .output import write_csv, write_table
     from .reading import read_table
     from .selection import Columns, select_columns
 
@@ -32,20 +31,13 @@ __all__ = [
 
 # Saving a model or a report needs `write_atomically` but not pandas, which is an extra:
 # what does need pandas is imported on first use.
-_NEED_PANDAS = {
-    "Columns": "selection",
-    "read_table": "reading",
-    "select_columns": "selection",
-    "write_csv": "output",
-    "write_table": "output",
-}
+_NEED_PANDAS = {"Columns": "selection", "read_table": "reading", "select_columns": "selection"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _NEED_PANDAS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        import_module("pandas")
         return getattr(import_module(f".{_NEED_PANDAS[name]}", __name__), name)
     except ModuleNotFoundError as error:
         if error.name != "pandas":
