@@ -1,6 +1,7 @@
 """Exports of annotation tools joined to features: labelled, withheld, never shown."""
 
 import json
+import random
 
 import pandas as pd
 import pytest
@@ -148,6 +149,30 @@ def test_exports_that_do_not_fit_are_refused():
     refused(asked, "Several questions", "'sure'")
     joined = join(asked, FEATURES, "e", id="id", label="kind")
     assert joined.frame["kind"][0] == "T"
+
+
+ODD = [None, 3, "x", [], {}, [1], {"a": 1}, [None], float("nan"), [{"value": [{}]}]]
+
+
+def spoilt(value, rng):
+    """Return a document in which one part, at any depth, is something else."""
+    if rng.random() < 0.25 or not isinstance(value, list | dict) or not value:
+        return rng.choice(ODD)
+    at = rng.choice(list(value) if isinstance(value, dict) else range(len(value)))
+    copy = value.copy()
+    copy[at] = spoilt(value[at], rng)
+    return copy
+
+
+@pytest.mark.parametrize("tool", [name for name in EXPORTS if "table" not in name])
+def test_spoilt_exports_are_refused_or_read(tool):
+    rng = random.Random(0)
+    for _ in range(200):
+        try:
+            joined = join(spoilt(EXPORTS[tool], rng), FEATURES, "e", id="id", label=None)
+        except TableError:
+            continue
+        assert len(joined.frame) == len(FEATURES)
 
 
 def test_an_export_alone_has_no_features(tmp_path):

@@ -6,9 +6,9 @@ kinds of rows apart: labelled, withheld (shown and left without a label) and nev
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -49,15 +49,15 @@ def tool_of(document: Any) -> str | None:
     """Tell which annotation tool wrote a JSON document, None for none that is known."""
     if not isinstance(document, list) or not document or not isinstance(document[0], Mapping):
         return None
-    keys = set().union(*(row for row in document[:100] if isinstance(row, Mapping)))
+    start = [row for row in document[:100] if isinstance(row, Mapping)]
+    keys = set().union(*start)
     if "annotations" in keys and "data" in keys:
         return "Label Studio"
     if {"fields", "responses"} <= keys or any(str(k).endswith(".responses") for k in keys):
         return "Argilla"
     if "answer" in keys and {"_task_hash", "_input_hash"} & keys:
         return "Prodigy"
-    labels = [row.get("label") for row in document[:100]]
-    if "text" in keys and all(isinstance(label, list) for label in labels):
+    if "text" in keys and all(isinstance(row.get("label"), list) for row in start):
         return "doccano"
     return None
 
@@ -72,90 +72,83 @@ def refuse_alone(tool: str, source: str) -> TableError:
     )
 
 
-# -- what each tool writes ------------------------------------------------------------------------
+# -- what each tool writes: who said what about a record ------------------------------------------
+
+Question: TypeAlias = Callable[[Mapping[Any, Any]], Any]  # picks the answers to one question
+Said: TypeAlias = Iterator[tuple[Any, Any]]
 
 
-def _label_studio(
-    document: list[Any], id: str, label: str | None, source: str
-) -> Iterator[Statement | str]:
-    for task in document:
-        case = _identifier(task, id, ("data", "meta"), source)
-        yield case
-        for annotation in task.get("annotations") or ():
-            who = annotation.get("completed_by")
-            who = who.get("email", who.get("id")) if isinstance(who, Mapping) else who
-            said: Any = None
-            if not annotation.get("was_cancelled"):
-                answers: defaultdict[str, list[Any]] = defaultdict(list)
-                for result in annotation.get("result") or ():
-                    value = result.get("value", {}).get(result.get("type"))
-                    answers[result.get("from_name")] += (
-                        value if isinstance(value, list) else [value]
-                    )
-                said = _one(_question(answers, label, source), case, source)
-            yield Statement(case, _name(who), said)
+def _label_studio(record: Mapping[str, Any], question: Question) -> Said:
+    for annotation in record.get("annotations") or ():
+        who = annotation.get("completed_by")
+        answers: defaultdict[str, list[Any]] = defaultdict(list)
+        for result in annotation.get("result") or ():
+            value = result.get("value", {}).get(result.get("type"))
+            answers[result.get("from_name")] += value if isinstance(value, list) else [value]
+        withheld = annotation.get("was_cancelled")
+        name = who.get("email", who.get("id")) if isinstance(who, Mapping) else who
+        yield name, None if withheld else question(answers)
 
 
-def _argilla(
-    document: list[Any], id: str, label: str | None, source: str
-) -> Iterator[Statement | str]:
-    for record in document:
-        case = _identifier(record, id, ("metadata", "fields"), source)
-        yield case
-        responses = record.get("responses") or []
-        if isinstance(responses, Mapping):  # by question, each a list of what users said
-            told = _question(responses, label, source) or []
-            given = [
-                (r.get("user_id"), r.get("status", "submitted"), r.get("value")) for r in told
-            ]
-        elif any(str(key).endswith(".responses") for key in record):  # flat
-            flat = {k.removesuffix(".responses"): k for k in record if k.endswith(".responses")}
-            key = _question(flat, label, source)
-            values = record.get(key) or []
-            users = record.get(f"{key}.users") or [None] * len(values)
-            status = record.get(f"{key}.status") or ["submitted"] * len(values)
-            given = list(zip(users, status, values, strict=False))
-        else:
-            given = []
-            for r in responses:
-                answers = {k: _plain(v) for k, v in (r.get("values") or {}).items()}
-                said = _question(answers, label, source)
-                given.append((r.get("user_id"), r.get("status"), said))
-        for who, state, value in given:
-            if state in ("submitted", "discarded"):  # a draft is nothing said yet
-                said = None if state == "discarded" else _one(value, case, source)
-                yield Statement(case, _name(who), said)
+def _argilla(record: Mapping[str, Any], question: Question) -> Said:
+    responses = record.get("responses") or []
+    flat = {k.removesuffix(".responses"): k for k in record if k.endswith(".responses")}
+    if flat:
+        key = question(flat)
+        values = record.get(key) or []
+        users = record.get(f"{key}.users") or [None] * len(values)
+        status = record.get(f"{key}.status") or ["submitted"] * len(values)
+        given = list(zip(users, status, values, strict=False))
+    elif isinstance(responses, Mapping):  # by question, each a list of what users said
+        told = question(responses) or []
+        given = [(r.get("user_id"), r.get("status", "submitted"), r.get("value")) for r in told]
+    else:
+        given = []
+        for r in responses:
+            answers = (r.get("values") or {}).items()
+            plain = {k: v.get("value") if isinstance(v, Mapping) else v for k, v in answers}
+            given.append((r.get("user_id"), r.get("status"), question(plain)))
+    for who, state, value in given:
+        if state in ("submitted", "discarded"):  # a draft is nothing said yet
+            yield who, None if state == "discarded" else value
 
 
-def _doccano(
-    document: list[Any], id: str, label: str | None, source: str
-) -> Iterator[Statement | str]:
-    for record in document:
-        case = _identifier(record, id, ("meta", "metadata"), source)
-        yield case
-        known = [record[key] for key in _CONFIRMED if key in record]
-        said = _one(record.get(label or "label"), case, source)
-        if said is not None or not known or any(known):
-            yield Statement(case, _ALONE, said)
+def _doccano(record: Mapping[str, Any], question: Question) -> Said:
+    known = [record[key] for key in _CONFIRMED if key in record]
+    if record.get("label") or not known or any(known):
+        yield None, record.get("label")
 
 
-def _prodigy(
-    document: list[Any], id: str, label: str | None, source: str
-) -> Iterator[Statement | str]:
-    for record in document:
-        case = _identifier(record, id, ("meta",), source)
-        yield case
-        who = record.get("_annotator_id") or record.get("_session_id")
-        said = record.get("accept", record.get("label")) if record["answer"] == "accept" else None
-        yield Statement(case, _name(who), _one(said, case, source))
+def _prodigy(record: Mapping[str, Any], question: Question) -> Said:
+    accepted = record.get("answer") == "accept"
+    said = record.get("accept", record.get("label")) if accepted else None
+    yield record.get("_annotator_id") or record.get("_session_id"), said
 
 
-_TOOLS = {
-    "Label Studio": _label_studio,
-    "Argilla": _argilla,
-    "doccano": _doccano,
-    "Prodigy": _prodigy,
+# how a tool's records are read, and where in them an identifier may be
+_TOOLS: dict[str, tuple[Callable[[Mapping[str, Any], Question], Said], tuple[str, ...]]] = {
+    "Label Studio": (_label_studio, ("data", "meta")),
+    "Argilla": (_argilla, ("metadata", "fields")),
+    "doccano": (_doccano, ("meta", "metadata")),
+    "Prodigy": (_prodigy, ("meta",)),
 }
+
+
+def _exported(
+    document: list[Any], tool: str, id: str, label: str | None, source: str
+) -> Iterator[Statement | str]:
+    """Yield the cases of an export, and after each what was said of it."""
+    read, inside = _TOOLS[tool]
+    for number, record in enumerate(document, 1):
+        try:
+            case = _identifier(record, id, inside, source)
+            said = list(read(record, lambda answers: _question(answers, label, source)))
+            found = [Statement(case, _name(who), _one(value, case, source)) for who, value in said]
+        except (AttributeError, TypeError, KeyError) as error:
+            problem = f"Record {number} is not as {tool} writes it."
+            raise TableError(source, problem, "Export it again, and leave it as it is.") from error
+        yield case
+        yield from found
 
 
 def _identifier(record: Mapping[str, Any], id: str, inside: Sequence[str], source: str) -> str:
@@ -183,10 +176,6 @@ def _question(answers: Mapping[Any, Any], label: str | None, source: str) -> Any
             f"Name the one to learn with {option('label')}.",
         )
     return next(iter(answers.values()), None) if label is None else None
-
-
-def _plain(value: Any) -> Any:
-    return value.get("value") if isinstance(value, Mapping) else value
 
 
 def _one(value: Any, case: str, source: str) -> Any:
@@ -268,9 +257,7 @@ def join(
             "This is no export of Label Studio, Argilla, doccano or Prodigy.",
             "Give the labels as a table with the columns of the case, the reader and the label.",
         )
-    parts = (
-        _long_table(export, id, label) if tool is None else _TOOLS[tool](export, id, label, source)
-    )
+    parts = _exported(export, tool, id, label, source) if tool else _long_table(export, id, label)
     by_case: dict[str, dict[str, Any]] = {}
     statements = []
     for part in parts:
