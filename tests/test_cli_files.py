@@ -109,6 +109,8 @@ def test_blank_features_are_modelled_where_the_model_can(run, tmp_path):
     code, _, error = run("analyse", "a.csv", "--label", "y", "--on-missing", "error", "--force")
     assert code == 1
     assert "--on-missing" in error
+    asked = ["--standardise", "--on-missing", "model"]
+    assert run("analyse", "a.csv", "--label", "y", *asked, "--force")[0] == 2
     code, _, error = run("analyse", "a.csv", "--label", "y", "--standardise", "--force")
     assert code == 1
     assert "17 of 150 rows" in error

@@ -53,6 +53,12 @@ class ReadOptions:
         """Take the columns apart; ``gaps`` tells whether the model can do with empty features."""
         from hesitant.tables import select_columns
 
+        if self.on_missing == "model" and not gaps:
+            raise typer.BadParameter(
+                "this model needs every feature: give drop or error, or use --family gaussian "
+                "without --standardise and --pca.",
+                param_hint="'--on-missing'",
+            )
         aliases = frame.attrs.get("hesitant", {}).get("aliases", {})
         options: dict[str, Any] = {
             "label": None,

@@ -63,16 +63,8 @@ def reporting(
 ) -> Iterator[None]:
     """Turn whatever goes wrong inside into a message and exit code 1.
 
-    The environment variable ``HESITANT_TRACEBACK`` brings the traceback back.
-
-    Parameters
-    ----------
-    terminal : Terminal
-        Where the message goes.
-    *also : exception types
-        Those whose words are the message, beside the usual ones.
-    stopped : str
-        What to say of the files when the user stops the command.
+    The environment variable ``HESITANT_TRACEBACK`` brings the traceback back. Words of exceptions
+    that are named ``also`` are the message; ``stopped`` is what to say of the files after Ctrl-C.
     """
     known: tuple[type[Exception], ...] = (ValueError, TypeError, ImportError, *also)
     known += (MemoryError, OSError)
