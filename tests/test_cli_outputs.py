@@ -6,6 +6,7 @@ import pytest
 
 from hesitant.datasets import simulate
 from hesitant.studies._checkpoint import Checkpoint
+from hesitant.tables import output
 
 DATA = simulate(n=200, random_state=0).to_frame()
 
@@ -156,3 +157,23 @@ def test_an_interrupted_study_is_not_begun_anew_by_accident(run, tmp_path):
     code, _, error = run("reproduce", *settings, "--resume", "--force")
     assert code == 2
     assert "choose one" in error
+
+
+def test_the_files_of_an_analysis_are_one_set(run, tmp_path, monkeypatch):
+    DATA.to_csv(tmp_path / "a.csv", index=False)
+    assert run("analyse", "a.csv", "--label", "label", "-q") == (0, "", "")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    take, calls = output._take_name, []
+
+    def fail(part, target, force):
+        calls.append(target)
+        if len(calls) == 3:
+            raise OSError(28, "No space left on device")
+        take(part, target, force)
+
+    monkeypatch.setattr(output, "_take_name", fail)
+    given = ["--label", "label", "--covariance", "tied", "--force"]
+    code, _, error = run("analyse", "a.csv", *given)
+    assert code == 1
+    assert "The disk is full; nothing was written." in error
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
