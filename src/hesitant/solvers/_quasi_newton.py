@@ -9,7 +9,7 @@ from hesitant.solvers._progress import Climb, Progress, refuse_not_finite
 __all__ = ["profile", "quasi_newton"]
 
 # A chart is scaled at its reference and fits badly far away; a fresh one is cheap.
-ITERATIONS_A_CHART = 25
+ITERATIONS_A_CHART = 60
 
 
 def quasi_newton(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
