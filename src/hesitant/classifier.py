@@ -22,7 +22,7 @@ from hesitant.criteria import Criteria
 from hesitant.evidence import Evidence
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel, Readers, as_readers, readers_table
-from hesitant.families import FAMILIES, Family
+from hesitant.families import FAMILIES, Components, Family
 from hesitant.fitting import Fit, fit_mixture
 from hesitant.intake import check_features, is_dask, take
 from hesitant.labels import names_of
@@ -31,7 +31,7 @@ from hesitant.mechanisms import Mechanism, as_mechanism, row_term
 from hesitant.remarks import NotConvergedWarning, fit_remarks, label_remarks
 from hesitant.rows import BLOCK_SIZE, Block, ManyRows
 from hesitant.solvers import SOLVERS
-from hesitant.starts import match_to_labels
+from hesitant.starts import SAMPLE, match_to_labels
 from hesitant.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     covariance : {"full", "tied", "diag", "spherical", "shrunk"} or Shrunk, default="full"
         What the classes' scale matrices look like. With few rows for the features use "shrunk":
         classes are pulled together as far as the data ask for (``hesitant.families.Shrunk``).
+    components : int, dict or "auto", default=1
+        How many components a class is a mixture of: one number for all classes, a number for
+        each by name (one for those not named), or "auto" to let held-out rows choose.
     mechanism : {"entropy", "class", "entropy+class", "mixed"}, Mechanism or None
         How the chance of a label depends on the difficulty of a case ("entropy", the default), on
         its class, or on both. With a mechanism the full likelihood is maximised; None is the
@@ -130,6 +133,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         family: str | Family = "gaussian",
         *,
         covariance: Any = "full",
+        components: Any = 1,
         mechanism: str | Mechanism | None = "entropy",
         experts: str | Readers = "right",
         alpha: float = 0.5,
@@ -147,6 +151,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     ) -> None:
         self.family = family
         self.covariance = covariance
+        self.components = components
         self.mechanism = mechanism
         self.experts = experts
         self.alpha = alpha
@@ -208,6 +213,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         mechanism.class_names = names_of(classes)
         if self.classes is None and self.alpha > 0 and data.statements is None:
             remarks += label_remarks(classes, self.missing_label, rough.tally)
+        family = family.suit(partial(rough.sample, SAMPLE), classes)
         likelihood = Likelihood(rows, family, mechanism, self.alpha, rough)
         with rows, rough:
             fit = fit_mixture(
@@ -275,6 +281,8 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
                 "alpha=0 names the classes after the fit, and this mechanism needs their names "
                 "during it: use a larger alpha, or a mechanism that does not depend on the class."
             )
+        if isinstance(self.components, bool) or self.components != 1:
+            family = Components(family, self.components)
         return family.specialise(self.covariance, self.reg_covar), mechanism
 
     def _threads(self, X: Any) -> int:

@@ -1,6 +1,7 @@
 """Class families: Gaussian, Student-t and skew-t."""
 
 from hesitant.families._base import Coordinates, Defect, Family, StepError
+from hesitant.families._components import Components
 from hesitant.families._covariance import Shrunk
 from hesitant.families._gaussian import Gaussian
 from hesitant.families._skew_t import SkewNormal, SkewT
@@ -15,6 +16,7 @@ FAMILIES: dict[str, type[Family]] = {
 
 __all__ = [
     "FAMILIES",
+    "Components",
     "Coordinates",
     "Defect",
     "Family",

@@ -1,7 +1,7 @@
 """What every class family is: densities, weighted statistics, and what maximises them."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -195,6 +195,10 @@ class Family(BaseEstimator):
     def log_prior(self, params: Params) -> float:
         """Return the log of a weak prior that keeps the likelihood bounded."""
         return 0.0
+
+    def suit(self, sample: Callable[[], Sequence[AnyArray]], classes: AnyArray) -> Self:
+        """Return the family as it suits data; ``sample()`` gives features, codes and weights."""
+        return self
 
     def adapt(self, params: Params, statistics: Statistics) -> Params:
         """Return parameters whose prior follows the data; the same object if it does."""

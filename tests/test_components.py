@@ -1,0 +1,199 @@
+"""Classes of several components: a family like any other, and what it is for."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal, norm
+from sklearn.base import clone
+
+import hesitant
+from hesitant import MixtureClassifier
+from hesitant.chart import Chart
+from hesitant.families import Components, Gaussian, SkewNormal, StudentT
+from hesitant.labels import encode
+from hesitant.mechanisms import EntropyMechanism
+
+CENTERS = np.array([[[0.0, 0.0], [6.4, 0.0]], [[3.2, 0.0], [9.6, 0.0]]])
+
+
+def clumps(n, seed, blanks="random"):
+    """Return two classes of two clumps each in a row, and the best rule's answers."""
+    rng = np.random.default_rng(seed)
+    truth, clump = rng.integers(2, size=(2, n))
+    X = CENTERS[truth, clump] + rng.standard_normal((n, 2))
+    joint = logsumexp(norm.logpdf(X[:, None, None] - CENTERS).sum(axis=3), axis=2)
+    chance = 1 / (1 + np.exp(joint[:, 0] - joint[:, 1]))
+    entropy = -np.log(np.maximum(chance, 1 - chance))
+    seen = rng.random(n) < (0.6 if blanks == "random" else 1 / (1 + np.exp(6 * entropy - 1.5)))
+    return X, np.where(seen, truth, -1), truth, (chance > 0.5).astype(int)
+
+
+@pytest.mark.parametrize("blanks", ["random", "difficulty"])
+def test_clumps_are_found(blanks):
+    X_test, _, truth, best = clumps(20_000, 99)
+    lowest = np.mean(best != truth)
+    excess, single = [], []
+    for seed in range(2):
+        X, y, _, _ = clumps(600, seed, blanks)
+        mechanism = None if blanks == "random" else "entropy"
+        clf = MixtureClassifier(components="auto", mechanism=mechanism).fit(X, y)
+        assert clf.family_.components == [2, 2]
+        excess.append(np.mean(clf.predict(X_test) != truth) - lowest)
+        one = MixtureClassifier(mechanism=mechanism).fit(X, y)
+        single.append(np.mean(one.predict(X_test) != truth) - lowest)
+    assert np.mean(excess) < 0.005
+    assert np.mean(single) > 0.1
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "shrunk"])
+@pytest.mark.parametrize("family", [Gaussian(), StudentT(), SkewNormal()], ids=str)
+def test_gradient(build, family, covariance):
+    X, y, _, _ = clumps(150, 0)
+    likelihood, state = build(
+        X,
+        encode(y).codes,
+        EntropyMechanism(),
+        family=Components(family, [3, 2]),
+        covariance=covariance,
+    )
+    chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
+    there = 0.3 * np.random.default_rng(0).standard_normal(chart.size)
+    at = chart.decode(there)
+    analytic = chart.gradient(at, likelihood.evaluate(at))
+    numeric = [
+        likelihood.evaluate(chart.decode(there + e)).objective
+        - likelihood.evaluate(chart.decode(there - e)).objective
+        for e in 1e-4 * np.eye(chart.size)
+    ]
+    size = np.abs(analytic).max()
+    np.testing.assert_allclose(analytic, np.array(numeric) / 2e-4, rtol=1e-5, atol=1e-6 * size)
+
+
+def test_em_climbs_to_where_gradients_lead():
+    X, y, _, _ = clumps(300, 1)
+    em = MixtureClassifier(components=2, mechanism=None, solver="em", max_iter=5000).fit(X, y)
+    newton = MixtureClassifier(components=2, mechanism=None).fit(X, y)
+    late = MixtureClassifier(components=2, mechanism=None, solver="one_step_late").fit(X, y)
+    assert np.diff(em.history_).min() > -1e-9 * abs(em.history_[-1])
+    assert em.log_likelihood_ == pytest.approx(newton.log_likelihood_, abs=1e-3)
+    assert late.log_likelihood_ == pytest.approx(newton.log_likelihood_, abs=1e-3)
+
+
+def test_optimum_against_another_optimiser():
+    X, y, _, _ = clumps(150, 2)
+    clf = MixtureClassifier(components=2, covariance="spherical", mechanism=None, reg_covar=0)
+    clf.fit(X, y)
+
+    def negative(v):
+        means, scales = v[:8].reshape(4, 2), np.exp(v[8:12])
+        logits = np.stack((v[12:14], np.zeros(2)))
+        shares = (logits - logsumexp(logits, axis=0)).T  # of components, in each class
+        pi = -np.logaddexp(0, [-v[14], v[14]])
+        parts = norm.logpdf(X[:, None], means, scales[:, None]).sum(axis=2).reshape(-1, 2, 2)
+        joint = logsumexp(parts + shares, axis=2) + pi
+        known = joint[np.arange(len(y)), y]
+        rows = np.where(y >= 0, known, logsumexp(joint, axis=1))
+        return -rows.sum() - 0.5 * (shares + np.log(2)).sum()
+
+    rough = np.concatenate((CENTERS.ravel(), np.zeros(7)))
+    found = minimize(negative, rough, method="BFGS")
+    assert clf.history_[-1] == pytest.approx(-found.fun, abs=1e-4)
+
+
+def test_one_component_is_the_family_itself():
+    X, y, _, _ = clumps(200, 3)
+    one = MixtureClassifier(components={0: 1}).fit(X, y)
+    plain = MixtureClassifier().fit(X, y)
+    assert one.log_likelihood_ == pytest.approx(plain.log_likelihood_, abs=1e-5)
+    assert one.n_parameters_ == plain.n_parameters_
+    np.testing.assert_allclose(one.covariances_, plain.covariances_, rtol=1e-3, atol=1e-3)
+
+
+def test_attributes_summary_and_draws():
+    X, y, _, _ = clumps(400, 4)
+    names = (
+        np.array(["a", "b"])[y]
+        if (y >= 0).all()
+        else np.where(y < 0, None, np.take(["a", "b"], y))
+    )
+    clf = MixtureClassifier(components={"b": 2, "a": 3}, mechanism=None).fit(X, names)
+    assert clf.family_.components == [3, 2]
+    assert clf.component_classes_.tolist() == [0, 0, 0, 1, 1]
+    np.testing.assert_allclose(np.bincount(clf.component_classes_, clf.component_weights_), 1)
+    assert clf.component_means_.shape == (5, 2)
+    assert clf.n_parameters_ == 1 + 5 * 5 + 3
+    drawn, truth, _ = clf.sample(40_000, random_state=0)
+    for h, name in enumerate(["a", "b"]):
+        mine = drawn[truth == name]
+        np.testing.assert_allclose(mine.mean(axis=0), clf.means_[h], atol=0.1)
+        np.testing.assert_allclose(np.cov(mine.T), clf.covariances_[h], atol=0.4)
+    table = MixtureClassifier(components=2, mechanism=None).fit(X, y).summary()
+    errors = table.set_index("parameter")["std_error"]
+    assert np.isfinite(errors).all()
+    assert any(name.startswith("component_weight") for name in errors.index)
+
+
+def test_saved_cloned_and_started_from(tmp_path):
+    X, y, _, _ = clumps(300, 5)
+    clf = MixtureClassifier(components="auto", covariance="shrunk").fit(X, y)
+    hesitant.save(clf, tmp_path / "model.json")
+    again = hesitant.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    assert clone(clf).components == "auto"
+    started = clone(clf).set_params(init=clf).fit(X, y)
+    assert started.log_likelihood_ == pytest.approx(clf.log_likelihood_, abs=0.05)
+    single = MixtureClassifier(mechanism=None).fit(X, y)
+    split = MixtureClassifier(components=2, mechanism=None, init=single).fit(X, y)
+    assert split.log_likelihood_ > single.log_likelihood_ + 10
+
+
+def test_names_follow_the_labels_after_clustering():
+    X, y, truth, _ = clumps(600, 6)
+    X = X + np.where(truth == 1, 30.0, 0.0)[:, None]  # far apart: a cluster each
+    clf = MixtureClassifier(
+        components=[2, 1], alpha=0, mechanism=None, random_state=0, n_init=3
+    ).fit(X, y)
+    assert np.mean(clf.predict(X) == truth) > 0.99
+
+
+def test_empty_cells():
+    X, y, _, _ = clumps(300, 7)
+    torn = X.copy()
+    torn[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    clf = MixtureClassifier(components=2, mechanism=None).fit(torn, y)
+    row = np.array([[np.nan, 1.0]])
+    expected = [
+        np.log(
+            sum(
+                clf.component_weights_[k]
+                * multivariate_normal(
+                    clf.component_means_[k, 1], clf.component_covariances_[k, 1, 1]
+                ).pdf(1.0)
+                for k in np.flatnonzero(clf.component_classes_ == h)
+            )
+        )
+        for h in range(2)
+    ]
+    np.testing.assert_allclose(
+        clf.family_.log_density(clf.state_.params, row)[0], expected, rtol=1e-9
+    )
+    assert np.mean(clf.predict(X) == MixtureClassifier(components=2).fit(X, y).predict(X)) > 0.97
+
+
+def test_too_many_components_are_said():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.standard_normal((40, 1)), 8 + rng.standard_normal((40, 1))]
+    y = np.repeat([0, 1], 40)
+    with pytest.warns(hesitant.FitWarning) as seen:
+        MixtureClassifier(components=15, mechanism=None, max_iter=200).fit(X, y)
+    assert "free parameters" in " ".join(str(w.message) for w in seen)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "many", True, {"a": 0}, [2], None])
+def test_wrong_numbers_are_named(value):
+    X, y, _, _ = clumps(60, 8)
+    with pytest.raises(ValueError, match="components"):
+        MixtureClassifier(components=value).fit(X, y)
+    with pytest.raises(ValueError, match="components names the class 'c'"):
+        MixtureClassifier(components={"c": 2}).fit(X, y)
