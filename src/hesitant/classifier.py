@@ -175,8 +175,7 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n, p)
-            Features. Of a row with empty cells (NaN, NA, null) the others count; Gaussian and
-            Student-t classes can tell what that says.
+            Features. Of a row with empty cells (NaN, NA, null) the others count.
         y : array-like of shape (n,), or (n, J) of J readers, or Statements
             Labels, with blanks; or all that was said of the rows, by whom.
         sample_weight : array-like of shape (n,), optional

@@ -229,7 +229,7 @@ def refuse_not_finite(
             )
         raise ValueError(
             f"X contains NaN in {where}, which this family cannot allow for: use "
-            "family='gaussian' or 't', or drop or impute such rows first."
+            "one of the package's own, or drop or impute such rows first."
         )
     return found
 

@@ -10,10 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.families._base import Coordinates, Defect, Family, Statistics, StepError, of_classes
 from hesitant.families._covariance import Shrunk
-from hesitant.families._gaps import filled
+from hesitant.families._gaps import complete
 
 # A share has the prior of this many rows, so that none is ever zero.
 _PRIOR = 0.5
@@ -84,6 +85,11 @@ class Components(Family):
     def has_coordinates(self) -> bool:
         """Whether quasi-Newton solvers can use the components' family."""
         return self._base.has_coordinates
+
+    @property
+    def warm_up(self) -> int:  # type: ignore[override]
+        """EM steps at most before a solver that follows gradients takes over."""
+        return self._base.warm_up
 
     @property
     def takes_gaps(self) -> bool:  # type: ignore[override]
@@ -196,20 +202,16 @@ class Components(Family):
         """Return the log densities; keep the components' chances within their class."""
         joint, kept = self._base.look(params.base, X)
         joint += np.log(np.maximum(params.shares, 1e-300))
-        starts = _starts(params.owner)
-        top = np.maximum.reduceat(joint, starts, axis=1)
-        part = np.exp(joint - top[:, params.owner])
-        total = np.add.reduceat(part, starts, axis=1)
-        return top + np.log(total), (part / total[:, params.owner], kept)
+        return _within(joint, params.owner), (joint, kept)
 
     def statistics(
         self, params: ComponentsParams, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
         """Return the components' statistics, then their counts."""
         chances, kept = kept or Components.look(self, params, X)[1]
-        own = weights[:, params.owner] * chances
+        own = chances * weights[:, params.owner]
         given = () if kept is None else (kept,)
-        return *self._base.statistics(params.base, X, own, *given), own.sum(axis=0)
+        return *self._base.statistics(params.base, X, own, *given), np.einsum("ik->k", own)
 
     def maximise(self, params: ComponentsParams, statistics: Statistics) -> ComponentsParams:
         """Return the M-step of all components, and their shares."""
@@ -254,9 +256,18 @@ class Components(Family):
         """Return parameters a little inside their range."""
         return dataclasses.replace(params, base=self._base.off_edges(params.base))
 
-    def coordinates(self, params: ComponentsParams, counts: FloatArray) -> Coordinates:
+    def survey(self, params: ComponentsParams, X: AnyArray, weights: FloatArray) -> Statistics:
+        """Return what the components' chart wants of the rows."""
+        if type(self._base).survey is Family.survey:
+            return ()
+        chances, _ = Components.look(self, params, X)[1]
+        return self._base.survey(params.base, X, weights[:, params.owner] * chances)
+
+    def coordinates(
+        self, params: ComponentsParams, counts: FloatArray, *survey: FloatArray
+    ) -> Coordinates:
         """Return the components' chart, with that of their shares."""
-        return _ComponentsCoordinates(self, params, counts)
+        return _ComponentsCoordinates(self, params, counts, survey)
 
     # -- starts -----------------------------------------------------------------------------
 
@@ -365,11 +376,15 @@ class _ComponentsCoordinates(Coordinates):
     """The components' chart, then directions in which shares can move within each class."""
 
     def __init__(
-        self, family: Components, reference: ComponentsParams, counts: FloatArray
+        self,
+        family: Components,
+        reference: ComponentsParams,
+        counts: FloatArray,
+        survey: Statistics,
     ) -> None:
         self.reference, self.counts = reference, counts
         owner, shares = reference.owner, reference.shares
-        self.base = family._base.coordinates(reference.base, counts[owner] * shares)
+        self.base = family._base.coordinates(reference.base, counts[owner] * shares, *survey)
         axes = []
         for h, count in enumerate(counts):
             own = np.flatnonzero(owner == h)
@@ -399,6 +414,33 @@ class _ComponentsCoordinates(Coordinates):
         return np.concatenate((self.base.gradient(params.base, tuple(own)), toward @ self.axes))
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _within(joint: FloatArray, owner: IntArray) -> FloatArray:
+    """Return log sums over the components of each class; chances within it replace ``joint``."""
+    n, m = joint.shape
+    out = np.empty((n, owner[m - 1] + 1))
+    for i in range(n):
+        k = 0
+        while k < m:
+            h, end, top = owner[k], k, joint[i, k]
+            while end < m and owner[end] == h:
+                top = max(top, joint[i, end])
+                end += 1
+            if end == k + 1:
+                out[i, h] = joint[i, k]
+                joint[i, k] = 1.0
+            else:
+                total = 0.0
+                for j in range(k, end):
+                    joint[i, j] = np.exp(joint[i, j] - top)
+                    total += joint[i, j]
+                for j in range(k, end):
+                    joint[i, j] /= total
+                out[i, h] = top + np.log(total)
+            k = end
+    return out
+
+
 def _starts(owner: IntArray) -> IntArray:
     return np.flatnonzero(np.diff(owner, prepend=-1))
 
@@ -411,7 +453,8 @@ def _totals(values: FloatArray, owner: IntArray) -> FloatArray:
 def _guesses(X: FloatArray, weight: FloatArray, k: int) -> Iterator[IntArray]:
     """Yield clusters of rows: all over, and along the axis that is least like a single hump."""
     low, middle, high = np.nanquantile(X, [0.25, 0.5, 0.75], axis=0)
-    Z = (filled(X, middle) - middle) / np.where(high > low, high - low, 1.0)
+    spread = np.where(high > low, high - low, 1.0)
+    Z = (complete(X, middle, spread) - middle) / spread
     Z = np.clip(Z, -20, 20)
     share = weight / weight.sum()
     Z -= share @ Z

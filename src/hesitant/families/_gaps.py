@@ -7,13 +7,14 @@ the observed likelihood's gradient, and EM's steps climb it.
 """
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from hesitant._compile import njit
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.families._kernels import FARTHEST
+from hesitant.families._kernels import FARTHEST, weighted_moments
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,10 +23,12 @@ class Gaps:
 
     Attributes
     ----------
-    whole, torn : arrays of int
-        Places of rows without empty cells, and of the others, by pattern.
+    torn : array of int
+        Places of rows with empty cells, by pattern.
+    rest : array of shape (n, p)
+        All rows, with zeros in the empty cells: for loops that go over whole rows.
     X : array of shape (len(torn), p)
-        The latter.
+        The rows with empty cells.
     starts : array of shape (patterns + 1,)
         Where among them each pattern begins.
     seen : boolean array of shape (patterns, p)
@@ -33,12 +36,17 @@ class Gaps:
     pattern : array of shape (len(torn),)
     """
 
-    whole: IntArray
     torn: IntArray
+    rest: FloatArray
     X: FloatArray
     starts: IntArray
     seen: BoolArray
     pattern: IntArray
+
+    def by_pattern(self) -> Iterator[FloatArray]:
+        """Yield what is observed of the rows of each pattern."""
+        for seen, a, b in zip(self.seen, self.starts[:-1], self.starts[1:], strict=True):
+            yield np.ascontiguousarray(self.X[a:b, seen])
 
     def distances(self, params: Any) -> tuple[FloatArray, FloatArray]:
         """Return squared distances of the rows (n, g), and log volumes of patterns (m, g)."""
@@ -62,63 +70,95 @@ def find_gaps(X: AnyArray) -> Gaps | None:
     Examples
     --------
     >>> gaps = find_gaps(np.array([[1.0, 2.0], [np.nan, 1.0], [3.0, np.nan], [np.nan, 0.0]]))
-    >>> gaps.whole, gaps.torn, gaps.starts
-    (array([0]), array([2, 1, 3]), array([0, 1, 3]))
+    >>> gaps.torn, gaps.starts
+    (array([2, 1, 3]), array([0, 1, 3]))
     """
-    if not _any_empty(X):
+    torn = _torn_rows(X)
+    if not torn.size:
         return None
-    empty = np.isnan(X)
-    torn = np.flatnonzero(empty.any(axis=1))
-    if not torn.size:  # infinity, where a solver tries absurd points
-        return None
+    empty = np.isnan(X[torn])
     # Sixty-four features a number: far quicker to sort than rows.
-    packed = np.packbits(empty[torn], axis=1)
+    packed = np.packbits(empty, axis=1)
     words = np.zeros((len(torn), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
     words[:, : packed.shape[1]] = packed
-    order = np.lexsort(words.view(np.uint64).T)
-    torn = torn[order]
-    words = words[order]
-    new = np.flatnonzero((words[1:] != words[:-1]).any(axis=1)) + 1
+    keys = words.view(np.uint64)
+    order = np.lexsort(keys.T)
+    keys, torn = keys[order], torn[order]
+    new = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
     starts = np.concatenate(([0], new, [len(torn)]))
-    return Gaps(
-        np.flatnonzero(~empty.any(axis=1)),
-        torn,
-        np.ascontiguousarray(X[torn], dtype=np.float64),
-        starts,
-        ~empty[torn[starts[:-1]]],
-        np.repeat(np.arange(len(starts) - 1), np.diff(starts)),
-    )
+    rest = np.array(X, dtype=np.float64, order="C")
+    own = rest[torn]
+    rest[torn] = np.nan_to_num(own)
+    seen = ~empty[order[starts[:-1]]]
+    return Gaps(torn, rest, own, starts, seen, np.repeat(np.arange(len(seen)), np.diff(starts)))
 
 
-def filled(X: AnyArray, with_what: FloatArray) -> AnyArray:
-    """Return rows without empty cells, for a first guess."""
-    return np.where(np.isnan(X), with_what, X) if _any_empty(X) else X
+def complete(X: AnyArray, center: FloatArray, spread: FloatArray) -> AnyArray:
+    """Return rows with empty cells filled by regression on the others, for a first guess."""
+    gaps = find_gaps(X)
+    if gaps is None:
+        return X
+    p = len(center)
+    units = center, spread
+    location, scale = np.zeros((1, p)), np.eye(p)[None]
+    rest = np.ones((len(X), 1))
+    rest[gaps.torn] = 0.0
+    one = np.ones((len(gaps.torn), 1))
+    pattern = gaps.starts, gaps.seen
+    for _ in range(_ROUNDS):
+        whole = weighted_moments(gaps.rest, *units, location, rest)
+        torn = gap_moments(gaps.X, *units, location, scale, *pattern, one, one)
+        count, first, second = (a + b for a, b in zip(whole, torn, strict=True))
+        shift = first[0] / count[0]
+        scatter = second[0] - np.outer(first[0], shift) + (p + 2.0) * 1e-2 * np.eye(p)
+        location = location + shift
+        scale = scatter[None] / (count[0] + (p + 2.0) * 1e-2)
+    out = gaps.rest
+    for seen, a, b in zip(gaps.seen, gaps.starts[:-1], gaps.starts[1:], strict=True):
+        rows, hidden = gaps.torn[a:b], ~seen
+        u = (gaps.X[a:b, seen] - center[seen]) / spread[seen] - location[0, seen]
+        slope = np.linalg.solve(scale[0][np.ix_(seen, seen)], scale[0][np.ix_(seen, hidden)])
+        expected = location[0, hidden] + u @ slope
+        out[np.ix_(rows, np.flatnonzero(hidden))] = center[hidden] + spread[hidden] * expected
+    return out
 
 
+# EM steps of a single Gaussian, from which empty cells are first filled.
+_ROUNDS = 15
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
-def _any_empty_plainly(X: AnyArray) -> bool:
-    return bool(np.isnan(X).any())
+def _torn_rows_plainly(X: AnyArray) -> IntArray:
+    return np.flatnonzero(np.isnan(X).any(axis=1))
 
 
 @njit(
-    plain=_any_empty_plainly,
+    plain=_torn_rows_plainly,
     cache=True,
     nogil=True,
     error_model="numpy",
     fastmath={"reassoc", "contract", "nsz"},
 )
-def _any_empty(X: AnyArray) -> bool:
-    # One sum: not a number if any cell is none, and quicker than to look at each.
+def _torn_rows(X: AnyArray) -> IntArray:
+    """Return the places of rows with empty cells."""
     n, p = X.shape
+    out = np.empty(0, dtype=np.int64)
+    found = 0
     for i in range(n):
+        # One sum: not a number if any cell is none, and quicker than to look at each.
         total = 0.0
         for j in range(p):
             total += X[i, j] * 0.0
         if np.isnan(total):
-            return True
-    return False
+            empty = False
+            for j in range(p):  # infinity, where a solver tries absurd points, is none
+                empty = empty or np.isnan(X[i, j])
+            if empty:
+                if not found:
+                    out = np.empty(n - i, dtype=np.int64)
+                out[found] = i
+                found += 1
+    return out[:found]
 
 
 @njit(**_OPTIONS)

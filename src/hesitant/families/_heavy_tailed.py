@@ -19,7 +19,7 @@ from hesitant.families._dof import (
     finite,
     t_constants,
 )
-from hesitant.families._gaps import filled
+from hesitant.families._gaps import complete
 from hesitant.families._kernels import squared_distances
 from hesitant.families._location_scale import (
     LocationScale,
@@ -106,9 +106,8 @@ class HeavyTailedFamily(LocationScaleFamily):
         One starts from moments, the other from medians, which no outlier can move.
         """
         moments = super().initial(X, weights)
-        middle, deviation = medians(
-            filled(X, moments.center), weights, moments.center, moments.spread
-        )
+        units = moments.center, moments.spread
+        middle, deviation = medians(complete(X, *units), weights, *units)
         scatter = deviation[:, :, None] ** 2 * np.eye(X.shape[1])
         whitener = whiten(self.structure.pool(scatter, np.ones(len(scatter))))
         robust = dataclasses.replace(moments, location=middle, whitener=whitener)

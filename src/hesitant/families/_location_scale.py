@@ -16,7 +16,7 @@ from hesitant._choices import choose
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.families._base import Coordinates, Defect, Family, Statistics, StepError
 from hesitant.families._covariance import STRUCTURES, Full, Shrunk, Structure
-from hesitant.families._gaps import Gaps, filled, find_gaps
+from hesitant.families._gaps import Gaps, complete, find_gaps
 from hesitant.families._kernels import (
     FARTHEST,
     log_volumes,
@@ -122,8 +122,7 @@ class LocationScaleFamily(Family):
         if gaps is None:
             density, kept = self._look(params, X)
             return density, (None, kept)
-        density = np.empty((len(X), len(params.location)))
-        density[gaps.whole], kept = self._look(params, X[gaps.whole])
+        density, kept = self._look(params, gaps.rest)
         density[gaps.torn], kept_torn = self._look_gaps(params, gaps)
         return density, (gaps, kept, kept_torn)
 
@@ -134,8 +133,10 @@ class LocationScaleFamily(Family):
         gaps, *kept = kept or (find_gaps(X), None, None)
         if gaps is None:
             return self._sum_up(params, X, weights, kept[0])
-        whole = self._sum_up(params, X[gaps.whole], weights[gaps.whole], kept[0])
         torn = self._sum_up_gaps(params, gaps, weights[gaps.torn], kept[1])
+        weights = weights.copy()
+        weights[gaps.torn] = 0.0
+        whole = self._sum_up(params, gaps.rest, weights, kept[0])
         return tuple(a + b for a, b in zip(whole, torn, strict=True))
 
     def _look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
@@ -159,7 +160,7 @@ class LocationScaleFamily(Family):
     def initial(self, X: AnyArray, weights: FloatArray) -> LocationScaleParams:
         """Return weighted class moments, shrunk towards the pooled ones where rows are few."""
         center, spread = self._units(X)
-        X = filled(X, center)
+        X = complete(X, center, spread)
         g, p = weights.shape[1], X.shape[1]
         origin = np.zeros((g, p))
         count, first, second = weighted_moments(X, center, spread, origin, weights)
@@ -258,7 +259,7 @@ class LocationScaleFamily(Family):
             given = np.where(np.isnan(given), known, given)
         if not self._pulls_locations:
             given[2] = 0.0
-        X = filled(X, params.center)
+        X = complete(X, params.center, params.spread)
         Z = (X - params.center) / params.spread
         params = dataclasses.replace(
             params, shrinkage=strengths(Z, weights, given, self._floor(len(params.location)))

@@ -11,6 +11,7 @@ import numpy as np
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Coordinates, Statistics, StepError, of_classes
 from hesitant.families._dof import log_gamma_ratio
+from hesitant.families._gaps import Gaps, complete
 from hesitant.families._heavy_tailed import HeavyTailedFamily, HeavyTailedParams, distances
 from hesitant.families._kernels import weighted_moments
 from hesitant.families._robust_start import improve, keep_best
@@ -21,6 +22,7 @@ from hesitant.families._skew_t_params import (
     Sums,
     free_step,
     leaning,
+    marginal,
     skewed_normals,
     slants,
     structured_step,
@@ -89,30 +91,44 @@ class SkewT(HeavyTailedFamily):
 
     # -- densities, statistics, steps ---------------------------------------------------------
 
-    def log_density(self, params: SkewTParams, X: AnyArray) -> FloatArray:
-        """Return the skew-t log densities (n, g)."""
-        return SkewT.look(self, params, X)[0]
+    takes_gaps = True
 
-    def look(self, params: SkewTParams, X: AnyArray) -> tuple[FloatArray, Any]:
-        """Return the log densities; keep expected precisions, logs and derivatives."""
+    def _look(self, params: SkewTParams, X: AnyArray) -> tuple[FloatArray, Any]:
         nu, p = params.nu, X.shape[1]
         along = projections(X, params.center, params.spread, params.location, params.axis)
         shape, *kept = skew_t_rows(distances(params, X), along, nu, p, *tables(nu, p))
         return shape + (self._constant(params) + math.log(2.0)), kept
 
-    def statistics(
-        self, params: SkewTParams, X: AnyArray, weights: FloatArray, kept: Any = None
+    def _sum_up(
+        self, params: SkewTParams, X: AnyArray, weights: FloatArray, kept: Any
     ) -> Statistics:
-        """Return weighted sums: those of the t family, then drive and driven.
-
-        ``drive`` sums the derivative of the log density in the slanted residual η·u, and
-        ``driven`` that derivative times u.
-        """
+        # Those of the t family; then drive, the sum of derivatives of the log density in the
+        # slanted residual η·u, and driven, that of the derivative times u.
         units = params.center, params.spread, params.location
-        terms = kept or SkewT.look(self, params, X)[1]
+        terms = kept or self._look(params, X)[1]
         precise, count, logs, drive, driven = weigh(X, *units, weights, *terms)
         mass, first, second = weighted_moments(X, *units, precise)
         return count, mass, first, second, logs, drive, driven
+
+    def _look_gaps(self, params: SkewTParams, gaps: Gaps) -> tuple[FloatArray, Any]:
+        parts = [marginal(params, seen) for seen in gaps.seen]
+        found = [
+            self._look(part.params, rows)
+            for part, rows in zip(parts, gaps.by_pattern(), strict=True)
+        ]
+        density = np.concatenate([density for density, _ in found])
+        return density, [(part, kept) for part, (_, kept) in zip(parts, found, strict=True)]
+
+    def _sum_up_gaps(
+        self, params: SkewTParams, gaps: Gaps, weights: FloatArray, kept: Any
+    ) -> Statistics:
+        kept = kept or self._look_gaps(params, gaps)[1]
+        own = np.split(weights, gaps.starts[1:-1])
+        lifted = [
+            part.lift(params, self._sum_up(part.params, rows, w, terms))
+            for (part, terms), rows, w in zip(kept, gaps.by_pattern(), own, strict=True)
+        ]
+        return tuple(np.sum(sums, axis=0) for sums in zip(*lifted, strict=True))
 
     def maximise(self, params: SkewTParams, statistics: Statistics) -> SkewTParams:
         """Return the M-step: location, scale and slant together, then EM's dof."""
@@ -154,6 +170,8 @@ class SkewT(HeavyTailedFamily):
 
     def survey(self, params: SkewTParams, X: AnyArray, weights: FloatArray) -> Statistics:
         """Return sums of the curvature in the slanted residual η·u: those of 1, u and u uᵀ."""
+        whole = ~np.isnan(X).any(axis=1)
+        X, weights = np.ascontiguousarray(X[whole]), np.ascontiguousarray(weights[whole])
         nu, p = params.nu, X.shape[1]
         units = params.center, params.spread, params.location
         q, along = distances(params, X), projections(X, *units, params.axis)
@@ -198,7 +216,8 @@ class SkewT(HeavyTailedFamily):
         return out
 
     def _lean(self, params: HeavyTailedParams, X: AnyArray, weights: FloatArray) -> SkewTParams:
-        guesses = leaning(self.structure, params, X, weights)
+        whole = complete(X, params.center, params.spread)
+        guesses = leaning(self.structure, params, whole, weights)
         better = [improve(self, guess, X, weights) for guess in guesses]
         out: SkewTParams = keep_best(self, better, X, weights, self._separate)
         return out

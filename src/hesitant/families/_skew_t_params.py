@@ -23,9 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hesitant._typing import AnyArray, FloatArray
-from hesitant.families._base import StepError
+from hesitant._typing import AnyArray, BoolArray, FloatArray
+from hesitant.families._base import Statistics, StepError
 from hesitant.families._covariance import Structure
+from hesitant.families._dof import digamma
 from hesitant.families._heavy_tailed import HeavyTailedParams, distances
 from hesitant.families._location_scale import whiten
 
@@ -63,6 +64,78 @@ class SkewTParams(HeavyTailedParams):
 def slants(whitener: FloatArray, axis: FloatArray) -> FloatArray:
     """Return λ = W⁻ᵀη."""
     return np.einsum("hjk,hj->hk", np.linalg.inv(whitener), axis)
+
+
+@dataclasses.dataclass(frozen=True)
+class Marginal:
+    """Skew-t classes of some features only, and the way back to all.
+
+    The whole residual is ``u = A u_o + k V`` and noise: u_o that of the features seen, V the
+    latent variable of their skewness, in units of its own.
+
+    Attributes
+    ----------
+    params : SkewTParams
+    A : array of shape (g, p, features seen)
+    k : array of shape (g, p)
+    noise : array of shape (g, p, p)
+        Scale matrix of the noise.
+    ratio : array of shape (g,)
+        Units of V, by those of V were all features seen.
+    """
+
+    params: SkewTParams
+    A: FloatArray
+    k: FloatArray
+    noise: FloatArray
+    ratio: FloatArray
+
+    def lift(self, whole: SkewTParams, statistics: Statistics) -> Statistics:
+        """Return what statistics of the features seen let expect of all."""
+        count, mass, first, second, logs, drive, driven = statistics
+        axis, A, k = self.params.axis, self.A, self.k
+        v0 = np.einsum("hj,hj->h", axis, first) + drive
+        v1 = np.einsum("hjk,hk->hj", second, axis) + driven
+        vv = np.einsum("hj,hj->h", axis, v1) + count
+        lifted = np.einsum("hjk,hk->hj", A, v1)
+        first = np.einsum("hjk,hk->hj", A, first) + k * v0[:, None]
+        cross = lifted[:, :, None] * k[:, None, :]
+        second = A @ second @ A.transpose(0, 2, 1) + cross + cross.transpose(0, 2, 1)
+        second += vv[:, None, None] * k[:, :, None] * k[:, None, :]
+        second += count[:, None, None] * self.noise
+        eta = whole.axis
+        drive = self.ratio * v0 - np.einsum("hj,hj->h", eta, first)
+        along = self.ratio[:, None] * (lifted + k * vv[:, None])
+        driven = along - np.einsum("hjk,hk->hj", second, eta)
+        p, d = len(whole.center), len(self.params.center)
+        less = [digamma(0.5 * (v + d)) - digamma(0.5 * (v + p)) for v in whole.nu]
+        return count, mass, first, second, logs + count * less, drive, driven
+
+
+def marginal(params: SkewTParams, seen: BoolArray) -> Marginal:
+    """Return the distribution of some features: skew-t again, with the same latent variables."""
+    omega, eta = params.scale, params.axis
+    size = np.sqrt(1.0 + (params.slant**2).sum(axis=1))
+    delta = np.einsum("hjk,hk->hj", omega, eta) / size[:, None]
+    part = np.ascontiguousarray(omega[:, seen][:, :, seen])
+    whitener = whiten(part)
+    # λ_o = W δ_o / sqrt(1 − |W δ_o|²)
+    lean = np.einsum("hjk,hk->hj", whitener, delta[:, seen])
+    left = np.sqrt(np.maximum(1.0 - (lean**2).sum(axis=1), 1e-14))
+    sub = SkewTParams(
+        params.center[seen],
+        params.spread[seen],
+        np.ascontiguousarray(params.location[:, seen]),
+        whitener,
+        params.dof,
+        lean / left[:, None],
+    )
+    # Given V, what is left of x is normal with Σ = Ω − δ δᵀ.
+    sigma = omega - delta[:, :, None] * delta[:, None, :]
+    A = np.linalg.solve(sigma[:, seen][:, :, seen], sigma[:, seen]).transpose(0, 2, 1)
+    noise = sigma - A @ sigma[:, seen]
+    k = delta - np.einsum("hjk,hk->hj", A, delta[:, seen])
+    return Marginal(sub, A, k * left[:, None], noise, left * size)
 
 
 def skewed_normals(slant: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
