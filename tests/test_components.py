@@ -1,5 +1,7 @@
 """Classes of several components: a family like any other, and what it is for."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -105,9 +107,10 @@ def test_one_component_is_the_family_itself():
     X, y, _, _ = clumps(200, 3)
     one = MixtureClassifier(components={0: 1}).fit(X, y)
     plain = MixtureClassifier().fit(X, y)
-    assert one.log_likelihood_ == pytest.approx(plain.log_likelihood_, abs=1e-5)
+    # But for a prior of one row's worth, which keeps components from shrinking onto few rows.
+    assert one.log_likelihood_ == pytest.approx(plain.log_likelihood_, abs=0.02)
     assert one.n_parameters_ == plain.n_parameters_
-    np.testing.assert_allclose(one.covariances_, plain.covariances_, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(one.covariances_, plain.covariances_, rtol=0.05, atol=0.05)
 
 
 def test_attributes_summary_and_draws():
@@ -144,7 +147,11 @@ def test_saved_cloned_and_started_from(tmp_path):
     started = clone(clf).set_params(init=clf).fit(X, y)
     assert started.log_likelihood_ == pytest.approx(clf.log_likelihood_, abs=0.05)
     single = MixtureClassifier(mechanism=None).fit(X, y)
-    split = MixtureClassifier(components=2, mechanism=None, init=single).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a component that shrank onto a few rows, say
+        split = MixtureClassifier(components=2, mechanism=None, init=single).fit(X, y)
+    joined = MixtureClassifier(mechanism=None, init=clf).fit(X, y)
+    assert joined.log_likelihood_ == pytest.approx(single.log_likelihood_, abs=1e-3)
     assert split.log_likelihood_ > single.log_likelihood_ + 10
 
 
@@ -186,7 +193,7 @@ def test_too_many_components_are_said():
     X = np.r_[rng.standard_normal((40, 1)), 8 + rng.standard_normal((40, 1))]
     y = np.repeat([0, 1], 40)
     with pytest.warns(hesitant.FitWarning) as seen:
-        MixtureClassifier(components=15, mechanism=None, max_iter=200).fit(X, y)
+        MixtureClassifier(components=20, mechanism=None, max_iter=100).fit(X, y)
     assert "free parameters" in " ".join(str(w.message) for w in seen)
 
 

@@ -16,6 +16,7 @@ from hesitant.rows import Block, ManyRows
 SAMPLE = 20_000
 # What the package's own fits show: parameters of one family may start another.
 _NAMES = {"weights", "mechanism", "means", "covariances", "locations", "scales", "shapes", "dof"}
+_NAMES |= {"shrinkage"}
 
 
 def from_labels(
@@ -173,7 +174,7 @@ def _check_mechanism(given: Mapping[str, Any], theta: FloatArray) -> None:
 def _check_names(given: Mapping[str, Any], shown: Mapping[str, Any]) -> None:
     """Raise if a parameter has a name that no family knows."""
     for name in given:
-        if name not in _NAMES | set(shown):
+        if name not in _NAMES | set(shown) and not str(name).startswith("component_"):
             hint = did_you_mean(name, [*shown, "weights", "mechanism"])
             raise ValueError(f"init has {name!r}, which is no parameter of a fit.{hint}")
 

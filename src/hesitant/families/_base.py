@@ -9,8 +9,6 @@ from sklearn.base import BaseEstimator
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 
-__all__ = ["Coordinates", "Defect", "Family", "Params", "Statistics", "StepError"]
-
 Params: TypeAlias = Any
 """The parameters of all classes: whatever the family likes, opaque to everyone else."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import block_diag, helmert
 
 from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray, IntArray
@@ -18,7 +19,7 @@ from hesitant.families._gaps import complete
 
 # A share has the prior of this many rows, so that none is ever zero.
 _PRIOR = 0.5
-_MOST = 4  # components that "auto" considers
+_MOST, _ROWS = 4, 2000  # components that "auto" considers, and rows of each class
 _FOLDS = 5
 _LEAST = 2.0  # what a component more must gain: by chance alone it gains as much
 _STEPS = 40
@@ -71,9 +72,15 @@ class Components(Family):
     def specialise(self, covariance: Any, reg_covar: float) -> Self:
         """Return a copy whose components have this covariance structure."""
         out = copy.copy(self)
-        out._base = out._rough = self.family.specialise(covariance, reg_covar)
-        if out._base.adapts:  # to look for its strength at every guess would take for ever
+        # A component of few rows would shrink onto them: one row's worth of what all components
+        # share keeps it from that, and means nothing to others.
+        firm = Shrunk(1.0, 0.0, 0.0) if covariance == "full" else covariance
+        out._base = out._rough = self.family.specialise(firm, reg_covar)
+        if isinstance(covariance, Shrunk) or covariance == "shrunk":
+            # To look for its strength at every guess would take for ever.
+            out.adapts = True
             out._rough = self.family.specialise(Shrunk(10.0, 10.0, 0.1), reg_covar)
+        out.takes_gaps, out.warm_up = out._base.takes_gaps, out._base.warm_up
         _check(self.components)
         return out
 
@@ -85,21 +92,6 @@ class Components(Family):
     def has_coordinates(self) -> bool:
         """Whether quasi-Newton solvers can use the components' family."""
         return self._base.has_coordinates
-
-    @property
-    def warm_up(self) -> int:  # type: ignore[override]
-        """EM steps at most before a solver that follows gradients takes over."""
-        return self._base.warm_up
-
-    @property
-    def takes_gaps(self) -> bool:  # type: ignore[override]
-        """Whether rows may have empty cells."""
-        return self._base.takes_gaps
-
-    @property
-    def adapts(self) -> bool:  # type: ignore[override]
-        """Whether a prior pulls components together where rows are few."""
-        return self._base.adapts
 
     # -- how many ---------------------------------------------------------------------------
 
@@ -127,6 +119,7 @@ class Components(Family):
     def _choose(self, X: AnyArray, weights: FloatArray) -> int:
         """Return how many components make rows of a class most probable that were left out."""
         rows = np.flatnonzero(weights[:, 0] > 0)
+        rows = rows[:: -(-len(rows) // _ROWS) or 1]
         X, weights = np.ascontiguousarray(X[rows]), weights[rows]
         p = X.shape[1]
         fold = np.arange(len(rows)) % _FOLDS
@@ -308,15 +301,10 @@ class Components(Family):
     ) -> FloatArray:
         """Draw n rows from class h."""
         own = np.flatnonzero(params.owner == h)
-        chosen = rng.choice(own, size=n, p=params.shares[own] / params.shares[own].sum())
-        out: FloatArray | None = None
-        for k in own:
-            mine = np.flatnonzero(chosen == k)
-            drawn = self._base.sample(params.base, int(k), mine.size, rng)
-            out = np.empty((n, drawn.shape[1])) if out is None else out
-            out[mine] = drawn
-        assert out is not None
-        return out
+        counts = rng.multinomial(n, params.shares[own] / params.shares[own].sum())
+        parts = zip(own.tolist(), counts.tolist(), strict=True)
+        drawn = [self._base.sample(params.base, k, count, rng) for k, count in parts]
+        return rng.permutation(np.concatenate(drawn))
 
     def moments(self, params: ComponentsParams) -> tuple[FloatArray, FloatArray]:
         """Return the classes' means and covariances."""
@@ -385,19 +373,11 @@ class _ComponentsCoordinates(Coordinates):
         self.reference, self.counts = reference, counts
         owner, shares = reference.owner, reference.shares
         self.base = family._base.coordinates(reference.base, counts[owner] * shares, *survey)
-        axes = []
-        for h, count in enumerate(counts):
-            own = np.flatnonzero(owner == h)
-            s = shares[own]
-            information = max(float(count), 1.0) * (np.diag(s) - np.outer(s, s))
-            value, vector = np.linalg.eigh(information + _PRIOR * np.eye(len(own)) / len(own))
-            # The direction that moves none of them is the one in which all move alike.
-            level = np.abs(vector.sum(axis=0)) / np.sqrt(len(own))
-            keep = np.argsort(level)[: len(own) - 1]
-            block = np.zeros((len(owner), len(keep)))
-            block[own] = vector[:, keep] / np.sqrt(value[keep])
-            axes.append(block)
-        self.axes = np.hstack(axes)
+        # Contrasts of the shares within a class, each about one standard error long.
+        sizes = np.bincount(owner).tolist()
+        self.axes = block_diag(
+            *(helmert(k).T / np.sqrt(max(n / k, 1.0)) for k, n in zip(sizes, counts, strict=True))
+        )
         self.size = self.base.size + self.axes.shape[1]
 
     def decode(self, vector: FloatArray) -> ComponentsParams:
