@@ -12,7 +12,7 @@ from sklearn.base import clone
 import hesitant
 from hesitant import MixtureClassifier
 from hesitant.chart import Chart
-from hesitant.families import Components, Gaussian, SkewNormal, StudentT
+from hesitant.families import Components, Gaussian, Shrunk, SkewNormal, StudentT
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism
 
@@ -153,6 +153,19 @@ def test_saved_cloned_and_started_from(tmp_path):
     joined = MixtureClassifier(mechanism=None, init=clf).fit(X, y)
     assert joined.log_likelihood_ == pytest.approx(single.log_likelihood_, abs=1e-3)
     assert split.log_likelihood_ > single.log_likelihood_ + 10
+
+
+def test_a_family_of_ones_own():
+    class Plain(Gaussian):
+        def specialise(self, covariance, reg_covar):
+            assert covariance in ("full", Shrunk(1.0, 0.0, 0.0))
+            return super().specialise("diag", reg_covar)
+
+    X, y, _, _ = clumps(200, 9)
+    clf = MixtureClassifier(Plain(), components=2, mechanism=None).fit(X, y)
+    assert np.abs(clf.component_covariances_[:, 0, 1]).max() == 0
+    with pytest.raises(ValueError, match="component_classes"):
+        MixtureClassifier(components=2, init={"component_weights": [1, 1]}).fit(X, y)
 
 
 def test_names_follow_the_labels_after_clustering():

@@ -16,6 +16,7 @@ from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.families._base import Coordinates, Defect, Family, Statistics, StepError, of_classes
 from hesitant.families._covariance import Shrunk
 from hesitant.families._gaps import complete
+from hesitant.families._location_scale import LocationScaleFamily
 
 # A share has the prior of this many rows, so that none is ever zero.
 _PRIOR = 0.5
@@ -74,7 +75,8 @@ class Components(Family):
         out = copy.copy(self)
         # A component of few rows would shrink onto them: one row's worth of what all components
         # share keeps it from that, and means nothing to others.
-        firm = Shrunk(1.0, 0.0, 0.0) if covariance == "full" else covariance
+        scaled = isinstance(self.family, LocationScaleFamily)
+        firm = Shrunk(1.0, 0.0, 0.0) if scaled and covariance == "full" else covariance
         out._base = out._rough = self.family.specialise(firm, reg_covar)
         if isinstance(covariance, Shrunk) or covariance == "shrunk":
             # To look for its strength at every guess would take for ever.
@@ -287,8 +289,13 @@ class Components(Family):
                 for name, value in given.items()
                 if name.startswith(_PREFIX)
             }
-            owner = np.asarray(own.pop("classes"), dtype=np.int64)
+            owner = np.asarray(own.pop("classes", []), dtype=np.int64)
             shares = np.asarray(own.pop("weights"), dtype=float)
+            if not (owner.shape == shares.shape and (np.diff(owner, prepend=0) >= 0).all()):
+                raise ValueError(
+                    f"init has {_PREFIX}weights {shares.tolist()} and {_PREFIX}classes "
+                    f"{owner.tolist()}: give one of each for every component, classes in order."
+                )
             return ComponentsParams(self._base.from_attributes(own, X), shares, owner)
         params = self._base.from_attributes(given, X)
         density = self._base.log_density(params, np.ascontiguousarray(X, dtype=np.float64))
