@@ -130,14 +130,18 @@ def natural_units(
     common = [""] * len(classes)
     owners = [-1] * len(classes)
     picks: dict[str, tuple[Any, ...]] = {}
-    for attribute, array in family.attributes(state.params).items():
+    shown = family.attributes(state.params)
+    part_of = np.asarray(shown.get("component_classes", ()), dtype=int)
+    for attribute, array in shown.items():
         array = np.asarray(array, dtype=float)
+        whose = part_of if len(array) == len(part_of) else np.arange(len(array))
+        whose = whose if len(array) in (len(classes), len(part_of)) else np.full(len(array), -1)
         index = _free_entries(array)
         picks[attribute] = index
         for place in zip(*index, strict=True):
             labels = _axis_labels(place, array.shape, classes, features)
             kind = _singular(attribute)
-            owners.append(int(place[0]) if array.shape[0] == len(classes) else -1)
+            owners.append(int(whose[place[0]]))
             names.append(f"{kind}[{', '.join(labels)}]")
             common.append(f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind)
             on_diagonal = len(place) < 3 or place[1] == place[2]
