@@ -53,7 +53,7 @@ PAIRS = {
         _logistic._logistic_plainly,
         (X, 1 + X, CODES >= 0, WEIGHT, np.array([1.0, -40.0, 2.0, 300.0])),
     ),
-    "gaps": (_gaps._any_empty, _gaps._any_empty_plainly, (np.where(X > 2, np.nan, X),)),
+    "gaps": (_gaps._torn_rows, _gaps._torn_rows_plainly, (np.where(X > 2, np.nan, X),)),
 }
 
 
