@@ -309,7 +309,7 @@ def test_the_page_is_well_formed_and_accessible(cells):
     assert '<html lang="en">' in page
     assert all(f"<{tag}" in page for tag in ("header", "nav", "main", "footer", "caption"))
     pictures = re.findall(r'<svg class="chart[ "].*?>', page)
-    assert len(pictures) == 4
+    assert len(pictures) == 5
     assert all('role="img"' in p for p in pictures)
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 WIDTHS = {"phone": 390, "desktop": 1280}
-PICTURES = 4  # the map, reliability, two of the evidence
+PICTURES = 5  # the map, reliability, two of the evidence, what if
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from hesitant.diagnostics._fits import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
 from hesitant.inference import ObservedInformation
 from hesitant.inference._information import information_of
+from hesitant.inference._sensitivity import Sensitivity, sensitivity
 from hesitant.labels import Labels
 from hesitant.report._held_out import HeldOut, hold_out
 from hesitant.statements import Statements
@@ -169,6 +170,23 @@ class Case:
     def held_out(self) -> HeldOut:
         """What the model says of labelled rows that it did not see."""
         return hold_out(self)
+
+    @cached_property
+    def tilted(self) -> Sensitivity | None:
+        """How predictions change if one class were labelled more or less readily than others."""
+        if self.informed is not self.clf or self.n > 20_000 or self.diagnosis.finding == "crowded":
+            return None
+        try:
+            return sensitivity(
+                self.clf,
+                self.X,
+                self.y,
+                tilts=(-1.1, -0.55, 0.55, 1.1),
+                sample_weight=self.data.weight,
+                reviewed=self.data.reviewed,
+            )
+        except (ValueError, TypeError, AttributeError, ArithmeticError, np.linalg.LinAlgError):
+            return None  # a mechanism that cannot be tilted, or a fit that fails
 
     @cached_property
     def unusual(self) -> BoolArray:

@@ -30,6 +30,7 @@ from hesitant._typing import IntArray
 from hesitant._words import noun, percent, short
 from hesitant.diagnostics import EntropyDisplay, RegionsDisplay
 from hesitant.diagnostics._regions_display import choose_plane, reach, surface_on
+from hesitant.inference._sensitivity import Sensitivity
 from hesitant.report._case import Case
 
 MOST_LABELLED, MOST_BLANK = 1500, 500
@@ -55,6 +56,8 @@ def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, dict[str, str]]:
             "map": _map(case) if case.values.shape[1] > 1 else _strip(case),
             **_evidence(case),
         }
+        if case.tilted is not None:
+            drawn["tilt"] = _tilt(case.tilted)
         if case.panel:
             drawn["hesitation"] = _hesitation(case)
         if held_out["available"]:
@@ -146,6 +149,25 @@ def _evidence(case: Case) -> dict[str, dict[str, str]]:
             display.limits_,
         )
     return out
+
+
+def _tilt(result: Sensitivity) -> dict[str, str]:
+    """Draw how many predictions change if one class is labelled more or less readily."""
+    figure = new_figure(3.5, 2.4)
+    ax = figure.subplots()
+    ax.plot(np.exp(result.tilts), 100 * result.changed, "o-", color=class_color(0), markersize=4)
+    ax.set(xscale="log", ylim=(0, max(2.0, 115 * result.changed.max())))
+    ax.set_xticks(np.exp(result.tilts), [f"{odds:.2g}" for odds in np.exp(result.tilts)])
+    ax.minorticks_off()
+    ax.set_xlabel(f"odds of a label of {as_text(result.of, 20)}, against others")
+    ax.set_ylabel("rows that change class, %")
+    most = percent(float(result.changed.max()))
+    return {
+        "svg": svg(figure, f"If labels depended on the class, at most {most} of rows change."),
+        "caption": f"If equally hard rows of class {short(result.of, 20)} were labelled up to "
+        f"three times more or less readily than others, at most {most} of rows would change "
+        "class.",
+    }
 
 
 def _hesitation(case: Case) -> dict[str, str]:
