@@ -3,7 +3,7 @@
 The prior of covariance="shrunk" is that of made-up rows: some that spread like the pooled matrix
 of all classes, which in turn has some that spread like its diagonal, and some at the classes'
 common mean. How many of each is chosen by the probability that a fit to most of the labelled rows
-gives to the labels of the rest. (On ten real and simulated sets that had a mean log loss of 0.48,
+gives to the labels of the rest. (On the ten sets it was chosen on, that had a log loss of 0.48,
 against 0.57 of linear discriminant analysis with Ledoit and Wolf's shrinkage; the held-out density
 0.63, a closed-form leave-one-out density 0.71, and a marginal likelihood 1.08.)
 """
