@@ -363,6 +363,16 @@ def test_a_reader_of_few_words_is_pointed_out():
     assert 0.6 < clf.readers_.accuracy[3] < 0.97  # the prior, and one label
 
 
+def test_readers_who_never_meet_are_learnt_from_the_features_alone():
+    X, truth, Y = draw(8, 500, (-2.0, -2.0), (0.95, 0.75))
+    shown = (np.arange(500) % 2)[:, None] == np.arange(2)
+    said = Statements.from_labels(np.where(shown, Y, -1), shown=shown)
+    with pytest.warns(FitWarning, match="No row was labelled by two readers"):
+        clf = MixtureClassifier(experts="fallible").fit(X, said)
+    assert clf.readers_.accuracy[0] > clf.readers_.accuracy[1] + 0.05
+    assert np.mean(clf.predict(X) == truth) > 0.85
+
+
 def test_a_class_that_no_reader_says_does_not_break_the_fit():
     X, _, Y = draw(0, 300)
     far = np.arange(300) < 40
@@ -396,7 +406,7 @@ def test_mistakes_are_named(make, words):
 
 def test_questions_about_one_reader_say_how_to_ask_them(four):
     X, _, said, clf = four
-    for ask in (clf.diagnose, clf.report, clf.score, hesitant.compare):
+    for ask in (clf.diagnose, clf.score, hesitant.compare):
         with pytest.raises(TypeError, match=r"statements\.of\(reader\)"):
             ask(X, said)
     y, shown = said.of("a")

@@ -289,15 +289,6 @@ class Statements:
         classes : sequence of 2 class values
         readers, shown, missing_label, truth
             As for :meth:`from_labels`.
-
-        Examples
-        --------
-        >>> from hesitant import Statements
-        >>> Statements.from_grades([[1, 2], [3, None]], [1, 2, 3, 4, 5], ["benign", "malignant"])
-        Statements: 2 rows, 2 readers, grades between the classes 'benign', 'malignant'
-        reader    grades  withheld  never shown
-        reader 1       2         0            0
-        reader 2       1         1            0
         """
         table, names = _table(R, "R")
         if len(scale) < 3 or len(classes) != 2:

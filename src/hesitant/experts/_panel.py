@@ -53,6 +53,8 @@ class Panel(Mechanism):
 
     by_class = True
     start: FloatArray
+    apart: bool
+    """Whether no row has statements of two readers; known once the panel has begun."""
 
     def __init__(
         self,
@@ -133,6 +135,7 @@ class Panel(Mechanism):
         self.start = np.mean(own, axis=0) if self.pooling == "shared" else np.concatenate(own)
         given, shown = statements.given.sum(axis=0), statements.shown.sum(axis=0)
         self.counts = np.column_stack((shown, given)).tolist()
+        self.apart = not (statements.given.sum(axis=1) > 1).any()
         return self
 
     def initial(self) -> FloatArray:
@@ -340,6 +343,11 @@ class Panel(Mechanism):
                 f"Some readers spoke of fewer than {FEW} rows, {', '.join(few[:5])}{more}: what "
                 "is found of them comes mostly from the prior. pooling='shared' takes all readers "
                 "for alike."
+            )
+        if self.apart and isinstance(self.voice, Confusion) and len(self.readers) > 1:
+            out.append(
+                "No row was labelled by two readers: how often each is right is learnt from the "
+                "features alone. Show some rows to several of them, or give truth= for some."
             )
         if isinstance(self.voice, Confusion):
             _, order = linear_sum_assignment(self.confusion().mean(axis=0), maximize=True)
