@@ -20,7 +20,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"covariance": "full", "rows": 1.0, "features": 60},
     {"family": "t", "covariance": "tied", "features": 60},
     {"family": "t", "covariance": "shrunk", "features": 60},
-    {"family": "skew_t", "covariance": "full", "rows": 5.0, "features": 4},
+    {"family": "skew_t", "covariance": "full", "rows": 40.0, "features": 4},
 )
 ALPHAS = (0.5, 1.0)
 MECHANISMS = (None, "entropy", "class", "entropy+class")

@@ -21,7 +21,6 @@ from hesitant.labels import encode
 from hesitant.model_selection._candidates import as_candidates, auto_candidates
 from hesitant.model_selection._held_out import (
     FAILURES,
-    PRIOR,
     PRIOR_NO_FEATURES,
     SCORING,
     Data,
@@ -30,6 +29,7 @@ from hesitant.model_selection._held_out import (
     choose_mechanisms,
     log_scores,
     paired_gaps,
+    prior_rows,
     row_weights,
     stack_weights,
 )
@@ -248,7 +248,8 @@ class MixtureClassifierCV(ClassifierMixin, BaseEstimator):
         best = int(inside[mean[inside].argmax()])
         gap, error = paired_gaps(score, weight, best)
         if self.combine == "stack":
-            found = self._stack(score[:, inside], weight, data, rows, scoring)
+            prior = prior_rows([judged.trials[k] for k in names], data, rows)
+            found = self._stack(score[:, inside], weight, prior, data, rows, scoring)
         else:
             size = np.array([t.n_parameters for t in trials])
             near = gap[inside] <= (error[inside] if self.combine == "one_se" else 0.0)
@@ -265,7 +266,13 @@ class MixtureClassifierCV(ClassifierMixin, BaseEstimator):
         return {k: v for k, v in sorted(out.items(), key=lambda kv: -kv[1]) if v > 0}
 
     def _stack(
-        self, score: FloatArray, weight: FloatArray, data: Data, rows: IntArray, scoring: str
+        self,
+        score: FloatArray,
+        weight: FloatArray,
+        prior: FloatArray,
+        data: Data,
+        rows: IntArray,
+        scoring: str,
     ) -> FloatArray:
         """Return weights that add up to one, that of the class shares last."""
         codes = data.codes[rows]
@@ -276,8 +283,7 @@ class MixtureClassifierCV(ClassifierMixin, BaseEstimator):
             if data.reviewed is not None:
                 alone = np.where(data.reviewed[rows], alone, np.where(codes < 0, 0, alone))
         alone = np.where(weight > 0, alone, 0.0)
-        k = score.shape[1]
-        prior = np.append(np.full(k, PRIOR / k), PRIOR_NO_FEATURES)
+        prior = np.append(prior, PRIOR_NO_FEATURES)
         total = weight.sum() + prior.sum()
         everything = np.column_stack((score, alone))
         w = stack_weights(everything, weight, prior)

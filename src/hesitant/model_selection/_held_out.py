@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.stats import ks_2samp
 from sklearn.base import clone
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -17,8 +18,10 @@ from hesitant.model_selection._labelled import LEAST, seen_probability
 
 FAILURES = (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError)
 SCORING = ("log_loss", "seen", "weighted_log_loss")
-PRIOR = 3.0  # rows that all candidates of a combination share in advance
-PRIOR_NO_FEATURES = 0.5  # and that the class shares alone have
+# Rows that a combination has in advance: those that all candidates share, those of the class
+# shares alone, and those of the candidates whose densities look right.
+PRIOR, PRIOR_NO_FEATURES, PRIOR_RIGHT = 3.0, 0.5, 8.0
+PLAINER = 1.0  # log probability that another parameter of the mechanism must bring
 HOPELESS = 4.0  # standard errors behind the best, after the first fold
 LONGEST = 60.0  # seconds of a fold; a candidate that takes more is not waited for again
 
@@ -86,6 +89,8 @@ class Trial(NamedTuple):
         Probability of what was seen of the row, label or blank.
     chance : array of shape (n,)
         Probability of any label.
+    density, drawn : arrays
+        Log densities of the features, and of rows drawn from the fit.
     n_parameters : float
     seconds : float
     note : str
@@ -95,6 +100,8 @@ class Trial(NamedTuple):
     tau: FloatArray | None
     seen: FloatArray
     chance: FloatArray
+    density: FloatArray
+    drawn: FloatArray
     n_parameters: float
     seconds: float
     note: str
@@ -121,7 +128,7 @@ def try_fold(models: Sequence[Any], data: Data, out: IntArray) -> list[Trial]:
                 found[kind] = Shrunk(*map(float, fit.shrinkage_))
         except FAILURES as error:
             none = np.zeros(0)
-            trial = Trial(None, none, none, 0, 0.0, f"failed: {error}")
+            trial = Trial(None, none, none, none, none, 0, 0.0, f"failed: {error}")
         done.append(trial._replace(seconds=time.perf_counter() - begin))
     return done
 
@@ -137,7 +144,9 @@ def _foretell(fit: Any, data: Data, rows: IntArray) -> Trial:
         unseen = ~data.reviewed[rows]
         known = np.where(codes < 0, 1.0, tau[place, codes])
         seen, chance = np.where(unseen, known, seen), np.where(unseen, 1.0, chance)
-    return Trial(tau, seen, chance, fit.n_parameters_, 0.0, "")
+    density = fit.score_samples(data.X[rows])
+    drawn = fit.score_samples(fit.sample(max(200, len(rows)), random_state=0)[0])
+    return Trial(tau, seen, chance, density, drawn, fit.n_parameters_, 0.0, "")
 
 
 # -- scores -------------------------------------------------------------------------------------
@@ -196,6 +205,26 @@ def stack_weights(log_score: FloatArray, weight: FloatArray, prior: FloatArray) 
             break
         w = new
     return new
+
+
+def prior_rows(trials: Sequence[Trial], data: Data, rows: IntArray) -> FloatArray:
+    """Return how many rows each candidate has in advance.
+
+    Where labels cannot tell candidates apart, all that was seen may: features, labels and blanks
+    together. That is to be trusted of a model that is right, and misleads where none is: a
+    candidate has its share, by that likelihood of the rows held out, if their densities are
+    spread like those of rows drawn from it (a test of Kolmogorov and Smirnov at 5 %).
+    """
+    seen = log_scores(trials, data.codes[rows], "seen")
+    weight = row_weights(trials, data, rows, "seen")
+    total = weight @ (seen + np.column_stack([t.density for t in trials]))
+    share = np.exp(total - total.max())
+    share /= share.sum()
+    for k in np.flatnonzero(share > 0.01).tolist():
+        share[k] *= ks_2samp(trials[k].density, trials[k].drawn).pvalue > 0.05
+    out: FloatArray = PRIOR * (1 - share.sum()) / len(trials) + PRIOR_RIGHT * share
+    out += 0.1 / len(trials)
+    return out
 
 
 # -- all candidates -----------------------------------------------------------------------------
@@ -257,7 +286,7 @@ class Judge:
         """Take those through all folds that are not hopeless after the first.
 
         With scoring "auto" the plain candidates go first; mechanisms are tried with those that
-        are left, and the one that foretells best what was seen goes on.
+        are left, and the two that foretell best what was seen go on.
         """
         groups = list(shapes(self.models))
         plain = [g[0] for g in groups] if self.scoring == "auto" else list(self.models)
@@ -321,26 +350,25 @@ class Judge:
     def _best_mechanism(
         self, groups: list[list[str]], plain: list[str], tried: list[str]
     ) -> list[str]:
-        """Return the models with the mechanism that foretells best what was seen."""
-        total: dict[str, list[float]] = {}
+        """Return the models with one of the two mechanisms that foretell best what was seen."""
         rows = self.folds[0]
+        lead: dict[str, list[float]] = {}
         for group in groups:
-            if group[0] not in plain:
-                continue
-            names = [k for k in group if k in plain or k in tried]
+            names = [k for k in group if k in tried and group[0] in plain]
             trials = [self.done[k][0] for k in names]
-            score = row_weights(trials, self.data, rows, "seen") @ log_scores(
-                trials, self.data.codes[rows], "seen"
-            )
-            for name, value in zip(names[1:], score[1:] - score[0], strict=True):
-                total.setdefault(repr(self.models[name].mechanism), []).append(float(value))
-        if not total:
+            score = log_scores(trials, self.data.codes[rows], "seen")
+            value = row_weights(trials, self.data, rows, "seen") @ score
+            for name, trial, v in zip(names, trials, value, strict=True):
+                v -= PLAINER * trial.n_parameters / len(self.folds)
+                lead.setdefault(repr(self.models[name].mechanism), []).append(float(v))
+        if not lead:
             return []
-        best = max(total, key=lambda k: float(np.mean(total[k])))
+        # One expert, whatever the classes' shapes: all of them are asked.
+        best = sorted(lead, key=lambda k: -float(np.mean(lead[k])))[:2]
         for name in tried:
-            if repr(self.models[name].mechanism) != best:
-                self.notes.setdefault(name, "dropped: another mechanism foretells more")
-        return [k for k in tried if repr(self.models[k].mechanism) == best]
+            if repr(self.models[name].mechanism) not in best:
+                self.notes[name] = "dropped: another mechanism foretells more, or is plainer"
+        return [k for k in tried if repr(self.models[k].mechanism) in best]
 
     def _result(self, names: list[str]) -> Judged:
         merged = {k: _merge(self.done[k]) for k in names}
@@ -353,9 +381,8 @@ def choose_mechanisms(
 ) -> list[str]:
     """Return one name for each shape: what was seen decides between its mechanisms.
 
-    The labelled rows are the easy ones and hardly tell mechanisms apart; the blanks do. The
-    plainest within a standard error of the best is taken, and none that foretells the labels
-    worse by more than a standard error.
+    The labelled rows are the easy ones and hardly tell mechanisms apart; the blanks do. None is
+    taken that foretells the labels worse than the plainest by more than two standard errors.
     """
     chosen = []
     codes = data.codes[judged.rows]
@@ -363,13 +390,10 @@ def choose_mechanisms(
         trials = [judged.trials[k] for k in group]
         labels = log_scores(trials, codes, scoring)
         lost, error = paired_gaps(labels, row_weights(trials, data, judged.rows, scoring), 0)
-        seen = log_scores(trials, codes, "seen")
         weight = row_weights(trials, data, judged.rows, "seen")
-        fit = lost <= error + 1e-12
-        best = int(np.where(fit, weight @ seen, -np.inf).argmax())
-        gap, noise = paired_gaps(seen, weight, best)
-        near = fit & (gap <= noise)
-        chosen.append(group[int(np.flatnonzero(near)[0])])
+        value = weight @ log_scores(trials, codes, "seen")
+        value -= PLAINER * np.array([t.n_parameters for t in trials])
+        chosen.append(group[int(np.where(lost <= 2 * error + 1e-12, value, -np.inf).argmax())])
     return chosen
 
 
@@ -378,6 +402,8 @@ def _merge(trials: list[Trial]) -> Trial:
         np.concatenate([t.tau for t in trials if t.tau is not None]),
         np.concatenate([t.seen for t in trials]),
         np.concatenate([t.chance for t in trials]),
+        np.concatenate([t.density for t in trials]),
+        np.concatenate([t.drawn for t in trials]),
         trials[0].n_parameters,
         sum(t.seconds for t in trials),
         trials[0].note,
