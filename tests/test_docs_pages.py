@@ -13,6 +13,7 @@ PAGES = sorted(DOCS.glob("*.md"))
 EXAMPLES = sorted((DOCS / "examples").glob("plot_*.py"))
 ROOMS = (
     "families",
+    "model_selection",
     "mechanisms",
     "uncertainty",
     "diagnostics",

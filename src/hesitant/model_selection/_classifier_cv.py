@@ -301,7 +301,6 @@ class MixtureClassifierCV(ClassifierMixin, BaseEstimator):
         table = [found.get(k, blank) for k in names]
         self.cv_results_ = {
             "name": names,
-            "params": [models[k].get_params(deep=False) for k in names],
             "mean_score": [float(row[0]) for row in table],
             "gap": [float(row[1]) for row in table],
             "gap_error": [float(row[2]) for row in table],
