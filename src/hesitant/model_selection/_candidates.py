@@ -8,6 +8,7 @@ import numpy as np
 
 from hesitant._typing import IntArray
 from hesitant.classifier import MixtureClassifier
+from hesitant.families import FAMILIES
 from hesitant.mechanisms import as_mechanism
 
 # What "auto" tries: classes of these shapes, with each alpha and each mechanism. ``rows`` is how
@@ -41,7 +42,7 @@ def auto_candidates(
     pattern : bool, default=True
         Whether blanks are worth explaining.
     """
-    p = X.shape[1]
+    p, gaps = X.shape[1], bool(np.isnan(X).any())
     fewest = np.bincount(codes[codes >= 0], minlength=n_classes).min()
     blank = bool((codes < 0).any())
     models = []
@@ -49,6 +50,8 @@ def auto_candidates(
         SHAPES, ALPHAS if blank and fewest else (0.5,), MECHANISMS if pattern else (None,)
     ):
         if p > shape.get("features", np.inf) or fewest < shape.get("rows", 0.0) * p:
+            continue
+        if gaps and not getattr(FAMILIES[shape.get("family", "gaussian")], "takes_gaps", False):
             continue
         if alpha == 1 and shape.get("family") == "skew_t":
             continue  # slow, and least in need of it

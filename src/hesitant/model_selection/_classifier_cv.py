@@ -139,6 +139,11 @@ class MixtureClassifierCV(ClassifierMixin, BaseEstimator):
         self.missing_label = missing_label
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # candidates that cannot are left out
+        return tags
+
     # -- fitting --------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None) -> Self:
