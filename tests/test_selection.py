@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from hesitant import FitWarning, MixtureClassifier, MixtureClassifierCV
+from hesitant import FitWarning, MixtureClassifier, MixtureClassifierCV, load, save
 from hesitant.datasets import simulate
 from hesitant.model_selection import LabelledKFold, labelled_scorer, seen_probability
 from hesitant.model_selection._held_out import paired_gaps, stack_weights
@@ -133,9 +133,13 @@ def test_the_same_for_any_number_of_jobs(data, fitted):
     assert np.array_equal(two.predict_proba(data.features), fitted.predict_proba(data.features))
 
 
-def test_pickles(data, fitted):
-    again = pickle.loads(pickle.dumps(fitted))
-    assert np.array_equal(again.predict_proba(data.features), fitted.predict_proba(data.features))
+def test_pickles_and_model_files(data, fitted, tmp_path):
+    kept = load(save(fitted, tmp_path / "some.model"))
+    for again in (pickle.loads(pickle.dumps(fitted)), kept):
+        assert again.weights_ == fitted.weights_
+        assert np.array_equal(
+            again.predict_proba(data.features), fitted.predict_proba(data.features)
+        )
 
 
 def test_what_fails_is_left_out_and_named(data):
@@ -183,6 +187,13 @@ def test_a_pipeline_a_grid_and_routing(data):
         pipe = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), clf)
         pipe.fit(X, y, sample_weight=np.ones(300), reviewed=np.ones(300, dtype=bool))
     assert pipe.score(X, data.truth) > 0.8
+
+
+def test_empty_cells(data):
+    X = data.features.copy()
+    X[::9, 0] = np.nan
+    clf = MixtureClassifierCV(FEW, cv=2, random_state=0).fit(X, data.labels)
+    assert clf.score(X, data.truth) > 0.75
 
 
 def test_own_folds(data):

@@ -16,6 +16,7 @@ from hesitant.attached import refuse_dask
 from hesitant.checks import check_jobs, check_number, check_reviewed, check_weight
 from hesitant.criteria import Criteria
 from hesitant.exceptions import FitWarning
+from hesitant.families import FAMILIES
 from hesitant.intake import check_features, check_number_of_classes
 from hesitant.labels import encode
 from hesitant.model_selection._candidates import as_candidates, auto_candidates
@@ -143,6 +144,10 @@ class MixtureClassifierCV(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True  # candidates that cannot are left out
         return tags
+
+    def _resolve(self) -> tuple[Any, None]:
+        """Return the family by which features are checked: empty cells are let through."""
+        return FAMILIES["gaussian"](), None
 
     # -- fitting --------------------------------------------------------------------------------
 
