@@ -45,7 +45,7 @@ def judge(P: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 def verdict(X: np.ndarray, y: np.ndarray) -> str:
     """Return what ``diagnose`` says of the blanks, in a word, before anything is fitted."""
     found = diagnose(X, y, covariance="tied")
-    return str(found.tone) + (", by class" if found.missing_by_class else "")
+    return str(found.finding) + (", by class" if found.missing_by_class else "")
 
 
 def known_rows(names: tuple[str, ...], repeats: int) -> Iterator[dict[str, Any]]:
