@@ -206,11 +206,11 @@ def test_a_diagnosis_brings_back_a_few_numbers_a_row(data, monkeypatch):
 
     monkeypatch.setattr(dask, "compute", weighing)
     diagnose(da.from_array(wide, chunks=(6000, 4)), y)
-    # A sample of about 20,000 rows to start each of two fits; one pass that measures every row;
+    # A sample of about 20,000 rows to start each of four fits; one pass that measures every row;
     # sums otherwise.
     start, measured = 20_100 * (4 + 2) * 8, len(X) * (3 * 8 + 2) + 10_000
-    assert sorted(returned)[-3] < max(start, measured)
-    assert sorted(returned)[-4] < 50_000
+    assert sorted(returned)[-5] < max(start, measured)
+    assert sorted(returned)[-6] < 50_000
 
 
 def test_shares_by_class(data):
