@@ -237,12 +237,3 @@ def test_scikit_learn_checks():
         on_skip=None,
     )
     assert len([r for r in results if r["status"] == "passed"]) >= 55
-
-
-def test_empty_cells(simulated):
-    X, y, truth = simulated("train_00.csv")
-    X = X.copy()
-    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    models = [MixtureClassifier(covariance="tied"), MixtureClassifier(mechanism=None)]
-    clf = MixtureClassifierCV(models, random_state=0).fit(X, y)
-    assert clf.score(X, truth) > 0.85
