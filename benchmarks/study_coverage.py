@@ -41,7 +41,13 @@ def by_bootstrap(kind, stratify, seed):
     clf = MixtureClassifier().fit(data.features, data.labels)
     return hits(
         bootstrap(
-            clf, data.features, data.labels, kind=kind, stratify=stratify, n=199, random_state=seed
+            clf,
+            data.features,
+            data.labels,
+            kind=kind,
+            stratify=stratify,
+            n_boot=199,
+            random_state=seed,
         )
     )
 

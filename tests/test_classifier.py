@@ -255,7 +255,9 @@ def test_evidence_methods_are_the_functions(paper):
     assert clf.triage(X, y).equals(diagnostics.triage(clf, X, y))
     assert clf.information(X, y).to_dict() == inference.information(clf, X, y).to_dict()
     assert clf.diagnose(X, y).to_dict() == diagnostics.diagnose(X, y, estimator=clf).to_dict()
-    assert clf.bootstrap(X, y, n=3, random_state=0).to_frame().shape[0] == clf.n_parameters_ + 1
+    assert (
+        clf.bootstrap(X, y, n_boot=3, random_state=0).to_frame().shape[0] == clf.n_parameters_ + 1
+    )
     assert clf.efficiency(n_draws=2000, random_state=0).to_frame().shape[0] > 0
     assert len(clf.report(X, y).to_dict()) > 5
 

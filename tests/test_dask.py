@@ -290,7 +290,7 @@ def cluster():
 
 
 def _bootstrap(X, y, folder):
-    result = MixtureClassifier().fit(X, y).bootstrap(X, y, n=60, random_state=0)
+    result = MixtureClassifier().fit(X, y).bootstrap(X, y, n_boot=60, random_state=0)
     assert result.n_failed == 0
     return result.replicates
 

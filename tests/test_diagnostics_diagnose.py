@@ -17,7 +17,7 @@ from hesitant import FitWarning, MixtureClassifier
 from hesitant._words import p_value
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.diagnostics import Diagnosis, diagnose
-from hesitant.diagnostics._test import Test
+from hesitant.diagnostics._tests import Test
 from hesitant.mechanisms import EntropyMechanism, Ignorable
 from hesitant.uncertainty import Shannon, SquaredLogOdds, transformed_entropy
 
@@ -405,7 +405,7 @@ def test_separation_has_no_wald_test_worth_the_name():
 
 
 def test_failed_replicates_are_counted(data, monkeypatch):
-    from hesitant.diagnostics import _mechanism_tests as module
+    from hesitant.diagnostics import _tests as module
 
     real = module.refit
     calls = {"n": 0}

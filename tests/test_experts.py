@@ -326,7 +326,7 @@ def test_a_fit_can_be_drawn_from_and_bootstrapped(four):
     again = MixtureClassifier(experts="fallible").fit(drawn[0], drawn[2])
     np.testing.assert_allclose(again.readers_.accuracy, clf.readers_.accuracy, atol=0.12)
     for kind in ("parametric", "nonparametric"):
-        result = clf.bootstrap(X, said, n=3, kind=kind, random_state=0)
+        result = clf.bootstrap(X, said, n_boot=3, kind=kind, random_state=0)
         assert any(name.startswith("P(") for name in result.parameters)
 
 

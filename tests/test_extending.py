@@ -59,7 +59,7 @@ def test_questions_to_an_own_family_skip_only_what_needs_a_chart():
     skipped = {test.name for test in found.tests if test.was_skipped}
     assert skipped == {"Wald", "shape of the mechanism"}
     assert "no `coordinates` method" in found.test("Wald").note
-    result = clf.bootstrap(X, y, n=5, random_state=0)
+    result = clf.bootstrap(X, y, n_boot=5, random_state=0)
     assert result.n_failed == 0
     assert (result.std_error > 0).all()
     page = clf.report(X, y).to_html()

@@ -27,7 +27,7 @@ def fitted():
 @pytest.mark.parametrize("kind", ["parametric", "nonparametric"])
 def test_standard_errors_agree_with_the_information(fitted, kind):
     X, y, clf = fitted
-    result = bootstrap(clf, X, y, kind=kind, n=150, stratify=False, random_state=0)
+    result = bootstrap(clf, X, y, kind=kind, n_boot=150, stratify=False, random_state=0)
     info = information(clf, X, y)
     assert result.parameters == info.parameters
     np.testing.assert_allclose(result.estimate, info.estimate)
@@ -41,7 +41,7 @@ def test_standard_errors_agree_with_the_information(fitted, kind):
 
 def test_normal_intervals_by_hand(fitted):
     X, y, clf = fitted
-    result = bootstrap(clf, X, y, n=20, random_state=0)
+    result = bootstrap(clf, X, y, n_boot=20, random_state=0)
     z = norm.ppf(0.975)
     k = result.parameters.index("covariance[1, x1, x1]")
     reach = z * np.log(result.replicates[:, k]).std(ddof=1)
@@ -73,7 +73,7 @@ def test_weights_stay_with_their_rows(fitted, kind):
     X, y, _ = fitted
     weight = np.where(X[:, 1] > 1.5, 4.0, 0.25)
     clf = MixtureClassifier().fit(X, y, sample_weight=weight)
-    found = bootstrap(clf, X, y, kind=kind, n=30, sample_weight=weight, random_state=0)
+    found = bootstrap(clf, X, y, kind=kind, n_boot=30, sample_weight=weight, random_state=0)
     center = found.replicates.mean(axis=0)
     assert abs(center[0] - clf.weights_[0]) < 4 * found.std_error[0]
 
@@ -82,7 +82,7 @@ def test_stratification_freezes_the_intercept_only(fitted):
     """As documented: the share of labelled rows cannot vary, so the intercept hardly does."""
     X, y, clf = fitted
     kept, free = (
-        bootstrap(clf, X, y, kind="nonparametric", n=100, stratify=s, random_state=0)
+        bootstrap(clf, X, y, kind="nonparametric", n_boot=100, stratify=s, random_state=0)
         for s in (True, False)
     )
     assert "intercept" in kept.remarks[0]
@@ -96,13 +96,13 @@ def test_stratification_freezes_the_intercept_only(fitted):
 
 def test_seeds_and_workers(fitted):
     X, y, clf = fitted
-    one = bootstrap(clf, X, y, n=6, random_state=5)
+    one = bootstrap(clf, X, y, n_boot=6, random_state=5)
     with parallel_config(backend="threading", n_jobs=2):
-        two = bootstrap(clf, X, y, n=6, random_state=5)
+        two = bootstrap(clf, X, y, n_boot=6, random_state=5)
     np.testing.assert_array_equal(one.replicates, two.replicates)
-    other = bootstrap(clf, X, y, n=6, random_state=6)
+    other = bootstrap(clf, X, y, n_boot=6, random_state=6)
     assert not np.allclose(one.replicates, other.replicates)
-    generator = bootstrap(clf, X, y, n=6, random_state=np.random.default_rng(5))
+    generator = bootstrap(clf, X, y, n_boot=6, random_state=np.random.default_rng(5))
     assert generator.n_replicates == 6
 
 
@@ -118,7 +118,7 @@ def test_fits_keep_to_one_thread_only_side_by_side(fitted, monkeypatch, n_jobs, 
 
     monkeypatch.setattr(module, "refit", listening)
     with parallel_config(backend="threading"):
-        bootstrap(clf, X, y, n=2, random_state=0, n_jobs=n_jobs)
+        bootstrap(clf, X, y, n_boot=2, random_state=0, n_jobs=n_jobs)
     assert seen == [inner] * 2
 
 
@@ -156,14 +156,14 @@ def test_label_switching_is_undone():
     same, moved = task._matched(clf.state_, y)
     assert not moved
     assert same is clf.state_
-    result = bootstrap(clf, X, y, kind="nonparametric", n=30, random_state=0)
+    result = bootstrap(clf, X, y, kind="nonparametric", n_boot=30, random_state=0)
     means = result.std_error[[k for k, n in enumerate(result.parameters) if "mean" in n]]
     assert means.max() < 0.5  # a switch would make it about three
 
 
 def test_classes_with_many_labels_are_never_renamed(fitted):
     X, y, clf = fitted
-    result = bootstrap(clf, X, y, n=10, random_state=0)
+    result = bootstrap(clf, X, y, n_boot=10, random_state=0)
     assert result.n_relabelled == 0
 
 
@@ -178,7 +178,7 @@ def test_failures_are_counted_and_reported(fitted, monkeypatch):
         return real(*args, **kwargs)
 
     monkeypatch.setattr(module, "refit", flaky)
-    result = bootstrap(clf, X, y, n=8, random_state=0)
+    result = bootstrap(clf, X, y, n_boot=8, random_state=0)
     assert (result.n_replicates, result.n_failed) == (6, 2)
     assert result.failures == {"ValueError, No start led to a fit": 2}
     assert "2 of 8 replicates failed" in str(result)
@@ -188,7 +188,7 @@ def test_failures_are_counted_and_reported(fitted, monkeypatch):
 
     monkeypatch.setattr(module, "refit", hopeless)
     with pytest.raises(ValueError, match="3 of 3 replicates failed"):
-        bootstrap(clf, X, y, n=3, random_state=0)
+        bootstrap(clf, X, y, n_boot=3, random_state=0)
 
 
 def test_unsettled_replicates_are_reported(fitted):
@@ -197,14 +197,14 @@ def test_unsettled_replicates_are_reported(fitted):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
         hasty.fit(X, y)
-    result = bootstrap(hasty, X, y, n=5, random_state=0)
+    result = bootstrap(hasty, X, y, n_boot=5, random_state=0)
     assert result.n_not_converged == 5
     assert "had not converged" in str(result)
 
 
 def test_result_object(fitted):
     X, y, clf = fitted
-    result = bootstrap(clf, X, y, n=12, random_state=0)
+    result = bootstrap(clf, X, y, n_boot=12, random_state=0)
     frame = result.to_frame()
     assert list(frame.columns) == [
         "parameter", "estimate", "bias", "std_error", "lower", "upper",
@@ -228,14 +228,14 @@ def test_frames_strings_and_reviewed(three_classes, mechanism):
     reviewed = np.arange(len(X)) % 5 > 0
     clf = MixtureClassifier(mechanism=mechanism).fit(X, y, reviewed=reviewed)
     for kind in ("parametric", "nonparametric"):
-        result = bootstrap(clf, X, y, kind=kind, n=4, reviewed=reviewed, random_state=0)
+        result = bootstrap(clf, X, y, kind=kind, n_boot=4, reviewed=reviewed, random_state=0)
         assert result.n_replicates == 4
         assert "mean[a, b]" in result.parameters
 
 
 def test_progress_bar(fitted, capsys):
     X, y, clf = fitted
-    bootstrap(clf, X, y, n=2, random_state=0, progress=True)
+    bootstrap(clf, X, y, n_boot=2, random_state=0, progress=True)
     assert "parametric" in capsys.readouterr().err
 
 
@@ -243,8 +243,8 @@ def test_progress_bar(fitted, capsys):
     ("options", "message"),
     [
         ({"kind": "jackknife"}, "jackknife"),
-        ({"n": 0}, "n=0"),
-        ({"n": 1}, "Too few"),
+        ({"n_boot": 0}, "n_boot=0"),
+        ({"n_boot": 1}, "Too few"),
         ({"level": 1.0}, "level"),
     ],
 )
@@ -261,7 +261,7 @@ def test_what_has_no_finite_value_in_some_replicates_stays_in_the_table():
     X = rng.standard_t(2.2, size=(200, 2)) + 4 * truth[:, None]
     y = np.where(rng.random(200) < 0.6, truth, -1)
     clf = MixtureClassifier("t").fit(X, y)
-    found = bootstrap(clf, X, y, n=40, random_state=0)
+    found = bootstrap(clf, X, y, n_boot=40, random_state=0)
     assert "covariance[0, x0, x0]" in found.parameters
     place = found.parameters.index("covariance[0, x0, x0]")
     gone = np.isnan(found.replicates[:, place])
@@ -273,7 +273,7 @@ def test_what_has_no_finite_value_in_some_replicates_stays_in_the_table():
 
 def test_plots_say_which_names_there_are(fitted):
     X, y, clf = fitted
-    result = bootstrap(clf, X, y, n=3, random_state=0)
+    result = bootstrap(clf, X, y, n_boot=3, random_state=0)
     with pytest.raises(ValueError, match=r"parameters='zzz' .* weight\[0\], weight\[1\]"):
         result.plot(parameters="zzz")
     with pytest.raises(ValueError, match=r"parameters='zzz' .* weight\[0\]"):
@@ -318,6 +318,15 @@ def test_layout_of_many_panels(fitted):
 
 def test_level_may_be_any_number(fitted):
     X, y, clf = fitted
-    result = bootstrap(clf, X, y, n=3, random_state=0)
+    result = bootstrap(clf, X, y, n_boot=3, random_state=0)
     with pytest.raises(ValueError, match="level=1: give a number"):
         result.interval(level=1)
+
+
+def test_the_earlier_name_of_n_boot_is_understood_and_warned_of(fitted):
+    X, y, clf = fitted
+    with pytest.warns(DeprecationWarning, match="n is called n_boot now"):
+        result = clf.bootstrap(X, y, n=3, random_state=0)
+    assert result.n_replicates == 3
+    with pytest.raises(TypeError, match="earlier name"):
+        bootstrap(clf, X, y, n=3, n_boot=3)

@@ -11,9 +11,8 @@ from hesitant.attached import likelihood_of, open_chart
 from hesitant.datasets import simulate
 from hesitant.families import StudentT
 from hesitant.inference import information
-from hesitant.inference._axes import find_axes
 from hesitant.inference._curvature import curvature
-from hesitant.inference._scores import class_scores, mix
+from hesitant.inference._scores import class_scores, find_axes, mix
 from hesitant.likelihood import log_posterior
 from hesitant.mechanisms import EntropyMechanism, Polynomial
 

@@ -15,7 +15,7 @@ from hesitant import MixtureClassifier
 from hesitant._result import percent
 from hesitant.datasets import simulate
 from hesitant.families import StudentT
-from hesitant.inference import _aim, _fisher, efficiency
+from hesitant.inference import _boundary, _fisher, efficiency
 
 GAP = 2.0
 
@@ -235,7 +235,7 @@ def test_classes_too_far_apart_for_any_gain(gap):
 
 def test_a_family_of_ones_own_draws_from_the_model_alone(monkeypatch):
     """Its density may be meant for part of the space only."""
-    monkeypatch.setattr(_aim, "LocationScaleFamily", StudentT)
+    monkeypatch.setattr(_boundary, "LocationScaleFamily", StudentT)
     beta = (1.0, -3.0)
     found = efficiency(univariate("entropy", beta), n_rows=1, n_draws=40_000, random_state=0)
     for way, info in quadrature(beta).items():
@@ -254,7 +254,7 @@ def test_a_family_of_ones_own_draws_from_the_model_alone(monkeypatch):
 def test_proposals_have_the_density_they_state():
     rng = np.random.default_rng(0)
     units = np.array([5.0, -3.0]), np.array([10.0, 0.1])
-    place = _aim.Place(rng.standard_normal((4, 2)), np.array([[1.0, 0], [0.5, 2]]), units)
+    place = _boundary.Proposal(rng.standard_normal((4, 2)), np.array([[1.0, 0], [0.5, 2]]), units)
     X = place.draw(40_000, rng)
     wide = multivariate_normal(X.mean(axis=0), 4 * np.cov(X.T))
     # Densities average to ones over the draws of another density, and under their own.
@@ -269,9 +269,9 @@ def test_weights_are_bounded_and_average_to_one(three_classes):
     X, y = three_classes
     clf = MixtureClassifier().fit(X, y)
     rng = np.random.default_rng(0)
-    aim = _aim.take_aim(clf, rng)
-    X = aim.draw(20_000, rng)
-    w = np.exp(aim.log_weights(X, clf.score_samples(X)))
+    sampler = _boundary.fit_sampler(clf, rng)
+    X = sampler.draw(20_000, rng)
+    w = np.exp(sampler.log_weights(X, clf.score_samples(X)))
     assert len(X) == 20_000
     assert w.max() <= 2 + 1e-9
     assert w.mean() == pytest.approx(1, abs=4 * w.std() / np.sqrt(len(w)))

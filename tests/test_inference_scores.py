@@ -5,8 +5,7 @@ import pytest
 
 from hesitant.chart import Chart
 from hesitant.families import SkewT, StudentT
-from hesitant.inference._axes import STEP, find_axes
-from hesitant.inference._scores import class_scores, log_joint
+from hesitant.inference._scores import STEP, class_scores, find_axes, log_joint
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism
 

@@ -204,7 +204,7 @@ def test_questions_after_the_fit(tmp_path):
     clf = MixtureClassifier(mechanism="entropy+class").fit(X, y)
     assert clf.efficiency(n_draws=2000, random_state=0).error_efficiency["full / ignorance"] > 0
     assert len(clf.triage(X, y, top=5)) == 5
-    assert clf.bootstrap(X, y, n=3, random_state=0).parameters[-3] == "intercept[0]"
+    assert clf.bootstrap(X, y, n_boot=3, random_state=0).parameters[-3] == "intercept[0]"
     assert clf.diagnose(X, y).verdict
     save(clf, tmp_path / "by_class.hesitant")
     again = load(tmp_path / "by_class.hesitant")

@@ -59,7 +59,7 @@ clf.summary().tail(2).round(3)
 
 small = MixtureClassifier().fit(data.features[some], y[some])
 with parallel_config(backend="dask"):
-    result = small.bootstrap(data.features[some], y[some], n=40, random_state=0)
+    result = small.bootstrap(data.features[some], y[some], n_boot=40, random_state=0)
 print(result.to_frame().tail(2).round(3))
 
 client.close()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._typing import AnyArray
@@ -14,8 +15,6 @@ from hesitant.labels import encode
 from hesitant.likelihood import Likelihood, State
 from hesitant.mechanisms import Mechanism
 from hesitant.rows import ManyRows
-
-__all__ = ["Criteria"]
 
 
 class Criteria:
@@ -96,3 +95,14 @@ class Criteria:
             raise ValueError("sample_weight is zero for every labelled row: give some a weight.")
         right = predicted[seen] == labels.classes[labels.codes[seen]]
         return float(np.average(right, weights=weight))
+
+
+def chance_log_likelihood(labelled: float, blank: float) -> float:
+    """Return the maximised log-likelihood of labels missing completely at random.
+
+    Added to an ignorance likelihood it makes a likelihood of the same data as the full one: the
+    features, the labels, and which reviewed rows have them. It has one parameter, the share
+    labelled.
+    """
+    total = max(labelled + blank, 1e-300)
+    return float(xlogy(labelled, labelled / total) + xlogy(blank, blank / total))

@@ -83,7 +83,7 @@ def compare(
 
 
 def _print(result: Any, terminal: Terminal) -> None:
-    from hesitant.inference._comparison import CRITERIA
+    from hesitant.inference._compare import CRITERIA
 
     terminal.heading(f"Best by {CRITERIA[result.sort_by]}: {result.best}")
     terminal.table(

@@ -2,12 +2,11 @@
 
 from hesitant.diagnostics._diagnose import diagnose
 from hesitant.diagnostics._diagnosis import Diagnosis
-from hesitant.diagnostics._entropy_display import EntropyDisplay
-from hesitant.diagnostics._pairs_display import PairsDisplay
+from hesitant.diagnostics._displays import EntropyDisplay, PairsDisplay
 from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
-from hesitant.diagnostics._regions_display import RegionsDisplay
+from hesitant.diagnostics._regions import RegionsDisplay
 from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve
-from hesitant.diagnostics._test import Test
+from hesitant.diagnostics._tests import Test
 from hesitant.diagnostics._triage import triage
 
 __all__ = [

@@ -1,8 +1,8 @@
-"""Are labels missing by class: what difficulty does not explain.
+"""Are labels missing by class: what difficulty does not explain, and which mechanism to use.
 
-Both likelihoods take it that rows of the same features have the same chance of a label, whatever
-their class. If experts label one class more readily than another, blanks may look as if they were
-about difficulty, or random, and are neither.
+The paper's likelihoods take it that rows of the same features have the same chance of a label,
+whatever their class. If experts label one class more readily than another, blanks may look as if
+they were about difficulty, or random, and are neither.
 """
 
 import dataclasses
@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
+from hesitant._replicates import refit
+from hesitant._result import percent
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.attached import class_names
-from hesitant.diagnostics._fits import Fits
+from hesitant.diagnostics._tests import CannotTest, Fits, Test, chi_squared, or_skipped
 from hesitant.likelihood import log_posterior
+from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, EntropyMechanism
 from hesitant.rows import Block
 from hesitant.uncertainty import Shannon, transformed_entropy
-
-__all__ = ["ByClass", "labelled_by_class"]
 
 STRATA, ROWS_A_STRATUM = 20, 25
 SURE = 1e-4  # of the test, which takes difficulty for known and so rejects too often
@@ -34,30 +35,15 @@ NAMED = 4
 
 @dataclasses.dataclass(frozen=True)
 class ByClass:
-    """Labelled shares of the reviewed rows, class by class.
-
-    Attributes
-    ----------
-    names : list of str
-    rows : array of shape (g,)
-        Reviewed rows of each class; blank ones count by their class posteriors.
-    labelled, expected : arrays of shape (g,)
-        Share of them that is labelled, and share labelled among rows as difficult as they are.
-    told : boolean array of shape (g,)
-        Classes where the two differ by more than chance.
-    p_value : float
-        Of the hypothesis that rows equally difficult are labelled alike, whatever their class.
-    doubtful : bool
-        Whether labels may be missing by class.
-    """
+    """Labelled shares of the reviewed rows, class by class."""
 
     names: list[str]
-    rows: FloatArray
-    labelled: FloatArray
-    expected: FloatArray
-    told: BoolArray
-    p_value: float
-    doubtful: bool
+    rows: FloatArray  # reviewed rows of each class; blank ones count by their class posteriors
+    labelled: FloatArray  # share of them that is labelled
+    expected: FloatArray  # share labelled among rows as difficult as they are
+    told: BoolArray  # classes where the two differ by more than chance
+    p_value: float  # of the hypothesis that rows equally difficult are labelled alike
+    doubtful: bool  # whether labels may be missing by class
 
     def records(self) -> list[dict[str, Any]]:
         """Return one plain record for each class."""
@@ -69,8 +55,8 @@ class ByClass:
         """Say which classes are labelled how often, what was expected, and what follows."""
         size = np.where(self.told, np.abs(self.labelled - self.expected), 0.0)
         named = np.sort(np.argsort(-size, kind="stable")[: min(NAMED, self.told.sum())])
-        given = _and([f"{_percent(self.labelled[h])} of class {self.names[h]}" for h in named])
-        expected = _and([_percent(self.expected[h]) for h in named])
+        given = _and([f"{percent(self.labelled[h], 0)} of class {self.names[h]}" for h in named])
+        expected = _and([percent(self.expected[h], 0) for h in named])
         return (
             f"Labels are given to {given}, which difficulty does not explain (of rows as hard, "
             f"{expected}): they may be missing by class. Then classes that get labels also get "
@@ -85,11 +71,7 @@ def labelled_by_class(fits: Fits) -> ByClass | None:
     Reviewed rows are cut into strata of like entropy under the ignorance fit, in each of which
     the labels of a class are compared with those expected if all its rows had the same chance:
     Cochran, Mantel and Haenszel's test, with class posteriors where the class is not known.
-
-    Returns
-    -------
-    ByClass or None
-        None if there is no pattern.
+    Without a pattern there is nothing to compare, and None is returned.
     """
     t = fits.measured.entropy
     if fits.full is None:
@@ -162,9 +144,64 @@ def _chi_squared(excess: FloatArray, V: FloatArray) -> float:
     return float(chi2.sf(along @ (along / value[keep]), keep.sum()))
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
 def _and(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+
+# -- which mechanism, on the same classes ---------------------------------------------------------
+
+NONE, ENTROPY, CLASS, BOTH = "none", "entropy", "class", "entropy+class"
+
+
+@dataclasses.dataclass(frozen=True)
+class MechanismChoice:
+    """What each mechanism explains, and the evidence for each part given the other."""
+
+    bic: dict[str, float]  # Schwarz's criterion of each, the pattern of blanks included
+    difficulty: Test  # likelihood ratio of "entropy+class" against "class"
+    by_class: Test  # and against "entropy"
+
+    @property
+    def suggested(self) -> str:
+        """The mechanism of the smallest BIC."""
+        return min(self.bic, key=lambda name: self.bic[name])
+
+    @property
+    def favours_class(self) -> bool:
+        """Whether a mechanism with the class explains the pattern better than those without."""
+        return min(self.bic[CLASS], self.bic[BOTH]) < min(self.bic[NONE], self.bic[ENTROPY])
+
+
+def choose_mechanism(fits: Fits, X: Any, y: Any, **rows: Any) -> MechanismChoice:
+    """Fit the classes with each mechanism to the same rows, from where the fits at hand ended."""
+    ignorance, full = fits.ignorance, fits.full
+    given = full.mechanism
+    settings = given.get_params(deep=False) if isinstance(given, EntropyMechanism) else {}
+    found = {
+        ENTROPY: full,
+        CLASS: refit(ignorance, X, y, start=ignorance, mechanism=ClassMechanism(), **rows),
+        BOTH: refit(full, X, y, start=full, mechanism=EntropyClassMechanism(**settings), **rows),
+    }
+    value = {name: fit.log_likelihood_ for name, fit in found.items()}
+    size = {name: fit.n_parameters_ for name, fit in found.items()}
+    value[NONE], size[NONE] = ignorance.log_likelihood_ + fits.chance, ignorance.n_parameters_ + 1
+    # The larger model contains both others, so a lower maximum is one that was not found.
+    value[BOTH] = max(value.values())
+    n = math.log(max(fits.rows.tally.weight, 2.0))
+    bic = {name: size[name] * n - 2 * value[name] for name in (NONE, ENTROPY, CLASS, BOTH)}
+
+    def ratio(name: str, smaller: str) -> Test:
+        def find() -> Test:
+            fits.need_rows()
+            df = size[BOTH] - size[smaller]
+            if df < 1:
+                raise CannotTest("no parameter tells the two apart")
+            return chi_squared(name, 2 * (value[BOTH] - value[smaller]), df)
+
+        return or_skipped(name)(find)()
+
+    return MechanismChoice(
+        bic,
+        ratio("difficulty, given the class", CLASS),
+        ratio("class, given the difficulty", ENTROPY),
+    )

@@ -1,5 +1,6 @@
 """Are the blanks about difficulty: both fits, all tests, one answer."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -8,27 +9,24 @@ import numpy as np
 from hesitant._cores import one_blas_thread
 from hesitant._replicates import refit
 from hesitant._typing import FloatArray
-from hesitant.attached import check_classifier
+from hesitant.attached import check_classifier, likelihood_of
 from hesitant.checks import check_number
-from hesitant.diagnostics._by_class import labelled_by_class
+from hesitant.diagnostics._by_class import MechanismChoice, choose_mechanism, labelled_by_class
 from hesitant.diagnostics._diagnosis import Diagnosis
-from hesitant.diagnostics._fits import Fits
-from hesitant.diagnostics._mechanism_choice import MechanismChoice, choose_mechanism
-from hesitant.diagnostics._mechanism_tests import (
+from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
+from hesitant.diagnostics._shape_test import shape_test
+from hesitant.diagnostics._smoother import LabellingCurve, check_bandwidth, labelling_curve
+from hesitant.diagnostics._tests import (
+    Fits,
+    Test,
     bootstrap_likelihood_ratio,
     likelihood_ratio,
     score_test,
     wald_test,
 )
-from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
-from hesitant.diagnostics._shape_test import shape_test
-from hesitant.diagnostics._smoother import LabellingCurve, check_bandwidth, labelling_curve
-from hesitant.diagnostics._test import Test
-from hesitant.diagnostics._verdict import caveats, decide, in_words
-from hesitant.inference._pattern import chance_log_likelihood
+from hesitant.diagnostics._verdict import caveats, decide
 from hesitant.intake import check_features, is_dask
 from hesitant.mechanisms import as_mechanism
-from hesitant.rows import ManyRows
 from hesitant.statements import refuse_statements
 
 
@@ -127,33 +125,18 @@ def diagnose(
     fits, remarks = _fit_both(template, X, y, **rows)
     choice = None
     if fits.full is not None:
-        choice = choose_mechanism(fits.ignorance, fits.full, fits.rows.tally, X, y, **rows)
+        choice = choose_mechanism(fits, X, y, **rows)
     with fits.rows:
-        return _judge(
-            fits,
-            choice,
-            remarks,
-            level=level,
-            bandwidth=bandwidth,
-            n_boot=n_boot,
-            bootstrap={"random_state": random_state, "n_jobs": n_jobs, "progress": progress},
-        )
+        tests = _all_tests(fits)
+        if n_boot:
+            how = {"random_state": random_state, "n_jobs": n_jobs, "progress": progress}
+            tests["bootstrap"] = bootstrap_likelihood_ratio(fits, n_boot, **how)
+        return _judge(fits, tests, choice, remarks, _curve(fits, level, bandwidth))
 
 
-def _judge(
-    fits: Fits,
-    choice: MechanismChoice | None,
-    remarks: list[str],
-    *,
-    level: float,
-    bandwidth: float | str,
-    n_boot: int,
-    bootstrap: dict[str, Any],
-) -> Diagnosis:
-    """Hold all the tests and say what they amount to."""
-    t, seen = fits.measured.entropy, fits.seen
-    labelled, blank = t[seen], t[~seen]
-    tests = {
+def _all_tests(fits: Fits) -> dict[str, Test]:
+    labelled, blank = fits.groups
+    return {
         "ks": kolmogorov_smirnov(labelled, blank),
         "mw": mann_whitney(labelled, blank),
         "lr": likelihood_ratio(fits),
@@ -162,11 +145,19 @@ def _judge(
         "bootstrap": Test("", np.nan, np.nan),  # unless asked for
         "shape": shape_test(fits),
     }
-    if n_boot:
-        tests["bootstrap"] = bootstrap_likelihood_ratio(fits, n_boot, **bootstrap)
+
+
+def _judge(
+    fits: Fits,
+    tests: dict[str, Test],
+    choice: MechanismChoice | None,
+    remarks: list[str],
+    curve: LabellingCurve | None,
+) -> Diagnosis:
+    """Say what the tests amount to."""
+    labelled, blank = fits.groups
     pairs = labelled.size * blank.size
     harder = 1 - tests["mw"].statistic / pairs if pairs else np.nan
-    family_name = fits.ignorance.family_.in_words
     by_class = labelled_by_class(fits)
     # On real classes of the wrong shape the shares alone cry wolf where labels were lost at random
     # (18 % of fits), BIC alone where they were lost by difficulty (55 %); both together in 5 and
@@ -174,53 +165,26 @@ def _judge(
     doubtful = by_class is not None and by_class.doubtful
     doubtful = doubtful and choice is not None and choice.favours_class
     if choice is not None:
-        for short, test in (
-            ("given class", choice.difficulty),
-            ("given difficulty", choice.by_class),
-        ):
-            tests[short] = fits.too_few(test.name) or test
-    finding = decide(
-        tests,
-        labelled.size,
-        blank.size,
-        harder_share=harder,
-        falls=fits.falls,
-        rows_a_parameter=fits.rows_a_parameter,
-    )
-    n_not_reviewed = int((~fits.measured.reviewed).sum())
-    headline, explanation, caution = in_words(
-        finding,
-        tests["shape"],
-        n_labelled=labelled.size,
-        n_blank=blank.size,
-        n_not_reviewed=n_not_reviewed,
-        harder_share=harder,
-        rows_a_parameter=fits.rows_a_parameter,
-        by_class=doubtful,
-    )
+        tests |= {"given class": choice.difficulty, "given difficulty": choice.by_class}
     return Diagnosis(
-        headline=headline,
-        explanation=explanation,
-        caution=caution,
-        finding=finding.what,
-        decisive=finding.decisive,
+        **decide(fits, tests, harder, doubtful)._asdict(),
         n_labelled=labelled.size,
         n_blank=blank.size,
-        n_not_reviewed=n_not_reviewed,
-        mean_labelled=_mean(labelled),
-        mean_blank=_mean(blank),
-        median_labelled=_median(labelled),
-        median_blank=_median(blank),
+        n_not_reviewed=int((~fits.measured.reviewed).sum()),
+        mean_labelled=_middle(np.mean, labelled),
+        mean_blank=_middle(np.mean, blank),
+        median_labelled=_middle(np.median, labelled),
+        median_blank=_middle(np.median, blank),
         harder_share=float(harder),
         tests=[test for test in tests.values() if test.name],
-        curve=_curve(fits, level, bandwidth),
+        curve=curve,
         coefficients=_coefficients(fits.full),
         by_class=[] if by_class is None else by_class.records(),
         missing_by_class=doubtful,
         mechanisms={} if choice is None else choice.bic,
         suggested="none" if choice is None else choice.suggested,
-        family=family_name,
-        caveats=caveats(family_name, bool(n_boot)),
+        family=fits.ignorance.family_.in_words,
+        caveats=caveats(fits.ignorance.family_.in_words, bool(tests["bootstrap"].name)),
         remarks=remarks
         + _weights_in_words(fits)
         + ([by_class.in_words()] if by_class is not None and doubtful else []),
@@ -245,57 +209,32 @@ def _template(
     )
 
 
-def _fit_both(
-    template: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None
-) -> tuple[Fits, list[str]]:
+def _fit_both(template: Any, X: Any, y: Any, **rows_given: Any) -> tuple[Fits, list[str]]:
     """Return both fits; what the template already knows of these rows is not fitted again."""
     mechanism, remarks = _logistic(template.mechanism)
     heard: list[str] = []
     fitted = hasattr(template, "state_")
     if fitted and not is_dask(X):
         check_features(template, X, reset=False)
-    rows_given = {"sample_weight": sample_weight, "reviewed": reviewed}
     silent = fitted and not template.mechanism_.informative
     if fitted and silent and _knows(template, X, y, **rows_given):
         ignorance = template
     else:
-        ignorance = refit(
-            template,
-            X,
-            y,
-            start=template if fitted else None,
-            heard=heard,
-            **rows_given,
-            mechanism=None,
-            alpha=0.5,
-            solver="auto",
-        )
-    rows = ignorance._attach(X, y, sample_weight, reviewed)
+        start = template if fitted else None
+        how = {"mechanism": None, "alpha": 0.5, "solver": "auto"}
+        ignorance = refit(template, X, y, start=start, heard=heard, **how, **rows_given)
+    rows = likelihood_of(ignorance, X, y, **rows_given).rows
     full = None
     if rows.tally.reviewed_labelled and rows.tally.reviewed_blank:
         same = fitted and not remarks and not silent
         if same and _knows(template, X, y, **rows_given):
             full = template
         # A fit that ended below what no slope at all achieves is not the best there is.
-        if full is None or _falls_short(full, ignorance, rows):
-            full = refit(
-                ignorance,
-                X,
-                y,
-                start=ignorance,
-                heard=heard,
-                mechanism=mechanism,
-                solver="auto",
-                **rows_given,
-            )
+        chance = Fits(ignorance, full, rows).chance
+        if full is None or full.log_likelihood_ < ignorance.log_likelihood_ + chance - 1e-6:
+            how = {"mechanism": mechanism, "solver": "auto"}
+            full = refit(ignorance, X, y, start=ignorance, heard=heard, **how, **rows_given)
     return Fits(ignorance, full, rows), remarks + heard
-
-
-def _falls_short(full: Any, ignorance: Any, rows: ManyRows) -> bool:
-    """Whether a full fit explains the data less well than chance and the ignorance fit do."""
-    labelled, blank = rows.tally.reviewed_labelled, rows.tally.reviewed_blank
-    chance = chance_log_likelihood(np.array([True, False]), np.array([labelled, blank]))
-    return bool(full.log_likelihood_ < ignorance.log_likelihood_ + chance - 1e-6)
 
 
 def _logistic(given: Any) -> tuple[Any, list[str]]:
@@ -355,9 +294,5 @@ def _coefficients(full: Any) -> dict[str, float]:
     return dict(zip(names, map(float, full.mechanism_.parameters_), strict=True))
 
 
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if values.size else float("nan")
-
-
-def _median(values: FloatArray) -> float:
-    return float(np.median(values)) if values.size else float("nan")
+def _middle(average: Callable[[FloatArray], Any], values: FloatArray) -> float:
+    return float(average(values)) if values.size else float("nan")

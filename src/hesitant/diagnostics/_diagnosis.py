@@ -9,7 +9,7 @@ from hesitant._optional import need
 from hesitant._result import Result, Table, number
 from hesitant._typing import FloatArray
 from hesitant.diagnostics._smoother import LabellingCurve
-from hesitant.diagnostics._test import Test
+from hesitant.diagnostics._tests import Test
 from hesitant.inference._information import ObservedInformation
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Diagnosis(Result):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw densities, distribution functions and labelling probability, side by side."""
-        from hesitant.diagnostics._entropy_display import EntropyDisplay
+        from hesitant.diagnostics._displays import EntropyDisplay
 
         return EntropyDisplay(self.labelled_entropy, self.blank_entropy, self.curve).plot(axes)
 

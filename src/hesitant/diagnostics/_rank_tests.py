@@ -10,9 +10,7 @@ import numpy as np
 from scipy.stats import ks_2samp, mannwhitneyu, rankdata
 
 from hesitant._typing import FloatArray, IntArray
-from hesitant.diagnostics._test import Test, skipped
-
-__all__ = ["kolmogorov_smirnov", "mann_whitney"]
+from hesitant.diagnostics._tests import Test, need_rows, or_skipped
 
 SMALLEST_GROUP = 2
 EXACT_WORK = 4_000
@@ -20,6 +18,7 @@ _KS = "Kolmogorov-Smirnov, one-sided"
 _MW = "Mann-Whitney, one-sided"
 
 
+@or_skipped(_KS)
 def kolmogorov_smirnov(labelled: FloatArray, blank: FloatArray) -> Test:
     """Test whether blank rows have the larger values.
 
@@ -44,9 +43,7 @@ def kolmogorov_smirnov(labelled: FloatArray, blank: FloatArray) -> Test:
     (0.4286, 0.178)
     """
     labelled, blank = np.sort(np.asarray(labelled, float)), np.sort(np.asarray(blank, float))
-    few = _too_few(_KS, labelled, blank)
-    if few is not None:
-        return few
+    need_rows(labelled.size, blank.size, SMALLEST_GROUP)
     if labelled.size * blank.size >= 10_000:
         large = ks_2samp(labelled, blank, alternative="greater", method="asymp")
         return Test(_KS, float(large.statistic), float(large.pvalue), method="asymptotic")
@@ -80,6 +77,7 @@ def _share_of_paths(m: int, n: int, checked: IntArray, statistic: float) -> floa
     return float(reached[m] / (reached[m] + below[m]))
 
 
+@or_skipped(_MW)
 def mann_whitney(labelled: FloatArray, blank: FloatArray) -> Test:
     """Test whether blank rows have the larger values.
 
@@ -107,10 +105,8 @@ def mann_whitney(labelled: FloatArray, blank: FloatArray) -> Test:
     (15.0, 0.1272)
     """
     labelled, blank = np.asarray(labelled, float), np.asarray(blank, float)
-    few = _too_few(_MW, labelled, blank)
-    if few is not None:
-        return few
     m, n = labelled.size, blank.size
+    need_rows(m, n, SMALLEST_GROUP)
     # Beside a few rows of one group the normal curve is far off, however large the other.
     if max(m, n) >= 50 and min(m, n) * (m + n) > EXACT_WORK:
         large = mannwhitneyu(labelled, blank, alternative="less", method="asymptotic")
@@ -139,12 +135,3 @@ def _share_of_sums(doubled: IntArray, m: int, total: int) -> float:
 def _exact(pooled: FloatArray) -> str:
     tied = np.unique(pooled).size < pooled.size
     return "exact, given the ties" if tied else "exact"
-
-
-def _too_few(name: str, labelled: FloatArray, blank: FloatArray) -> Test | None:
-    for what, group in (("labelled", labelled), ("blank", blank)):
-        if group.size < SMALLEST_GROUP:
-            return skipped(
-                name, f"{group.size} {what} row{'s' * (group.size != 1)}, needs {SMALLEST_GROUP}"
-            )
-    return None

@@ -5,27 +5,30 @@ from functools import partial
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import chi2
 
 from hesitant._cores import one_blas_thread
 from hesitant._typing import FloatArray
 from hesitant.attached import open_chart
 from hesitant.chart import Chart
-from hesitant.diagnostics._fits import SMALLEST_GROUP, Fits
-from hesitant.diagnostics._test import Test, skipped
+from hesitant.diagnostics._tests import (
+    SMALLEST_GROUP,
+    CannotTest,
+    Fits,
+    Test,
+    chi_squared,
+    or_skipped,
+)
 from hesitant.families import Family
-from hesitant.inference._axes import Axes, find_axes
-from hesitant.inference._scores import class_scores, mix
+from hesitant.inference._scores import Axes, class_scores, find_axes, mix
 from hesitant.likelihood import State, log_posterior
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline
 from hesitant.rows import Block
-
-__all__ = ["shape_test"]
 
 _SHAPE = "shape of the mechanism"
 MANY_ROWS = 100_000
 
 
+@or_skipped(_SHAPE)
 def shape_test(fits: Fits) -> Test:
     """Ask whether a more flexible curve would fit better than the mechanism's own basis.
 
@@ -35,12 +38,11 @@ def shape_test(fits: Fits) -> Test:
     true mechanism four times in ten.) A basis that is flexible already, with few rows, makes
     this test too reject more often than it should: 0.09 to 0.16 for a spline at n = 150.
     """
-    unfit = fits.too_few(_SHAPE, 2 * SMALLEST_GROUP) or fits.no_information(_SHAPE)
-    if unfit is not None:
-        return unfit
+    fits.need_rows(2 * SMALLEST_GROUP)
+    fits.need_information()
     mechanism = fits.full.mechanism_
     if not math.isfinite(mechanism.maximum):
-        return skipped(_SHAPE, "the uncertainty has no largest value to place knots by")
+        raise CannotTest("the uncertainty has no largest value to place knots by")
     added = _added(mechanism)
     state, family = fits.full.state_, fits.full.family_
     work = partial(_shape_sums, family=family, mechanism=mechanism, state=state, added=added)
@@ -51,8 +53,7 @@ def shape_test(fits: Fits) -> Test:
     value, vector = np.linalg.eigh(spread)
     keep = value > 1e-8 * max(float(value[-1]), 1e-300)
     part = vector[:, keep].T @ score
-    statistic, df = float(np.sum(part**2 / value[keep])), int(keep.sum())
-    return Test(_SHAPE, statistic, float(chi2.sf(statistic, df)), df, "chi-squared")
+    return chi_squared(_SHAPE, float(np.sum(part**2 / value[keep])), int(keep.sum()))
 
 
 def _shape_sums(

@@ -9,8 +9,6 @@ from scipy.stats import norm, rankdata
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["LabellingCurve", "check_bandwidth", "labelling_curve", "shown_range"]
-
 BINS = 501
 POINTS = 201
 

@@ -21,9 +21,8 @@ from hesitant.chart import Chart
 from hesitant.checks import check_number
 from hesitant.experts import Panel
 from hesitant.families import Family
-from hesitant.inference._axes import Axes, find_axes
 from hesitant.inference._information import ObservedInformation, information_of, warn_if_rising
-from hesitant.inference._scores import class_scores
+from hesitant.inference._scores import Axes, class_scores, find_axes
 from hesitant.intake import check_features
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.rows import ManyRows, Rows

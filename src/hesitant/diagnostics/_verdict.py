@@ -1,9 +1,9 @@
 """What the tests amount to: decided once, and said in the same words everywhere."""
 
-import dataclasses
+from typing import NamedTuple
 
 from hesitant._words import noun, p_value, percent
-from hesitant.diagnostics._test import Test
+from hesitant.diagnostics._tests import Fits, Test
 
 ALPHA = 0.05
 FEW = 20  # the test of a handful of rows finds nothing, whatever the truth
@@ -44,106 +44,70 @@ _MEANING = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """What a diagnosis decides.
+class Verdict(NamedTuple):
+    """What a diagnosis decides, and how it says so; the fields are those of Diagnosis."""
 
-    Attributes
-    ----------
-    what : str
-        "hard" or "easy" (what the blanks are), "mixed" (they depend on difficulty, but not in one
-        direction), "random" (no sign of it), "few" (rows, to tell), "crowded" (parameters for so
-        few rows that no test here can be trusted), "all" or "none" (of the reviewed rows are
-        labelled), "unseen" (no row was reviewed).
-    decisive : Test or None
-        The test it rests on.
-    """
-
-    what: str
+    finding: str
     decisive: Test | None
+    headline: str
+    explanation: str
+    caution: str
 
 
-def decide(
-    tests: dict[str, Test],
-    n_labelled: int,
-    n_blank: int,
-    *,
-    harder_share: float,
-    falls: bool,
-    rows_a_parameter: float,
-) -> Finding:
-    """Decide whether blanks are about difficulty.
+def decide(fits: Fits, tests: dict[str, Test], harder_share: float, by_class: bool) -> Verdict:
+    """Decide whether blanks are about difficulty, and say it.
 
     Parameters
     ----------
+    fits : Fits
     tests : dict
         By short name: "bootstrap", "lr", "score", "mw", "shape"; any may be skipped. One that
         could not have rejected (a bootstrap of a few replicates) has no say.
-    n_labelled, n_blank : int
-        Reviewed rows.
     harder_share : float
         Probability that a random blank row is harder than a random labelled one.
-    falls : bool
-        Whether the fitted chance of a label falls with difficulty.
-    rows_a_parameter : float
+    by_class : bool
+        Whether labels may be missing by class; less is claimed then.
     """
-    if not n_blank or not n_labelled:
-        return Finding("all" if n_labelled else "none" if n_blank else "unseen", None)
     able = [k for k in _ORDER if not tests[k].was_skipped and tests[k].least_p < ALPHA]
     test = tests[able[0]] if able else None
-    # neither a link nor its absence shows where the model can fit any rows whatever
-    if rows_a_parameter < ROWS_A_PARAMETER:
-        return Finding("crowded", test)
-    if test is None:
-        return Finding("few", None)
-    if test.p_value >= ALPHA:
-        return Finding("random" if min(n_labelled, n_blank) >= FEW else "few", test)
-    if (harder_share > 0.5) != falls:
-        return Finding("mixed", test)
-    return Finding("hard" if falls else "easy", test)
-
-
-def in_words(
-    finding: Finding,
-    shape: Test,
-    *,
-    n_labelled: int,
-    n_blank: int,
-    n_not_reviewed: int,
-    harder_share: float,
-    rows_a_parameter: float,
-    by_class: bool = False,
-) -> tuple[str, str, str]:
-    """Return a headline, what lies behind it, and a caution if the mechanism's shape is wrong.
-
-    Where labels may be missing by class, a link with difficulty is claimed with that caution.
-    """
-    headline = (_HEADLINES | _BY_CLASS if by_class else _HEADLINES)[finding.what]
-    if finding.what in ("all", "none") and n_not_reviewed:
+    finding = _finding(fits, test, harder_share)
+    if finding in ("all", "none", "unseen"):
+        test = None
+    headline = (_HEADLINES | _BY_CLASS if by_class else _HEADLINES)[finding]
+    if finding in ("all", "none") and not fits.measured.reviewed.all():
         headline = headline.replace("row", "reviewed row")
     caution = ""
     # a skipped test has a p-value of NaN, which is not below anything
-    if shape.p_value < ALPHA and finding.what in ("hard", "easy", "mixed"):
+    if tests["shape"].p_value < ALPHA and finding in ("hard", "easy", "mixed"):
         caution = (
             "The chance of a label does not follow difficulty along quite the curve that was "
-            f"assumed ({p_value(shape.p_value)}): take labelling probabilities as approximate, "
-            "and try EntropyMechanism(basis='spline') or another family."
+            f"assumed ({p_value(tests['shape'].p_value)}): take labelling probabilities as "
+            "approximate, and try EntropyMechanism(basis='spline') or another family."
         )
-    explanation = _explanation(
-        finding, n_labelled, n_blank, harder_share, rows_a_parameter, by_class
-    )
-    return headline, explanation, caution
+    explanation = _explanation(fits, finding, test, harder_share, by_class)
+    return Verdict(finding, test, headline, explanation, caution)
+
+
+def _finding(fits: Fits, test: Test | None, harder_share: float) -> str:
+    n_labelled, n_blank = int(fits.seen.sum()), int((~fits.seen).sum())
+    if not n_blank or not n_labelled:
+        return "all" if n_labelled else "none" if n_blank else "unseen"
+    # neither a link nor its absence shows where the model can fit any rows whatever
+    if fits.rows_a_parameter < ROWS_A_PARAMETER:
+        return "crowded"
+    if test is None:
+        return "few"
+    if test.p_value >= ALPHA:
+        return "random" if min(n_labelled, n_blank) >= FEW else "few"
+    if (harder_share > 0.5) != fits.falls:
+        return "mixed"
+    return "hard" if fits.falls else "easy"
 
 
 def _explanation(
-    finding: Finding,
-    n_labelled: int,
-    n_blank: int,
-    harder_share: float,
-    rows_a_parameter: float,
-    by_class: bool,
+    fits: Fits, finding: str, test: Test | None, harder_share: float, by_class: bool
 ) -> str:
-    if finding.what in ("all", "none", "unseen"):
+    if finding in ("all", "none", "unseen"):
         return (
             "Without both labelled and blank rows among those reviewed there is no pattern to "
             "learn from; the classes were fitted as usual."
@@ -152,25 +116,25 @@ def _explanation(
         "Some classes are labelled far more readily than their difficulty explains: labels may "
         "be missing by class, and then their pattern says little about where the classes overlap."
     )
-    if finding.what == "crowded":
+    if finding == "crowded":
         return (
-            f"There are {rows_a_parameter:.2g} rows for each parameter of the model; with fewer "
-            f"than {ROWS_A_PARAMETER:g} the tests find a link where there is none and miss one "
-            "where there is. Use fewer features or a simpler covariance, and ask again."
+            f"There are {fits.rows_a_parameter:.2g} rows for each parameter of the model; with "
+            f"fewer than {ROWS_A_PARAMETER:g} the tests find a link where there is none and miss "
+            "one where there is. Use fewer features or a simpler covariance, and ask again."
         )
-    if finding.what == "few" or finding.decisive is None:
+    if finding == "few" or test is None:
+        counts = int((~fits.seen).sum()), int(fits.seen.sum())
         return (
-            f"{noun(n_blank, 'blank row')} beside {noun(n_labelled, 'labelled row')} show no "
+            f"{noun(counts[0], 'blank row')} beside {noun(counts[1], 'labelled row')} show no "
             "clear link with difficulty, and are too few to rule one out."
             + (f" {missing_by_class}" if by_class else "")
         )
-    test = finding.decisive
-    pairs = (
+    return (
         "Take a blank row and a labelled one at random: the blank one is the harder to classify "
         f"in {percent(harder_share)} of cases, where pure chance would give about 50 % "
-        f"({test.name} test, {p_value(test.p_value)})."
+        f"({test.name} test, {p_value(test.p_value)}). "
+        f"{missing_by_class if by_class else _MEANING[finding]}"
     )
-    return f"{pairs} {missing_by_class if by_class else _MEANING[finding.what]}"
 
 
 def caveats(family: str, bootstrapped: bool) -> list[str]:

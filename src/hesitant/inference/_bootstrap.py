@@ -1,35 +1,115 @@
 """How sure we are, without formulas: refit to rows drawn again."""
 
-from numbers import Real
-from typing import Any
+import dataclasses
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import norm
 
+from hesitant._choices import renamed
 from hesitant._optional import need
 from hesitant._replicates import refit, replicate, workers
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.attached import Attached, attach, class_names, feature_names
+from hesitant.attached import Attached, attach
 from hesitant.checks import check_number
-from hesitant.inference._bootstrap_result import BootstrapResult, interval_of
-from hesitant.inference._natural import natural_units
+from hesitant.inference._estimates import Estimates, Scale, natural_units
 from hesitant.likelihood import State, log_posterior
 from hesitant.statements import Statements
 
-__all__ = ["bootstrap"]
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class BootstrapResult(Estimates):
+    """Estimates from rows drawn again.
+
+    Attributes
+    ----------
+    kind : str
+    parameters : list of str
+    estimate : array of shape (k,)
+        From the data themselves.
+    bias, std_error, lower, upper : arrays of shape (k,)
+        Mean of the replicates less the estimate, their standard deviation, and normal
+        intervals (see :meth:`interval`).
+    level : float
+    n_replicates, n_failed, n_not_converged, n_relabelled : int
+        Replicates used, those that failed and are not among them, those used although the fit
+        had not settled, and those whose classes had to be matched to the original ones.
+    failures : dict
+        Reasons of the failures, with counts.
+    remarks : list of str
+    replicates : array of shape (n_replicates, k)
+        NaN where a replicate has no finite value of a parameter.
+    scales : list of Scale
+        Where each parameter's normal interval is symmetric.
+    """
+
+    title: ClassVar[str] = "How sure are we? Bootstrap"
+    columns: ClassVar[tuple[str, ...]] = ("estimate", "bias", "std_error", "lower", "upper")
+    bars: ClassVar[str] = "bootstrap interval"
+
+    kind: str
+    bias: FloatArray
+    n_replicates: int
+    n_failed: int
+    n_not_converged: int
+    n_relabelled: int
+    failures: dict[str, int]
+    replicates: FloatArray = dataclasses.field(repr=False)
+    scales: list[Scale] = dataclasses.field(repr=False)
+
+    def interval(self, level: float = 0.95, method: str = "normal") -> FloatArray:
+        """Return lower and upper bounds (k, 2) at another level, or by another method.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+        method : {"normal", "percentile", "basic"}, default="normal"
+            Standard deviations of the replicates to both sides, where estimates are closest to
+            normal (logarithms of variances, logits of probabilities): steady with few
+            replicates. Or percentiles of the replicates, or those reflected about the estimate.
+        """
+        check_number("level", level, Real, 1e-6, 1 - 1e-6)
+        return interval_of(self.replicates, self.estimate, self.scales, level, method)
+
+    def _introduction(self) -> str:
+        return f"{self.n_replicates:,} {self.kind} replicates."
+
+
+def interval_of(
+    drawn: FloatArray, estimate: FloatArray, scales: list[Scale], level: float, method: str
+) -> FloatArray:
+    """Return lower and upper bounds (k, 2) from replicates (b, k)."""
+    if method == "normal":
+        z = norm.ppf(0.5 + level / 2)
+        out = np.empty((estimate.size, 2))
+        for k, scale in enumerate(scales):
+            reach = z * np.nanstd(scale.forward(drawn[:, k]), ddof=1)
+            middle = scale.forward(estimate[k])
+            out[k] = scale.back(middle - reach), scale.back(middle + reach)
+        return out
+    ends: FloatArray = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
+    if method == "percentile":
+        return ends
+    if method == "basic":
+        return 2 * estimate[:, None] - ends[:, ::-1]
+    raise ValueError(f"method={method!r}: choose 'normal', 'percentile' or 'basic'.")
+
 
 KINDS = ("parametric", "nonparametric")
 MATCHED_ROWS = 2000
 
 
+@renamed(n="n_boot")
 def bootstrap(
     clf: Any,
     X: Any,
     y: Any,
     *,
     kind: str = "parametric",
-    n: int = 200,
+    n_boot: int = 200,
     sample_weight: Any = None,
     reviewed: Any = None,
     stratify: bool = True,
@@ -48,7 +128,7 @@ def bootstrap(
         The data it was fitted to.
     kind : {"parametric", "nonparametric"}, default="parametric"
         Draw rows from the fitted model (its mechanism decides which get labels), or from the data.
-    n : int, default=200
+    n_boot : int, default=200
         Replicates; 200 are enough for standard errors and normal intervals, percentiles want
         1000 or more.
     sample_weight, reviewed : array-likes, optional
@@ -85,35 +165,37 @@ def bootstrap(
     >>> from hesitant.inference import bootstrap
     >>> data = simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> result = bootstrap(clf, data.features, data.labels, n=20, random_state=0)
+    >>> result = bootstrap(clf, data.features, data.labels, n_boot=20, random_state=0)
     >>> result.n_replicates, result.n_failed
     (20, 0)
     """
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}: choose one of {', '.join(map(repr, KINDS))}.")
+    check_number("n_boot", n_boot, Integral, 1)
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
     data = attach(clf, X, y, sample_weight, reviewed)
-    task = _Replicate(data, kind, stratify, together=effective_n_jobs(workers(n_jobs, n)) > 1)
+    together = effective_n_jobs(workers(n_jobs, n_boot)) > 1
     done = replicate(
-        task, n, random_state=random_state, n_jobs=n_jobs, progress=progress, description=kind
+        _Replicate(data, kind, stratify, together),
+        n_boot,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        progress=progress,
+        description=kind,
     )
     if len(done.values) < 2:
-        raise ValueError(f"Too few replicates for a spread: {done.in_words() or n}.")
-    units = natural_units(
-        clf.family_, clf.mechanism_, data.state, class_names(clf), feature_names(clf)
-    )
+        raise ValueError(f"Too few replicates for a spread: {done.in_words() or n_boot}.")
+    units = natural_units(clf)
     states, converged, moved = zip(*done.values, strict=True)
     drawn = np.array([units.values(state) for state in states])
     estimate = units.values(data.state)
     drawn[~np.isfinite(drawn)] = np.nan  # a t of two degrees of freedom has no covariance
     units, kept = units.reduce(np.nan_to_num(drawn - estimate).T, data.state)
     drawn, estimate = drawn[:, kept], estimate[kept]
-    undefined = np.isnan(drawn).any(axis=0)
-    remarks = _remarks(done.in_words(), len(converged) - sum(converged), sum(moved))
-    if stratify and kind == "nonparametric" and clf.mechanism_.informative:
-        remarks.append(_FROZEN)
-    if undefined.any():
-        remarks.append(_undefined_in_words(drawn[:, undefined], units.names, undefined))
+    n_not_converged, n_relabelled = len(converged) - sum(converged), sum(moved)
+    frozen = stratify and kind == "nonparametric" and clf.mechanism_.informative
+    remarks = _remarks(done.in_words(), n_not_converged, n_relabelled, frozen)
+    remarks += _undefined_in_words(drawn, units.names)
     lower, upper = interval_of(drawn, estimate, units.scales, level, "normal").T
     return BootstrapResult(
         kind=kind,
@@ -126,8 +208,8 @@ def bootstrap(
         level=float(level),
         n_replicates=len(drawn),
         n_failed=done.n_failed,
-        n_not_converged=len(converged) - sum(converged),
-        n_relabelled=sum(moved),
+        n_not_converged=n_not_converged,
+        n_relabelled=n_relabelled,
         failures=done.failures,
         remarks=remarks,
         replicates=drawn,
@@ -135,23 +217,7 @@ def bootstrap(
     )
 
 
-_FROZEN = (
-    "The numbers of labelled and blank rows were kept, so the mechanism's intercept hardly "
-    "varies: its error is too small. stratify=False judges that one too."
-)
-
-
-def _undefined_in_words(drawn: FloatArray, names: list[str], which: BoolArray) -> str:
-    listed = [name for name, gone in zip(names, which, strict=True) if gone]
-    more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
-    count = int(np.isnan(drawn).any(axis=1).sum())
-    return (
-        f"{', '.join(listed[:3])}{more} have no finite value in {count} of {len(drawn)} "
-        "replicates, which are left out for them: their errors are too small."
-    )
-
-
-def _remarks(failures: str, unsettled: int, relabelled: int) -> list[str]:
+def _remarks(failures: str, unsettled: int, relabelled: int, frozen: bool) -> list[str]:
     out = [f"{failures}."] if failures else []
     if unsettled:
         out.append(f"{unsettled} replicates had not converged and are counted as they are.")
@@ -160,7 +226,25 @@ def _remarks(failures: str, unsettled: int, relabelled: int) -> list[str]:
             f"In {relabelled} replicates classes with few labels changed places and were matched "
             "to the original ones."
         )
+    if frozen:
+        out.append(
+            "The numbers of labelled and blank rows were kept, so the mechanism's intercept "
+            "hardly varies: its error is too small. stratify=False judges that one too."
+        )
     return out
+
+
+def _undefined_in_words(drawn: FloatArray, names: list[str]) -> list[str]:
+    undefined = np.isnan(drawn)
+    listed = [names[k] for k in np.flatnonzero(undefined.any(axis=0))]
+    if not listed:
+        return []
+    more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
+    count = int(undefined.any(axis=1).sum())
+    return [
+        f"{', '.join(listed[:3])}{more} have no finite value in {count} of {len(drawn)} "
+        "replicates, which are left out for them: their errors are too small."
+    ]
 
 
 class _Replicate:
@@ -217,15 +301,9 @@ class _Replicate:
         return X, np.where(given, codes, -1), np.arange(codes.size)
 
     def _from_rows(self, rng: np.random.Generator) -> tuple[AnyArray, IntArray, IntArray]:
-        group = (
-            2 * (self.codes >= 0) + self.reviewed if self.stratify else np.zeros_like(self.codes)
-        )
-        drawn = np.concatenate(
-            [
-                rng.choice(members, members.size)
-                for members in (np.flatnonzero(group == k) for k in np.unique(group))
-            ]
-        )
+        group = self.stratify * (2 * (self.codes >= 0) + self.reviewed)
+        members = [np.flatnonzero(group == k) for k in np.unique(group)]
+        drawn = np.concatenate([rng.choice(rows, rows.size) for rows in members])
         return self.X[drawn], self.codes[drawn], drawn
 
     def _matched(self, state: State, codes: IntArray) -> tuple[State, bool]:

@@ -3,27 +3,127 @@
 import dataclasses
 import math
 import warnings
+from collections.abc import Iterator
 from numbers import Integral
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
 
+from hesitant._optional import need
+from hesitant._result import Result, Table
 from hesitant._typing import IntArray
 from hesitant.attached import refuse_dask
 from hesitant.checks import check_number, check_reviewed
-from hesitant.exceptions import FitWarning
+from hesitant.criteria import chance_log_likelihood
+from hesitant.exceptions import FitWarning, collect_warnings
 from hesitant.families import FAMILIES
-from hesitant.inference._assessment import Shared, assess
-from hesitant.inference._comparison import CRITERIA, Candidate, Comparison
 from hesitant.intake import check_features
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism
 from hesitant.model_selection._candidates import as_candidates, informative
-from hesitant.model_selection._held_out import Data, Judge, log_scores, paired_gaps
+from hesitant.model_selection._held_out import FAILURES, Data, Judge, log_scores, paired_gaps
 from hesitant.model_selection._labelled import deal_out
+from hesitant.uncertainty import Shannon
 
-__all__ = ["compare"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+CRITERIA = {
+    "bic": "BIC",
+    "aic": "AIC",
+    "icl": "ICL",
+    "cv_log_loss": "held-out log loss",
+    "log_likelihood": "log-likelihood",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """One model's criteria; NaN where the model has none, with the reason in ``note``.
+
+    Attributes
+    ----------
+    name : str
+    log_likelihood : float
+        Of features, labels and pattern of blanks.
+    n_parameters : int
+    aic, bic, icl : float
+        Smaller is better. ICL is BIC plus twice the entropy of the blank rows' classes.
+    cv_log_loss, cv_error : float
+        Mean log loss of held-out labelled rows, and its standard error.
+    cv_gap, cv_gap_error : float
+        How much more that is than the best model's, and the standard error of the difference:
+        all models are judged on the same rows, so differences are surer than losses.
+    converged : bool
+    note : str
+    """
+
+    name: str
+    log_likelihood: float = math.nan
+    n_parameters: int = 0
+    aic: float = math.nan
+    bic: float = math.nan
+    icl: float = math.nan
+    cv_log_loss: float = math.nan
+    cv_error: float = math.nan
+    cv_gap: float = math.nan
+    cv_gap_error: float = math.nan
+    converged: bool = False
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Comparison(Result):
+    """Models, best first.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+    sort_by : str
+        The criterion that ranks them.
+    best : str
+        Name of the first.
+    remarks : list of str
+        What is comparable with what.
+    """
+
+    title: ClassVar[str] = "Which model?"
+
+    candidates: list[Candidate]
+    sort_by: str
+    best: str
+    remarks: list[str]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row for each model, best first."""
+        rows = [dataclasses.asdict(c) for c in self.candidates]
+        return need("pandas", "data").DataFrame(rows).rename(columns={"name": "model"})
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the ranking criterion and the cross-validated log loss, model by model."""
+        from hesitant.inference._displays import ComparisonDisplay
+
+        return ComparisonDisplay(self.candidates, self.sort_by).plot(axes)
+
+    def _content(self) -> Iterator[str | Table]:
+        yield f"Best by {CRITERIA[self.sort_by]}: {self.best}."
+        low = min((c.bic for c in self.candidates if not math.isnan(c.bic)), default=math.nan)
+        before = attrgetter("name", "log_likelihood", "n_parameters", "aic", "bic")
+        after = attrgetter("icl", "cv_log_loss", "cv_gap", "cv_gap_error")
+        yield Table(
+            ("model", "log-lik", "params", "AIC", "BIC", "ΔBIC", "ICL", "CV log loss", "gap", "±"),
+            [(*before(c), c.bic - low, *after(c)) for c in self.candidates],
+        )
+        notes: dict[str, list[str]] = {}
+        for c in self.candidates:
+            if c.note:
+                notes.setdefault(c.note, []).append(c.name)
+        for note, names in notes.items():
+            yield f"* {'; '.join(names)}: {note}"
+        yield from (f"* {remark}" for remark in self.remarks)
 
 
 def compare(
@@ -104,8 +204,8 @@ def compare(
         check_reviewed(reviewed, n),
         together=effective_n_jobs(n_jobs) > 1,
     )
-    given = Shared(X, y, labels.labelled, weight, data.shown, data.has_pattern, data.together)
-    done = Parallel(n_jobs=n_jobs)(delayed(assess)(k, clf, given) for k, clf in models.items())
+    given = _Given(X, y, data)
+    done = Parallel(n_jobs=n_jobs)(delayed(_assess)(k, clf, given) for k, clf in models.items())
     folds = _folds(data.codes, cv, random_state)
     if folds:
         done = _with_losses(done, models, data, folds, n_jobs)
@@ -187,11 +287,11 @@ def _with_losses(
         score = log_scores(list(judged.trials.values()), data.codes[judged.rows], "log_loss")
         gap, gap_error = paired_gaps(score, np.ones(len(score)), int(score.mean(axis=0).argmax()))
         error = score.std(axis=0, ddof=1) / math.sqrt(len(score))
-    place = {name: k for k, name in enumerate(judged.trials)}
+    place = list(judged.trials)
     out = []
     for c in done:
         if c.name in place:
-            k = place[c.name]
+            k = place.index(c.name)
             c = dataclasses.replace(
                 c,
                 cv_log_loss=float(-score[:, k].mean()),
@@ -226,3 +326,49 @@ def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
             "it says little about the blanks; likelihood, AIC, BIC and ICL judge all rows."
         )
     return out
+
+
+@dataclasses.dataclass(frozen=True)
+class _Given:
+    """The rows as the user gave them: one object, as :class:`Data` is and for the same reason."""
+
+    X: Any
+    y: Any
+    data: Data
+
+
+def _assess(name: str, clf: Any, given: _Given) -> Candidate:
+    """Return a model's criteria, from a fit to all rows."""
+    data = given.data
+    changes = {"n_jobs": 1} if data.together else {}
+    try:
+        with collect_warnings() as heard:
+            fit = clone(clf).set_params(verbose=0, **changes)
+            fit.fit(given.X, given.y, data.weight, data.shown)
+    except FAILURES as error:
+        return Candidate(name, note=f"failed: {error}")
+    note = " ".join(heard)
+    known: dict[str, Any] = {"converged": bool(fit.converged_)}
+    if fit.alpha == 0.5:
+        known |= _criteria(fit, given)
+    else:
+        note += " A fractional likelihood is no likelihood of the data: only the log loss counts."
+    return Candidate(name, note=note.strip(), **known)
+
+
+def _criteria(fit: Any, given: _Given) -> dict[str, Any]:
+    value, k, data = fit.log_likelihood_, fit.n_parameters_, given.data
+    weight, labelled = np.asarray(data.weight), data.codes >= 0
+    if not fit.mechanism_.informative and data.has_pattern:
+        shown = weight * data.shown
+        value += chance_log_likelihood(shown[labelled].sum(), shown[~labelled].sum())
+        k += 1
+    doubt = float((weight * fit.entropy(given.X, Shannon()))[~labelled].sum())
+    bic = k * math.log(weight.sum()) - 2 * value
+    return {
+        "log_likelihood": float(value),
+        "n_parameters": int(k),
+        "aic": float(2 * k - 2 * value),
+        "bic": float(bic),
+        "icl": float(bic + 2 * doubt),
+    }

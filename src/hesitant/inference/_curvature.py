@@ -19,14 +19,11 @@ from hesitant._cores import one_blas_thread
 from hesitant._typing import FloatArray
 from hesitant.chart import Chart
 from hesitant.families import Family
-from hesitant.inference._axes import STEP, Axes, find_axes
-from hesitant.inference._natural import NaturalUnits
-from hesitant.inference._scores import class_scores, log_joint, mix
+from hesitant.inference._estimates import NaturalUnits
+from hesitant.inference._scores import STEP, Axes, class_scores, find_axes, log_joint, mix
 from hesitant.likelihood import Evaluation, Likelihood, State, normalise
 from hesitant.mechanisms import Mechanism, row_term
 from hesitant.rows import Block, sided
-
-__all__ = ["curvature", "invert", "natural_jacobian", "scatter"]
 
 # A direction about which the data say less than this share of what complete labels would.
 FLAT = 1e-6

@@ -32,13 +32,8 @@ def chosen(names: Sequence[str], part: str | None) -> list[int]:
 class IntervalDisplay(Drawing):
     """Dots with bars, one panel for each kind of parameter since their units differ.
 
-    Parameters
-    ----------
-    names : list of str
-        Such as ``mean[a, x0]``; the part before the bracket is the kind.
-    estimate, lower, upper : arrays
-        An infinite bound is an arrow to the edge; where a bound is NaN there is no bar.
-    caption : str
+    The kind is the part of a name before its bracket. An infinite bound is an arrow to the edge;
+    where a bound is NaN there is no bar.
     """
 
     def __init__(
@@ -49,11 +44,6 @@ class IntervalDisplay(Drawing):
         upper: FloatArray,
         caption: str = "",
     ) -> None:
-        if not len(names):
-            raise ValueError(
-                "There is no parameter to draw: `parameters` is part of none of the names that "
-                "the result's own .parameters lists."
-            )
         self.names, self.caption = list(names), caption
         self.estimate, self.lower, self.upper = estimate, lower, upper
 
@@ -97,14 +87,7 @@ class IntervalDisplay(Drawing):
 
 
 class ComparisonDisplay(Drawing):
-    """The ranking criterion, as distance from the best, and the cross-validated log loss.
-
-    Parameters
-    ----------
-    candidates : list of Candidate
-        Best first.
-    sort_by : str
-    """
+    """The ranking criterion, as distance from the best, and the cross-validated log loss."""
 
     def __init__(self, candidates: list[Any], sort_by: str) -> None:
         self.candidates = [c for c in candidates if not math.isnan(getattr(c, sort_by))]
@@ -138,14 +121,7 @@ class ComparisonDisplay(Drawing):
 
 
 class EfficiencyDisplay(Drawing):
-    """Standard errors relative to complete labels, and expected error rates.
-
-    Parameters
-    ----------
-    result : Efficiency
-    parameters : str, optional
-        Only parameters whose name contains this.
-    """
+    """Standard errors relative to complete labels, and expected error rates."""
 
     def __init__(self, result: Any, parameters: str | None = None) -> None:
         self.result, self.parameters = result, parameters

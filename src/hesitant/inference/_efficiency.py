@@ -1,28 +1,177 @@
 """What the pattern buys: precision and error rate with it, without it, with all labels."""
 
 import dataclasses
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from functools import reduce
 from numbers import Integral, Real
-from typing import Any
+from operator import add
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._cores import one_blas_thread
+from hesitant._optional import need
 from hesitant._replicates import seeds
+from hesitant._result import Result, Table, number, percent
 from hesitant._typing import FloatArray
-from hesitant.attached import class_names, feature_names
 from hesitant.chart import Chart
 from hesitant.checks import check_number
-from hesitant.inference._aim import Aim
-from hesitant.inference._axes import find_axes
+from hesitant.inference._boundary import Sampler
 from hesitant.inference._curvature import natural_jacobian
-from hesitant.inference._efficiency_result import PAIRS, WAYS, Efficiency
+from hesitant.inference._estimates import natural_units
 from hesitant.inference._fisher import Moments, draw_moments
-from hesitant.inference._natural import natural_units
+from hesitant.inference._scores import find_axes
 
-__all__ = ["efficiency"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+WAYS = ("complete", "ignorance", "full")
+PAIRS = (("ignorance", "complete"), ("full", "complete"), ("full", "ignorance"))
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Efficiency(Result):
+    """Precision under complete labels, the ignorance likelihood and the full likelihood.
+
+    Attributes
+    ----------
+    n_rows, n_draws : int
+        Rows of the study imagined, and rows drawn to compute its information.
+    reviewed_share : float
+        Share of the rows that somebody is shown: only their blanks make a pattern.
+    share_labelled : float
+        Expected share of rows with a label.
+    bayes_error : float
+        Error rate of the best rule.
+    excess_error : dict
+        Expected error rate of the fitted rule above the Bayes error, for each of "complete",
+        "ignorance" and "full", with ``n_rows`` rows. NaN, as all that follows from it, if too
+        few of the rows drawn came near a boundary; a remark then says so.
+    parameter_efficiency, error_efficiency : dict
+        For pairs such as "full / ignorance": how many rows of the second kind one of the first
+        is worth, by the geometric mean over all parameters (the ratio of determinants to the
+        power 1/k), and by the excess error rate.
+    labels_worth : dict
+        How many labels of randomly chosen blanks the pattern is worth, judged by "error" and by
+        "parameters"; at most all blanks. NaN if neither labels nor the pattern add anything.
+    worth_all : dict
+        Whether even labels for all blanks would do less, by more than twice the error that the
+        draws leave.
+    parameters : list of str
+    std_errors : dict
+        For each of the three, the standard error of every parameter with ``n_rows`` rows.
+    monte_carlo_error : dict
+        Standard error, from the draws, of each scalar above.
+    remarks : list of str
+    """
+
+    title: ClassVar[str] = "What does the pattern buy?"
+
+    n_rows: int
+    n_draws: int
+    reviewed_share: float
+    share_labelled: float
+    bayes_error: float
+    excess_error: dict[str, float]
+    parameter_efficiency: dict[str, float]
+    error_efficiency: dict[str, float]
+    labels_worth: dict[str, float]
+    worth_all: dict[str, bool]
+    parameters: list[str]
+    std_errors: dict[str, FloatArray]
+    monte_carlo_error: dict[str, float]
+    remarks: list[str]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return each parameter's standard errors and variance ratios."""
+        frame = need("pandas", "data").DataFrame({"parameter": self.parameters, **self.std_errors})
+        for one, other in PAIRS:
+            frame[f"{one} / {other}"] = (frame[other] / frame[one]) ** 2
+        return frame
+
+    def plot(self, axes: Any = None, parameters: str | None = None) -> Any:
+        """Draw standard errors of the parameters and expected error rates.
+
+        Parameters
+        ----------
+        axes : two matplotlib Axes, optional
+        parameters : str, optional
+            Only parameters whose name contains this, such as ``"mean"``. Of more than 40 those
+            are drawn whose errors the blanks increase most.
+        """
+        from hesitant.inference._displays import EfficiencyDisplay
+
+        return EfficiencyDisplay(self, parameters).plot(axes)
+
+    def _content(self) -> Iterator[str | Table]:
+        yield self._in_words()
+        mc = self.monte_carlo_error
+        bayes, excess = self.bayes_error, self.excess_error
+        yield Table(
+            ("likelihood", "error rate", "excess", "± (draws)"),
+            [(w, bayes + excess[w], excess[w], mc[f"excess {w}"]) for w in WAYS],
+            f"Expected error rate of the fitted rule with {self.n_rows:,} rows, "
+            f"{self._shares()}; Bayes error {number(bayes)} ± {number(mc['bayes_error'], 2)}",
+        )
+        by_parameters, by_error = self.parameter_efficiency, self.error_efficiency
+        yield Table(
+            ("efficiency", "parameters", "±", "error rate", "±"),
+            [
+                (k, by_parameters[k], mc[f"parameters {k}"], by_error[k], mc[f"error {k}"])
+                for k in by_parameters
+            ],
+            "One row of the first is worth so many of the second",
+        )
+        columns = list(zip(*(self.std_errors[w] for w in WAYS), strict=True))
+        rows = [(name, *values) for name, values in zip(self.parameters, columns, strict=True)]
+        yield Table(("parameter", *WAYS), rows, f"Standard errors with {self.n_rows:,} rows")
+        yield from (f"* {remark}" for remark in self.remarks)
+
+    def _shares(self) -> str:
+        labelled = f"{percent(self.share_labelled, 0)} of them labelled"
+        if self.reviewed_share == 1:
+            return labelled
+        return f"{percent(self.reviewed_share, 0)} of them reviewed and {labelled}"
+
+    def _in_words(self) -> str:
+        blanks = self.n_rows * (1 - self.share_labelled)
+        worth, mc = self.labels_worth["error"], self.monte_carlo_error
+        gain, beside_all = (
+            self.error_efficiency[pair] for pair in ("full / ignorance", "full / complete")
+        )
+        if math.isnan(worth):
+            return "What the pattern of blanks buys for the error rate cannot be told; see below."
+        if not worth > 0:
+            return "The pattern of blanks adds nothing to the labels and the features."
+        if gain - 1 < 2 * mc["error full / ignorance"]:
+            return (
+                "The pattern of blanks adds little to the error rate, less than the draws can "
+                "tell from nothing."
+            )
+        reviewed, among = "", "they"
+        if self.reviewed_share < 1:
+            reviewed = f"{percent(self.reviewed_share, 0)} are reviewed, and "
+            among = "the reviewed ones among them"
+        start = (
+            f"Of {self.n_rows:,} rows {reviewed}about {blanks:,.0f} {'of all ' * bool(reviewed)}"
+            f"are blank. For the error rate, where {among} are is worth "
+        )
+        doubt = mc["error full / complete"]
+        if self.worth_all["error"]:
+            return f"{start}more than labels for all of them would be."
+        if beside_all - 1 > -2 * doubt:
+            return (
+                f"{start}about as much as labels for all of them; whether less or more the draws "
+                f"cannot tell ({beside_all:.2f} ± {doubt:.2g} times as much)."
+            )
+        return (
+            f"{start}labels for {worth:,.0f} of them, chosen at random (± "
+            f"{mc['labels_worth error']:.2g} from the draws)."
+        )
+
 
 BATCHES = 20
 # Rows near the boundary, equally weighted, below which there is no saying what happens there.
@@ -104,11 +253,9 @@ def efficiency(
             "information cannot be computed: write one."
         )
     rng = np.random.default_rng(seeds(random_state, 1)[0])
-    chart, aim, drawn = draw_moments(clf, n_draws, BATCHES, rng)
+    chart, sampler, drawn = draw_moments(clf, n_draws, BATCHES, rng)
     batches = [_as_reviewed(batch, reviewed, known) for batch in drawn]
-    total = batches[0]
-    for batch in batches[1:]:
-        total = total + batch
+    total = reduce(add, batches)
     # A parameter at the edge of its range cannot move to first order: it counts as known.
     value, vector = np.linalg.eigh(total.complete)
     U = vector[:, value > 1e-9 * value.mean()]
@@ -119,7 +266,7 @@ def efficiency(
     usable = total.rows_at_boundary >= ENOUGH
 
     def function(m: Moments) -> dict[str, float]:
-        return _scalars(m, n_rows, aim, usable)
+        return _scalars(m, n_rows, sampler, usable)
 
     scalars = function(total)
     error = _jackknife(total, batches, function)
@@ -145,7 +292,7 @@ def efficiency(
         parameters=names,
         std_errors=std_errors,
         monte_carlo_error=error,
-        remarks=_remarks(clf, usable, scalars, error) + _rows_remarks(clf, reviewed_share),
+        remarks=_remarks(clf, usable, scalars, error, reviewed_share),
     )
 
 
@@ -176,7 +323,7 @@ def _as_reviewed(m: Moments, share: float, known: float) -> Moments:
     )
 
 
-def _scalars(m: Moments, n_rows: int, aim: Aim, usable: bool) -> dict[str, float]:
+def _scalars(m: Moments, n_rows: int, sampler: Sampler, usable: bool) -> dict[str, float]:
     """Return everything but the single parameters' errors."""
     information = {w: _positive(getattr(m, w), w) for w in WAYS}
 
@@ -184,7 +331,7 @@ def _scalars(m: Moments, n_rows: int, aim: Aim, usable: bool) -> dict[str, float
         # Sums over draws become those over n_rows, and the boundary's mean over draws. A kernel
         # with negative parts may, from very few rows, give a negative sum: then nothing is known.
         trace = float(np.trace(np.linalg.solve(info, m.boundary))) if usable else np.nan
-        return float(np.log(trace / n_rows)) + aim.level if trace > 0 else np.nan
+        return float(np.log(trace / n_rows)) + sampler.log_size if trace > 0 else np.nan
 
     def volume(info: FloatArray) -> float:
         return -float(np.linalg.slogdet(info)[1]) / len(info)
@@ -254,33 +401,25 @@ def _jackknife(
 def _standard_errors(
     clf: Any, chart: Chart, U: FloatArray, total: Moments, n_rows: int
 ) -> tuple[list[str], dict[str, FloatArray]]:
-    units = natural_units(
-        clf.family_, clf.mechanism_, clf.state_, class_names(clf), feature_names(clf)
-    )
+    units = natural_units(clf)
     jacobian = natural_jacobian(units, find_axes(clf.family_, chart))[:, : chart.splits[-1]] @ U
     units, kept = units.reduce(jacobian, clf.state_)
     jacobian = jacobian[kept]
     scale = total.n / n_rows
-    return units.names, {
-        w: np.sqrt(
-            scale
-            * np.einsum("ik,ik->i", jacobian, np.linalg.solve(getattr(total, w), jacobian.T).T)
-        )
-        for w in WAYS
-    }
 
+    def errors(info: FloatArray) -> FloatArray:
+        variance = np.einsum("ik,ki->i", jacobian, np.linalg.solve(info, jacobian.T))
+        return np.sqrt(scale * variance)
 
-def _rows_remarks(clf: Any, given: float | None) -> list[str]:
-    if given is not None or hasattr(clf, "_rows"):
-        return []
-    return [
-        "The model does not carry the rows of its fit, so every row counts as one that somebody "
-        "reviewed: give reviewed_share if not all were."
-    ]
+    return units.names, {w: errors(getattr(total, w)) for w in WAYS}
 
 
 def _remarks(
-    clf: Any, usable: bool, scalars: dict[str, float], error: dict[str, float]
+    clf: Any,
+    usable: bool,
+    scalars: dict[str, float],
+    error: dict[str, float],
+    reviewed_share: float | None,
 ) -> list[str]:
     out = [
         "All numbers take the fitted model for the truth and many rows for granted (first-order "
@@ -306,5 +445,10 @@ def _remarks(
         out.append(
             "The draws leave much doubt in the excess error (the ± beside it): ask for more with "
             "n_draws."
+        )
+    if reviewed_share is None and not hasattr(clf, "_rows"):
+        out.append(
+            "The model does not carry the rows of its fit, so every row counts as one that "
+            "somebody reviewed: give reviewed_share if not all were."
         )
     return out

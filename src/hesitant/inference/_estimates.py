@@ -1,18 +1,171 @@
-"""Parameters with estimates, errors and intervals: what two kinds of results look like."""
+"""Parameters in the units people think in: names, scales of their intervals, and tables."""
 
 import dataclasses
+import itertools
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, logit
 
 from hesitant._optional import need
 from hesitant._result import Result, Table, percent
-from hesitant._typing import FloatArray
+from hesitant._typing import FloatArray, IntArray
+from hesitant.attached import class_names, feature_names
+from hesitant.likelihood import State
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Estimates"]
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Where an estimate is closer to normal, and how to get there and back."""
+
+    name: str
+    forward: Callable[[FloatArray], FloatArray]
+    slope: Callable[[FloatArray], FloatArray]
+    back: Callable[[FloatArray], FloatArray]
+
+
+IDENTITY = Scale("identity", lambda x: x, np.ones_like, lambda x: x)
+LOG = Scale("log", np.log, lambda x: 1 / x, np.exp)
+LOGIT = Scale("logit", logit, lambda x: 1 / (x * (1 - x)), expit)
+# Degrees of freedom: their likelihood is well behaved in 1/ν, up to the Gaussian limit 1/ν = 0.
+INVERSE = Scale(
+    "inverse",
+    lambda x: -1 / x,
+    lambda x: 1 / x**2,
+    lambda x: -1 / x if x < 0 else np.asarray(np.inf),
+)
+
+# Where intervals are symmetric, by attribute; of matrices this goes for the diagonal.
+_SCALES = {"covariances": LOG, "scales": LOG, "dof": INVERSE}
+
+
+@dataclasses.dataclass(frozen=True)
+class NaturalUnits:
+    """How a state unfolds into named numbers."""
+
+    names: list[str]  # such as ``mean[a, x0]``
+    scales: list[Scale]  # where each number's confidence interval is symmetric
+    common: list[str]  # the name without its class, where all classes may share the number
+    classes: IntArray  # the class that each number belongs to, −1 if to none alone
+    values: Callable[[State], FloatArray]
+
+    def reduce(self, jacobian: FloatArray, state: State) -> tuple["NaturalUnits", IntArray]:
+        """Keep what can move and name once what the classes share; return the places kept too.
+
+        The jacobian (k, d) is how each number moves with the free coordinates: fixed values and
+        structural zeros do not, and what the classes share moves alike.
+        """
+        value = self.values(state)
+        size = np.abs(np.nan_to_num(jacobian)).max(axis=1)
+        moves = size > 1e-12 * (1e-300 + np.abs(np.nan_to_num(value)))
+        exists = np.isfinite(value) & np.isfinite(jacobian).all(axis=1)
+
+        def alike(j: int, k: int) -> bool:
+            return bool(
+                np.isclose(value[j], value[k], rtol=1e-9)
+                and np.abs(jacobian[j] - jacobian[k]).max() <= 1e-6 * np.abs(jacobian[j]).max()
+            )
+
+        keep: list[int] = []
+        names: list[str] = []
+        groups: dict[str, list[int]] = {}
+        for k in np.flatnonzero(moves & exists).tolist():
+            groups.setdefault(self.common[k] or self.names[k], []).append(k)
+        seen: dict[str, int] = {}
+        for name, group in groups.items():
+            shared = len(group) > 1 and all(alike(group[0], k) for k in group[1:])
+            for k in group[:1] if shared else group:
+                shown = name if shared else self.names[k]
+                # A location that is also the mean, say, is listed once.
+                twin = seen.setdefault(shown[shown.find("[") :], k) if "[" in shown else k
+                if twin == k or not alike(twin, k):
+                    keep.append(k)
+                    names.append(shown)
+        order = np.argsort(keep, kind="stable")
+        kept = np.array(keep, dtype=np.int64)[order]
+        units = NaturalUnits(
+            [names[k] for k in order],
+            [self.scales[k] for k in kept],
+            [""] * kept.size,
+            self.classes[kept],
+            lambda state: self.values(state)[kept],
+        )
+        return units, kept
+
+
+def natural_units(clf: Any) -> NaturalUnits:
+    """Lay out a fitted model's weights, whatever its family shows, and its mechanism.
+
+    Only the family's ``attributes`` are used, so any family works: arrays whose first axis is the
+    class, and whose further axes are features where they have as many entries.
+    """
+    family, mechanism, state = clf.family_, clf.mechanism_, clf.state_
+    classes, features = class_names(clf), feature_names(clf)
+    names = [f"weight[{c}]" for c in classes]
+    scales = [LOGIT] * len(classes)
+    common = [""] * len(classes)
+    owners = [-1] * len(classes)
+    picks: dict[str, tuple[Any, ...]] = {}
+    shown = family.attributes(state.params)
+    part_of = np.asarray(shown.get("component_classes", ()), dtype=int)
+    for attribute, array in shown.items():
+        array = np.asarray(array, dtype=float)
+        whose = part_of if len(array) == len(part_of) else np.arange(len(array))
+        whose = whose if len(array) in (len(classes), len(part_of)) else np.full(len(array), -1)
+        index = _free_entries(array)
+        picks[attribute] = index
+        for place in zip(*index, strict=True):
+            labels = _axis_labels(place, array.shape, classes, features)
+            kind = _singular(attribute)
+            owners.append(int(whose[place[0]]))
+            names.append(f"{kind}[{', '.join(labels)}]")
+            common.append(f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind)
+            on_diagonal = len(place) < 3 or place[1] == place[2]
+            scales.append(_SCALES.get(attribute, IDENTITY) if on_diagonal else IDENTITY)
+    for name in mechanism.natural(state.theta):
+        names.append(name)
+        scales.append(LOGIT if name in mechanism.probabilities else IDENTITY)
+        common.append("")
+        owners.append(-1)
+
+    def values(state: State) -> FloatArray:
+        shown = family.attributes(state.params)
+        parts = [np.asarray(shown[a], dtype=float)[index] for a, index in picks.items()]
+        theta = np.array(list(mechanism.natural(state.theta).values()))
+        return np.concatenate([state.weights, *parts, theta])
+
+    return NaturalUnits(names, scales, common, np.array(owners), values)
+
+
+def _free_entries(array: FloatArray) -> tuple[Any, ...]:
+    """Return the positions of all entries, of symmetric matrices the lower triangles only."""
+    if array.ndim == 3 and array.shape[1] == array.shape[2]:
+        finite = np.nan_to_num(array)
+        if np.allclose(finite, finite.transpose(0, 2, 1)):
+            rows, columns = np.tril_indices(array.shape[1])
+            h = np.repeat(np.arange(array.shape[0]), rows.size)
+            return h, np.tile(rows, array.shape[0]), np.tile(columns, array.shape[0])
+    return tuple(np.array(list(itertools.product(*map(range, array.shape)))).T)
+
+
+def _axis_labels(
+    place: tuple[int, ...], shape: tuple[int, ...], classes: list[str], features: list[str]
+) -> list[str]:
+    lists = [classes, *([features] * (len(shape) - 1))]
+    return [
+        names[k] if size == len(names) else str(k)
+        for names, k, size in zip(lists, place, shape, strict=True)
+    ]
+
+
+def _singular(attribute: str) -> str:
+    plural = attribute.endswith("s") and not attribute.endswith("ss")
+    return attribute[:-1] if plural else attribute
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)

@@ -8,7 +8,7 @@ chance of a label and ``C = Σ_h τ_h (s_h − s̄)(s_h − s̄)ᵀ`` what a lab
     full              the last, and the pattern's own information, mechanism estimated
 
 The averages over labels and over the pattern are exact; only features are drawn, some of them
-where classes meet (see :mod:`hesitant.inference._aim`).
+where classes meet (see :mod:`hesitant.inference._boundary`).
 """
 
 import dataclasses
@@ -18,52 +18,31 @@ import numpy as np
 
 from hesitant._typing import FloatArray
 from hesitant.chart import Chart
-from hesitant.inference._aim import Aim, take_aim
-from hesitant.inference._axes import Axes, find_axes
-from hesitant.inference._scores import class_scores, spread_out
-from hesitant.likelihood import Likelihood, State, log_posterior
+from hesitant.inference._boundary import Sampler, fit_sampler
+from hesitant.inference._scores import Axes, class_scores, find_axes, spread_out
+from hesitant.likelihood import Likelihood, log_posterior
 from hesitant.mechanisms import row_term
 from hesitant.rows import Rows
-
-__all__ = ["Moments", "draw_moments"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Moments:
     """Weighted sums over drawn rows, from which every efficiency follows.
 
-    Attributes
-    ----------
-    n : float
-        Rows drawn, each counted by its weight.
-    features : array (k, k)
-        Σ s̄ s̄ᵀ.
-    label : array (k, k)
-        Σ C, what all labels add.
-    seen : array (k, k)
-        Σ p C, what the labels given add.
-    pattern : array (k + q, k + q)
-        Information of the pattern in classes and mechanism.
-    boundary : array (k, k)
-        Q with ``excess error = tr(Q V)`` (see :func:`efficiency`), in units of the aim's level.
-    near, near_squared : float
-        Sums of the boundary's weights, absolute and squared.
-    bayes : float
-        Σ (1 − max τ).
-    labelled : float
-        Σ p.
+    The pattern's information is in classes and mechanism (k + q); the boundary's matrix Q has
+    ``excess error = tr(Q V)`` (see :func:`efficiency`), in units of the sampler's size.
     """
 
-    n: float
-    features: FloatArray
-    label: FloatArray
-    seen: FloatArray
+    n: float  # rows drawn, each counted by its weight
+    features: FloatArray  # Σ s̄ s̄ᵀ
+    label: FloatArray  # Σ C, what all labels add
+    seen: FloatArray  # Σ p C, what the labels given add
     pattern: FloatArray
     boundary: FloatArray
-    near: float
+    near: float  # sums of the boundary's weights, absolute and squared
     near_squared: float
-    bayes: float
-    labelled: float
+    bayes: float  # Σ (1 − max τ)
+    labelled: float  # Σ p
 
     def __add__(self, other: "Moments") -> "Moments":
         return self._combine(other, 1.0)
@@ -129,28 +108,28 @@ def _explained(B: FloatArray, D: FloatArray) -> FloatArray:
 
 def draw_moments(
     clf: Any, n_draws: int, n_batches: int, rng: np.random.Generator
-) -> tuple[Chart, Aim, list[Moments]]:
-    """Draw features about a fitted model; return the chart, the aim and each batch's sums."""
+) -> tuple[Chart, Sampler, list[Moments]]:
+    """Draw features about a fitted model; return the chart, the sampler and each batch's sums."""
     size = -(-n_draws // n_batches)
     X = np.ascontiguousarray(clf.sample(max(size, 500), int(rng.integers(2**31 - 1)))[0])
     rows = Rows(X, np.full(len(X), -1), n_classes=len(clf.classes_))
     likelihood = Likelihood(rows, clf.family_, clf.mechanism_)
-    state: State = clf.state_
-    chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
-    axes, aim = find_axes(clf.family_, chart), take_aim(clf, rng)
-    return chart, aim, [_moments(aim, axes, aim.draw(size, rng)) for _ in range(n_batches)]
+    chart = Chart(likelihood, clf.state_, likelihood.evaluate(clf.state_), mechanism=True)
+    axes, sampler = find_axes(clf.family_, chart), fit_sampler(clf, rng)
+    draws = (sampler.draw(size, rng) for _ in range(n_batches))
+    return chart, sampler, [_moments(sampler, axes, X) for X in draws]
 
 
-def _moments(aim: Aim, axes: Axes, X: FloatArray) -> Moments:
-    clf = aim.clf
+def _moments(sampler: Sampler, axes: Axes, X: FloatArray) -> Moments:
+    clf = sampler.clf
     log_tau, tau, log_f = log_posterior(clf.family_, clf.state_, X)
-    log_w = aim.log_weights(X, log_f)
+    log_w = sampler.log_weights(X, log_f)
     w = np.exp(log_w)
     s = spread_out(axes, class_scores(clf.family_, axes, X))
     mean = np.einsum("ig,igk->ik", tau, s)
     centred = s - mean[:, None, :]
     p = clf.mechanism_.probability(log_tau, tau)
-    boundary, near, near_squared = _boundary(aim, log_w, log_tau, s)
+    boundary, near, near_squared = _boundary(sampler, log_w, log_tau, s)
     return Moments(
         n=float(w.sum()),
         features=(w[:, None] * mean).T @ mean,
@@ -214,7 +193,7 @@ def _seen(
 
 
 def _boundary(
-    aim: Aim, log_w: FloatArray, log_tau: FloatArray, s: FloatArray
+    sampler: Sampler, log_w: FloatArray, log_tau: FloatArray, s: FloatArray
 ) -> tuple[FloatArray, float, float]:
     """Return ``Σ ½ w τ_a δ(D) (s_a − s_b)(s_a − s_b)ᵀ``, D the log odds of the two best classes.
 
@@ -223,16 +202,16 @@ def _boundary(
     order = np.argsort(-log_tau, axis=1)
     ranked = np.take_along_axis(log_tau, order, axis=1)
     middle = (ranked[:, :1] + ranked[:, 1:]) / 2
-    reach = aim.reach[order[:, :1], order[:, 1:]]
-    x = (ranked[:, :1] - ranked[:, 1:]) / reach
+    half_width = sampler.half_width[order[:, :1], order[:, 1:]]
+    x = (ranked[:, :1] - ranked[:, 1:]) / half_width
     # A boundary of two classes ends where a third is as likely as both. Off the boundary that is
-    # where it is as likely as their middle: sums on both sides then end at the same place.
+    # where it is as likely as their middle: sums on both sides then end at the same proposal.
     row, rank = np.nonzero((x < 1) & (middle >= ranked[:, 1:2]))
-    x, reach, middle = x[row, rank], reach[row, rank], middle[row, rank]
-    # A fourth-order kernel in place of the delta function: its bias is of the order reach⁴. Off
+    x, half_width, middle = x[row, rank], half_width[row, rank], middle[row, rank]
+    # A fourth-order kernel in proposal of the delta function: its bias is of the order reach⁴. Off
     # the boundary √(τ_a τ_b) stands for τ_a: with the density it changes least from there.
-    kernel = 15 / 32 * (3 - 10 * x**2 + 7 * x**4) / reach
-    weight = 0.5 * kernel * np.exp(log_w[row] + middle - aim.level)
+    kernel = 15 / 32 * (3 - 10 * x**2 + 7 * x**4) / half_width
+    weight = 0.5 * kernel * np.exp(log_w[row] + middle - sampler.log_size)
     apart = s[row, order[row, 0]] - s[row, order[row, rank + 1]]
     size = np.abs(weight)
     return np.asarray((weight[:, None] * apart).T @ apart), float(size.sum()), float(size @ size)

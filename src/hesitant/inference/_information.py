@@ -11,24 +11,20 @@ from scipy.stats import norm
 from hesitant._cores import one_blas_thread
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.attached import (
-    class_names,
-    feature_names,
     likelihood_of,
     open_chart,
 )
 from hesitant.chart import Chart
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
-from hesitant.inference._axes import find_axes
 from hesitant.inference._curvature import curvature, invert, natural_jacobian, scatter
-from hesitant.inference._estimates import Estimates
-from hesitant.inference._natural import NaturalUnits, natural_units
+from hesitant.inference._estimates import Estimates, NaturalUnits, natural_units
+from hesitant.inference._scores import find_axes
 from hesitant.likelihood import Likelihood
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ObservedInformation", "information", "information_of", "summary", "warn_if_rising"]
 
 # In units of complete labels' information: more than rounding, the wrong way; and more than any
 # smooth likelihood has.
@@ -141,7 +137,7 @@ def information_of(
 ) -> ObservedInformation:
     """Return the same for rows that have been joined to the classifier already."""
     state = clf.state_
-    units = natural_units(clf.family_, clf.mechanism_, state, class_names(clf), feature_names(clf))
+    units = natural_units(clf)
     robust = robust or clf.alpha != 0.5
     with open_chart(likelihood, state) as (chart, evaluation):
         total, from_data, gradient = curvature(likelihood, chart, evaluation)
@@ -156,10 +152,10 @@ def information_of(
     slope = np.abs(jacobian).max(axis=1)
     jacobian = jacobian / slope[:, None]
     uphill = np.einsum("kd,kl,ld->d", flat, from_data, flat) < -UPHILL
-    directions = [_in_words(v, units.names, jacobian) for v in flat[:, ~uphill].T]
-    kinks = [_in_words(v, units.names, jacobian) for v in flat[:, uphill].T]
     value, vector = np.linalg.eigh(from_data)
-    kinks += [_in_words(v, units.names, jacobian) for v in vector[:, value > SHARP].T]
+    sharp = np.hstack((flat[:, uphill], vector[:, value > SHARP]))
+    directions = [_in_words(v, units.names, jacobian) for v in flat[:, ~uphill].T]
+    kinks = [_in_words(v, units.names, jacobian) for v in sharp.T]
     covariance = jacobian @ V @ jacobian.T
     std_error = slope * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
@@ -195,19 +191,10 @@ def warn_if_rising(info: ObservedInformation) -> None:
         warnings.warn(_RISES, FitWarning, stacklevel=3)
 
 
-def summary(
-    clf: Any,
-    X: Any = None,
-    y: Any = None,
-    *,
-    sample_weight: Any = None,
-    reviewed: Any = None,
-    level: float = 0.95,
-    robust: bool = False,
-) -> "pd.DataFrame":
+def summary(clf: Any, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
     """Return parameter, estimate, std_error, lower and upper as a data frame.
 
-    Parameters as for :func:`information`, whose table this is. What the data do not determine is
+    Options as for :func:`information`, whose table this is. What the data do not determine is
     said in a warning.
 
     Examples
@@ -220,9 +207,7 @@ def summary(
     >>> list(summary(clf).columns)
     ['parameter', 'estimate', 'std_error', 'lower', 'upper']
     """
-    result = information(
-        clf, X, y, sample_weight=sample_weight, reviewed=reviewed, level=level, robust=robust
-    )
+    result = information(clf, X, y, **options)
     for remark in result.remarks:
         warnings.warn(remark, FitWarning, stacklevel=2)
     return result.to_frame()

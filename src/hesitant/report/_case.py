@@ -12,7 +12,7 @@ from hesitant._replicates import refit
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.attached import Attached, attach, class_names, feature_names
 from hesitant.diagnostics import Diagnosis, diagnose
-from hesitant.diagnostics._fits import MOST_PARAMETERS
+from hesitant.diagnostics._tests import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
 from hesitant.inference import ObservedInformation
 from hesitant.inference._information import information_of

@@ -29,7 +29,7 @@ from hesitant._drawing import (
 from hesitant._typing import IntArray
 from hesitant._words import noun, percent, short
 from hesitant.diagnostics import EntropyDisplay, RegionsDisplay
-from hesitant.diagnostics._regions_display import choose_plane, reach, surface_on
+from hesitant.diagnostics._regions import choose_plane, reach, surface_on
 from hesitant.inference._sensitivity import Sensitivity
 from hesitant.report._case import Case
 

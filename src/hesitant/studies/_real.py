@@ -12,11 +12,11 @@ import numpy as np
 from hesitant._replicates import run_tasks
 from hesitant._typing import FloatArray
 from hesitant.classifier import MixtureClassifier
+from hesitant.criteria import chance_log_likelihood
 from hesitant.diagnostics import kolmogorov_smirnov, mann_whitney
 from hesitant.exceptions import collect_warnings
 from hesitant.families import FAMILIES
 from hesitant.inference import information
-from hesitant.inference._pattern import chance_log_likelihood
 from hesitant.mechanisms import EntropyMechanism
 from hesitant.studies._checkpoint import Row
 from hesitant.studies._readings import PRINTED, Printed, Reading, RealData
@@ -186,7 +186,9 @@ def compare_full(reading: Reading, data: Any, ignorance: Any) -> Comparison:
         errors = dict(zip(after.parameters, after.std_error, strict=True))
         slope = next(name for name in after.parameters if name.startswith("coef["))
         # Labels that go missing by a coin need one parameter less.
-        null = float(ignorance.log_likelihood_) + chance_log_likelihood(data.labelled)
+        n_labelled = int(np.sum(data.labelled))
+        chance = chance_log_likelihood(n_labelled, len(data.labelled) - n_labelled)
+        null = float(ignorance.log_likelihood_) + chance
         summary.append(
             {
                 "dataset": reading.dataset,

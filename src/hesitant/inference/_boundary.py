@@ -18,11 +18,9 @@ from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._location_scale import LocationScaleFamily
 from hesitant.likelihood import log_posterior
 
-__all__ = ["Aim", "Place", "take_aim"]
-
 # Half-width of the kernel, in log odds, that picks rows at a class boundary: at most this, and
 # at most this part of the log odds' own spread about the boundary (classes that hardly differ).
-REACH, PART = 1.0, 0.5
+WIDEST, PART = 1.0, 0.5
 # Shares of the rows: from the model, along the boundaries, across them; the rest from far out.
 MODEL, ALONG, ACROSS = 0.5, 0.3, 0.15
 # Rows and rounds in which proposals are fitted, and how heavy their tails are.
@@ -30,36 +28,24 @@ PILOT, ROUNDS, TAIL = 4000, 3, 5.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Aim:
-    """Where rows are drawn: from the model, and from places where classes meet.
-
-    Attributes
-    ----------
-    clf : fitted MixtureClassifier
-    places : list of Place
-    shares : list of float
-        Of the rows, for each place.
-    reach : array (g, g)
-        Half-width of the boundary's kernel for each pair of classes, in log odds.
-    level : float
-        A log: the boundary's size, in units of which its sums stay within a computer's range.
-    """
+class Sampler:
+    """Where rows are drawn: from the model, and from proposals where classes meet."""
 
     clf: Any
-    places: list["Place"]
-    shares: list[float]
-    reach: FloatArray
-    level: float
+    proposals: list["Proposal"]
+    shares: list[float]  # of the rows, for each proposal
+    half_width: FloatArray  # (g, g), half-width of the kernel at each pair's boundary, in log odds
+    log_size: float  # log of the boundary's size, in units of which its sums stay within range
 
     def counts(self, n: int) -> list[int]:
-        """Return how many of n rows come from each place; the others come from the model."""
+        """Return how many of n rows come from each proposal; the others come from the model."""
         return [int(share * n) for share in self.shares]
 
     def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw n rows, the same number from each place every time."""
+        """Draw n rows, the same number from each proposal every time."""
         counts = self.counts(n)
         model = self.clf.sample(n - sum(counts), int(rng.integers(2**31 - 1)))[0]
-        parts = [place.draw(m, rng) for place, m in zip(self.places, counts, strict=True)]
+        parts = [proposal.draw(m, rng) for proposal, m in zip(self.proposals, counts, strict=True)]
         return np.ascontiguousarray(np.concatenate((model, *parts)))
 
     def log_weights(self, X: FloatArray, log_f: FloatArray) -> FloatArray:
@@ -67,23 +53,18 @@ class Aim:
         n, counts = len(X), self.counts(len(X))
         terms = [np.full(n, np.log(1 - sum(counts) / n))]
         terms += [
-            place.log_density(X) - log_f + np.log(m / n)
-            for place, m in zip(self.places, counts, strict=True)
+            proposal.log_density(X) - log_f + np.log(m / n)
+            for proposal, m in zip(self.proposals, counts, strict=True)
             if m
         ]
         return -np.asarray(logsumexp(terms, axis=0))
 
 
-class Place:
+class Proposal:
     """A proposal: kernels with heavy tails about a few centres, of one shape.
 
-    Parameters
-    ----------
-    centres : array (m, p)
-    root : array (p, p)
-        Lower triangular root of the kernels' scale matrix.
-    units : tuple of arrays (p,)
-        Origin and unit of the features in which both are given.
+    Centres (m, p) and the lower triangular root (p, p) of the kernels' scale matrix are in units
+    of the features, given by their origin and size.
     """
 
     def __init__(
@@ -120,7 +101,7 @@ class Place:
         return np.asarray(self._constant + top + np.log(rest))
 
 
-def take_aim(clf: Any, rng: np.random.Generator) -> Aim:
+def fit_sampler(clf: Any, rng: np.random.Generator) -> Sampler:
     """Fit proposals to the boundaries of a fitted model.
 
     Rows are drawn roughly between the classes, weighted by how much they matter, and proposals
@@ -128,40 +109,41 @@ def take_aim(clf: Any, rng: np.random.Generator) -> Aim:
     all over the space; for any other all rows come from the model.
     """
     pairs = list(combinations(range(len(clf.classes_)), 2))
-    first = _first_places(clf, rng) if isinstance(clf.family_, LocationScaleFamily) else []
-    across: list[Place] = []
+    first = _first_proposals(clf, rng) if isinstance(clf.family_, LocationScaleFamily) else []
+    across: list[Proposal] = []
     for _ in range(ROUNDS if first else 1):
-        places = [*first, *across]
-        found = _Sketch(clf, places, rng)
+        proposals = [*first, *across]
+        found = _Pilot(clf, proposals, rng)
         pairs = found.pairs_that_matter(pairs)
-        across = [found.place(found.across(*pair), len(pairs)) for pair in pairs if places]
-    reach = np.full((len(clf.classes_),) * 2, REACH)
+        across = [found.proposal(found.across(*pair), len(pairs)) for pair in pairs if proposals]
+    half_width = np.full((len(clf.classes_),) * 2, WIDEST)
     for a, b in pairs:
-        reach[a, b] = reach[b, a] = found.reach(a, b)
+        half_width[a, b] = half_width[b, a] = found.half_width(a, b)
     sizes = np.array([found.size(*pair) for pair in pairs])
-    level = float(logsumexp(sizes))
+    log_size = float(logsumexp(sizes))
     if not first:
-        return Aim(clf, [], [], reach, level)
+        return Sampler(clf, [], [], half_width, log_size)
     # Rows in proportion to the root of a boundary's size: small ones need not be known as well.
     part = np.exp(0.5 * (sizes - sizes.max()))
     part /= part.sum()
-    along = [found.place(found.along(*pair), len(pairs)) for pair in pairs]
+    along = [found.proposal(found.along(*pair), len(pairs)) for pair in pairs]
     rest = (1 - MODEL - ALONG - ACROSS) / len(first)
     shares = [*(ALONG * part), *(ACROSS * part), *([rest] * len(first))]
-    return Aim(clf, [*along, *across, *first], shares, reach, level)
+    return Sampler(clf, [*along, *across, *first], shares, half_width, log_size)
 
 
-class _Sketch:
+class _Pilot:
     """Rows drawn to learn where a model's boundaries run, and how much each matters."""
 
-    def __init__(self, clf: Any, places: list[Place], rng: np.random.Generator) -> None:
-        aim = Aim(clf, places, [0.75 / len(places) for _ in places], np.empty((0, 0)), 0.0)
+    def __init__(self, clf: Any, proposals: list[Proposal], rng: np.random.Generator) -> None:
+        shares = [0.75 / len(proposals) for _ in proposals]
+        sampler = Sampler(clf, proposals, shares, np.empty((0, 0)), 0.0)
         self.rng = rng
-        self.X = aim.draw(max(PILOT, 300 * len(places)), rng)
+        self.X = sampler.draw(max(PILOT, 300 * len(proposals)), rng)
         self.log_tau, _, log_f = log_posterior(clf.family_, clf.state_, self.X)
-        self.log_w = aim.log_weights(self.X, log_f)
-        self.units = places[0].units if places else (np.empty(0), np.empty(0))
-        self._reach: dict[tuple[int, int], float] = {}
+        self.log_w = sampler.log_weights(self.X, log_f)
+        self.units = proposals[0].units if proposals else (np.empty(0), np.empty(0))
+        self._half_width: dict[tuple[int, int], float] = {}
 
     def middle(self, a: int, b: int) -> FloatArray:
         """Log weights for the geometric mean of two classes' joint densities, others absent."""
@@ -173,27 +155,28 @@ class _Sketch:
         return np.asarray(self.log_w + self.log_tau[:, a] + self.log_tau[:, b])
 
     def along(self, a: int, b: int) -> FloatArray:
-        """Log weights for rows within the kernel's reach of the boundary."""
-        return np.asarray(self.middle(a, b) - 0.5 * (self._odds(a, b) / self.reach(a, b)) ** 2)
+        """Log weights for rows within the kernel's width of the boundary."""
+        away = self._odds(a, b) / self.half_width(a, b)
+        return np.asarray(self.middle(a, b) - 0.5 * away**2)
 
-    def reach(self, a: int, b: int) -> float:
+    def half_width(self, a: int, b: int) -> float:
         """Return the kernel's half-width: narrow for what changes within a narrow range."""
-        if (a, b) not in self._reach:
+        if (a, b) not in self._half_width:
             w = _flattened(self.middle(a, b), 1)
             spread = float(np.sqrt(w @ self._odds(a, b) ** 2))
-            self._reach[a, b] = min(REACH, PART * max(spread, 1e-6))
-        return self._reach[a, b]
+            self._half_width[a, b] = min(WIDEST, PART * max(spread, 1e-6))
+        return self._half_width[a, b]
 
     def size(self, a: int, b: int) -> float:
         """Return the log of the integral over the boundary."""
-        return float(logsumexp(self.along(a, b)) - np.log(len(self.X) * self.reach(a, b)))
+        return float(logsumexp(self.along(a, b)) - np.log(len(self.X) * self.half_width(a, b)))
 
     def pairs_that_matter(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the pairs of classes whose boundary is not lost beside the others'."""
         sizes = np.array([self.size(*pair) for pair in pairs])
         return [pair for pair, size in zip(pairs, sizes, strict=True) if size > sizes.max() - 20]
 
-    def place(self, log_w: FloatArray, n_pairs: int) -> Place:
+    def proposal(self, log_w: FloatArray, n_pairs: int) -> Proposal:
         """Return a proposal shaped like the weighted rows."""
         origin, unit = self.units
         z = (self.X - origin) / unit
@@ -205,9 +188,8 @@ class _Sketch:
         # mean and spread: they follow a boundary that is curved or in parts (West 1993).
         narrow = m ** (-2 / (z.shape[1] + 4))
         chosen = z[self.rng.choice(len(z), size=m, p=w)]
-        return Place(
-            mean + np.sqrt(1 - narrow) * (chosen - mean), _root(narrow * spread), self.units
-        )
+        centres = mean + np.sqrt(1 - narrow) * (chosen - mean)
+        return Proposal(centres, _root(narrow * spread), self.units)
 
     def _odds(self, a: int, b: int) -> FloatArray:
         return np.asarray(self.log_tau[:, a] - self.log_tau[:, b])
@@ -230,14 +212,14 @@ def _root(spread: AnyArray) -> FloatArray:
     return np.linalg.cholesky(spread)
 
 
-def _first_places(clf: Any, rng: np.random.Generator) -> list[Place]:
-    """Return a place between any two classes, and one all about each class."""
+def _first_proposals(clf: Any, rng: np.random.Generator) -> list[Proposal]:
+    """Return a proposal between any two classes, and one all about each class."""
     family, params = clf.family_, clf.state_.params
     units = params.center, params.spread
     g = len(clf.classes_)
     means: list[FloatArray] = []
     precisions: list[FloatArray] = []
-    out: list[Place] = []
+    out: list[Proposal] = []
     for h in range(g):
         z = (family.sample(params, h, 2000, rng) - units[0]) / units[1]
         z = np.clip(z, *np.quantile(z, [0.02, 0.98], axis=0))  # heavy tails have no moments
@@ -245,30 +227,25 @@ def _first_places(clf: Any, rng: np.random.Generator) -> list[Place]:
         means.append(z.mean(axis=0))
         half = np.asarray(np.linalg.inv(_root(spread)), dtype=np.float64)
         precisions.append(half.T @ half)
-        out.append(Place(means[h][None], 2.0 * _root(spread), units))
+        out.append(Proposal(means[h][None], 2.0 * _root(spread), units))
     for a, b in combinations(range(g), 2):
-        out.append(_between(clf, (a, b), means, precisions, units))
+        path, precision = _between(means[a], means[b], precisions[a], precisions[b])
+        log_tau = log_posterior(family, clf.state_, units[0] + units[1] * path)[0]
+        k = int(np.abs(log_tau[:, a] - log_tau[:, b]).argmin())
+        out.append(Proposal(path[k][None], _root(np.linalg.inv(precision[k])), units))
     return out
 
 
 def _between(
-    clf: Any,
-    pair: tuple[int, int],
-    means: list[FloatArray],
-    precisions: list[FloatArray],
-    units: tuple[FloatArray, FloatArray],
-) -> Place:
-    """Return a place where two classes are equally likely.
+    mean_a: FloatArray, mean_b: FloatArray, precision_a: FloatArray, precision_b: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the likeliest path from one class to another, and the precisions along it.
 
-    Powers ``f_a^(1−t) f_b^t`` of two normal densities are normal again; t is chosen so that the
-    middle lies on the boundary. That is the likeliest way to be there.
+    Powers ``f_a^(1−t) f_b^t`` of two normal densities are normal again; the t whose middle lies
+    on the boundary is the likeliest way to be there.
     """
-    a, b = pair
     t = np.linspace(0, 1, 33)[:, None, None]
-    precision = (1 - t) * precisions[a] + t * precisions[b]
-    pull = (1 - t[:, 0]) * (precisions[a] @ means[a]) + t[:, 0] * (precisions[b] @ means[b])
+    precision = (1 - t) * precision_a + t * precision_b
+    pull = (1 - t[:, 0]) * (precision_a @ mean_a) + t[:, 0] * (precision_b @ mean_b)
     path = np.linalg.solve(precision, pull[:, :, None])[:, :, 0]
-    X = np.ascontiguousarray(units[0] + units[1] * path)
-    log_tau, _, _ = log_posterior(clf.family_, clf.state_, X)
-    k = int(np.abs(log_tau[:, a] - log_tau[:, b]).argmin())
-    return Place(path[k][None], _root(np.linalg.inv(precision[k])), units)
+    return np.asarray(path, dtype=np.float64), precision

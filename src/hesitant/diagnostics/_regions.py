@@ -13,7 +13,7 @@ from hesitant._drawing import INK, Drawing, as_text, class_color, drawing, legen
 from hesitant._optional import need
 from hesitant._typing import FloatArray, IntArray
 from hesitant.attached import attach, class_names, feature_names
-from hesitant.diagnostics._pairs_display import find_features
+from hesitant.diagnostics._displays import find_features
 from hesitant.labels import encode, names_of
 
 DRAWS, NEIGHBOURS = 20_000, 80
