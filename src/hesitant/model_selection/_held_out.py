@@ -124,7 +124,8 @@ def try_fold(models: Sequence[Any], data: Data, out: IntArray) -> list[Trial]:
         try:
             fit, note = data.fit(clf, keep, **options)
             trial = _foretell(fit, data, out)._replace(note=note)
-            if clf.covariance == "shrunk" and kind not in found and clf.family == "gaussian":
+            asked = clf.covariance == "shrunk" and clf.family == "gaussian"
+            if asked and kind not in found and hasattr(fit, "shrinkage_"):
                 found[kind] = Shrunk(*map(float, fit.shrinkage_))
         except FAILURES as error:
             none = np.zeros(0)
