@@ -9,28 +9,22 @@ from scipy.special import xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._typing import AnyArray
+from hesitant.attached import likelihood_of
 from hesitant.checks import check_weight
-from hesitant.families import Family
 from hesitant.labels import encode
-from hesitant.likelihood import Likelihood, State
-from hesitant.mechanisms import Mechanism
-from hesitant.rows import ManyRows
+from hesitant.likelihood import State
 
 
 class Criteria:
     """The numbers that sum up a fit."""
 
     classes_: AnyArray
-    family_: Family
-    mechanism_: Mechanism
     state_: State
     log_likelihood_: float
     n_parameters_: int
     n_rows_: float
-    alpha: float
     missing_label: Any
     predict: Callable[[Any], Any]
-    _attach: Callable[[Any, Any, Any, Any], ManyRows]
 
     def log_likelihood(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
@@ -45,8 +39,8 @@ class Criteria:
         check_is_fitted(self, "state_")
         if X is None and y is None and sample_weight is None and reviewed is None:
             return self.log_likelihood_, self.n_rows_ or math.nan  # the first files did not say
-        with self._attach(X, y, sample_weight, reviewed) as rows:
-            likelihood = Likelihood(rows, self.family_, self.mechanism_, self.alpha)
+        likelihood = likelihood_of(self, X, y, sample_weight, reviewed)
+        with likelihood.rows as rows:
             return float(likelihood.evaluate(self.state_).log_likelihood), rows.tally.weight
 
     def aic(

@@ -39,6 +39,14 @@ def _need_labels(y: Any, method: str) -> None:
 class Evidence:
     """The questions that follow a fit."""
 
+    def _asked(self) -> Any:
+        """Return the one model that answers."""
+        return self
+
+    def _remark_on(self, answer: Answer) -> Answer:
+        """Return an answer with what else there is to say of it."""
+        return answer
+
     def diagnose(self, X: Any, y: Any = None, **options: Any) -> "Diagnosis":
         """Ask whether the blanks are about difficulty.
 
@@ -48,7 +56,7 @@ class Evidence:
         from hesitant.diagnostics import diagnose
 
         _need_labels(y, "diagnose")
-        return _ask(diagnose, X, y, estimator=self, **options)
+        return self._remark_on(_ask(diagnose, X, y, estimator=self._asked(), **options))
 
     def summary(self, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
         """Return every parameter with its standard error and confidence interval.
@@ -58,7 +66,7 @@ class Evidence:
         """
         from hesitant.inference import summary
 
-        return _ask(summary, self, X, y, **options)
+        return self._remark_on(_ask(summary, self._asked(), X, y, **options))
 
     def information(self, X: Any = None, y: Any = None, **options: Any) -> "ObservedInformation":
         """Return the observed information: what :meth:`summary` shows, with its covariances.
@@ -68,7 +76,7 @@ class Evidence:
         """
         from hesitant.inference import information
 
-        return _ask(information, self, X, y, **options)
+        return self._remark_on(_ask(information, self._asked(), X, y, **options))
 
     def bootstrap(self, X: Any, y: Any = None, **options: Any) -> "BootstrapResult":
         """Refit to resampled or simulated data.
@@ -78,7 +86,7 @@ class Evidence:
         from hesitant.inference import bootstrap
 
         _need_labels(y, "bootstrap")
-        return _ask(bootstrap, self, X, y, **options)
+        return self._remark_on(_ask(bootstrap, self._asked(), X, y, **options))
 
     def efficiency(self, **options: Any) -> "Efficiency":
         """Ask what the pattern of blanks buys.
@@ -87,7 +95,7 @@ class Evidence:
         """
         from hesitant.inference import efficiency
 
-        return _ask(efficiency, self, **options)
+        return self._remark_on(_ask(efficiency, self._asked(), **options))
 
     def sensitivity(self, X: Any, y: Any, **options: Any) -> "Sensitivity":
         """Ask what would change if blanks also depended on the class.
@@ -96,7 +104,7 @@ class Evidence:
         """
         from hesitant.inference import sensitivity
 
-        return _ask(sensitivity, self, X, y, **options)
+        return self._remark_on(_ask(sensitivity, self._asked(), X, y, **options))
 
     def triage(self, X: Any, y: Any = None, **options: Any) -> "pd.DataFrame":
         """Rank blank rows by what a label would teach.
@@ -105,7 +113,7 @@ class Evidence:
         """
         from hesitant.diagnostics import triage
 
-        return _ask(triage, self, X, y, **options)
+        return self._remark_on(_ask(triage, self._asked(), X, y, **options))
 
     def report(self, X: Any, y: Any = None, **options: Any) -> "Report":
         """Put verdict, pictures, tables and triage list on one page.

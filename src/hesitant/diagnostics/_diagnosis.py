@@ -154,10 +154,11 @@ class Diagnosis(Result):
             "the right shape; difficulty and class, each given the other",
         )
         if self.missing_by_class:
+            shares = ("labelled", "expected")
             yield Table(
                 ("class", "rows", "labelled, %", "expected, %"),
                 [
-                    (r["class"], *(round(v) for v in (r["rows"], *_percentages(r))))
+                    (r["class"], round(r["rows"]), *(round(100 * r[k]) for k in shares))
                     for r in self.by_class
                 ],
                 "Share labelled by class, and that of equally difficult rows",
@@ -181,10 +182,6 @@ class Diagnosis(Result):
 def _short(note: str) -> str:
     """Return a note that fits into a table; a longer one is told below it."""
     return note if len(note) <= LONGEST_NOTE else "see below"
-
-
-def _percentages(record: dict[str, Any]) -> tuple[float, float]:
-    return 100 * record["labelled"], 100 * record["expected"]
 
 
 def _p(value: float) -> float | str:

@@ -240,13 +240,6 @@ class PairsDisplay(Drawing):
         Class of each row, −1 for a blank.
     classes, features : lists of str
 
-    Attributes
-    ----------
-    figure_ : Figure
-    axes_ : array of shape (p, p)
-        None above the diagonal.
-    ax_ : Axes
-
     Examples
     --------
     >>> from hesitant.datasets import simulate
@@ -322,12 +315,11 @@ class PairsDisplay(Drawing):
         return self
 
     def _panel(self, ax: Any, i: int, j: int) -> None:
-        p = len(self.features)
         if i == j:
             self._histogram(ax, i)
         else:
             scatter(ax, self.X[:, [j, i]], self.codes)
-        if i == p - 1:
+        if i == len(self.features) - 1:
             ax.set_xlabel(as_text(self.features[j]))
         else:
             ax.tick_params(labelbottom=False)
@@ -338,15 +330,13 @@ class PairsDisplay(Drawing):
 
     def _histogram(self, ax: Any, k: int) -> None:
         edges = np.histogram_bin_edges(self.X[:, k], bins=30)
-        groups = [(self.codes == h, class_color(h)) for h in range(len(self.classes))]
-        for rows, color in groups:
-            if rows.any():
-                ax.hist(self.X[rows, k], edges, density=True, color=color, alpha=0.45)
+        for h in np.unique(self.codes[self.codes >= 0]):
+            mine = self.X[self.codes == h, k]
+            ax.hist(mine, edges, density=True, color=class_color(h), alpha=0.45)
         blank = self.codes < 0
         if blank.any():
-            ax.hist(
-                self.X[blank, k], edges, density=True, color=BLANK, histtype="step", linewidth=1.1
-            )
+            outline = {"color": BLANK, "histtype": "step", "linewidth": 1.1}
+            ax.hist(self.X[blank, k], edges, density=True, **outline)
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
 

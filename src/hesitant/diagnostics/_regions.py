@@ -22,6 +22,7 @@ DRAWS, NEIGHBOURS = 20_000, 80
 _SHADES = ((0.0, 0.10), (1.386, 0.18), (2.944, 0.28))
 
 
+@dataclasses.dataclass(repr=False, eq=False)
 class RegionsDisplay(Drawing):
     """Where each class is the most probable, and where the labels are missing.
 
@@ -60,20 +61,14 @@ class RegionsDisplay(Drawing):
     (200, 200, 2)
     """
 
-    def __init__(
-        self,
-        grid_x: FloatArray,
-        grid_y: FloatArray,
-        proba: FloatArray,
-        points: FloatArray,
-        codes: IntArray,
-        classes: list[str],
-        names: tuple[str, str],
-        reference: FloatArray | None = None,
-    ) -> None:
-        self.grid_x, self.grid_y, self.proba = grid_x, grid_y, proba
-        self.points, self.codes, self.classes, self.names = points, codes, classes, names
-        self.reference = reference
+    grid_x: FloatArray
+    grid_y: FloatArray
+    proba: FloatArray
+    points: FloatArray
+    codes: IntArray
+    classes: list[str]
+    names: tuple[str, str]
+    reference: FloatArray | None = None
 
     @classmethod
     def from_estimator(
@@ -116,16 +111,8 @@ class RegionsDisplay(Drawing):
                     f"estimator {estimator.classes_.tolist()}: both must have the same."
                 )
             reference = surface(compare_with)
-        return cls(
-            grid_x,
-            grid_y,
-            surface(estimator),
-            points,
-            data.labels.codes,
-            class_names(estimator),
-            plane.names,
-            reference,
-        ).plot(ax)
+        shown = points, data.labels.codes, class_names(estimator), plane.names
+        return cls(grid_x, grid_y, surface(estimator), *shown, reference).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -141,19 +128,10 @@ class RegionsDisplay(Drawing):
         missing_label: Any = -1,
         ax: Any = None,
     ) -> Self:
-        """Draw any classifier's probabilities on a grid of two features.
+        """Draw any classifier's probabilities ``proba`` on a grid of two features.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, 2)
-        y : array-like of shape (n,)
-        grid_x, grid_y : array-likes of shapes (m_x,) and (m_y,)
-        proba : array-like of shape (m_y, m_x, g)
-        classes : sequence, optional
-            The class of each of the g columns; sorted labels by default.
-        names : pair of str
-        missing_label : scalar, default=-1
-        ax : Axes, optional
+        Parameters as for the class. X has the two features, and the g columns of ``proba``, of
+        shape (m_y, m_x, g), belong to ``classes``: by default the sorted labels.
         """
         grid_x, grid_y = np.asarray(grid_x, float), np.asarray(grid_y, float)
         proba = np.asarray(proba, dtype=float)
@@ -185,7 +163,11 @@ class RegionsDisplay(Drawing):
             ax.set(xlabel=x, ylabel=y, xlim=ends[0], ylim=ends[1])
             handles = legend_handles(self.classes, self.codes)
             if self.reference is not None:
-                handles += self._line_handles()
+                from matplotlib.lines import Line2D
+
+                for style, label in (("-", "this model"), ((0, (4, 3)), "the other")):
+                    line = Line2D([], [], color=INK, linewidth=0.9, linestyle=style, label=label)
+                    handles.append(line)
             ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return self
 
@@ -210,24 +192,9 @@ class RegionsDisplay(Drawing):
             if not ((winner == h).any() and (winner == k).any()):
                 continue
             odds = np.clip(logs[..., h] - logs[..., k], -50, 50)
-            ax.contour(
-                self.grid_x,
-                self.grid_y,
-                np.ma.array(odds, mask=~between),
-                levels=[0.0],
-                colors=[INK],
-                linewidths=0.9,
-                linestyles=[style],
-                zorder=2,
-            )
-
-    def _line_handles(self) -> list[Any]:
-        from matplotlib.lines import Line2D
-
-        return [
-            Line2D([], [], color=INK, linewidth=0.9, label="this model"),
-            Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (4, 3)), label="the other"),
-        ]
+            line = {"colors": [INK], "linewidths": 0.9, "linestyles": [style], "zorder": 2}
+            shown = np.ma.array(odds, mask=~between)
+            ax.contour(self.grid_x, self.grid_y, shown, levels=[0.0], **line)
 
 
 # -- planes through feature space -----------------------------------------------------------------
@@ -237,13 +204,7 @@ class RegionsDisplay(Drawing):
 class Plane:
     """A plane in feature space: ``origin + a · axes[0] + b · axes[1]``.
 
-    Attributes
-    ----------
-    origin : array of shape (p,)
-    axes : array of shape (2, p)
-    inverse : array of shape (p, 2)
-        Rows less the origin, times this, are the rows' places on the plane.
-    names : tuple of str
+    Rows less the origin, times ``inverse`` (p, 2), are the rows' places on the plane.
     """
 
     origin: FloatArray

@@ -1,6 +1,7 @@
 """Is the fitted mechanism's shape right? A test against whatever splines could add."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -26,6 +27,8 @@ from hesitant.rows import Block
 
 _SHAPE = "shape of the mechanism"
 MANY_ROWS = 100_000
+
+Added = Callable[[FloatArray], FloatArray]
 
 
 @or_skipped(_SHAPE)
@@ -57,7 +60,7 @@ def shape_test(fits: Fits) -> Test:
 
 
 def _shape_sums(
-    block: Block, family: Family, mechanism: EntropyMechanism, state: State, added: "_Added"
+    block: Block, family: Family, mechanism: EntropyMechanism, state: State, added: Added
 ) -> tuple[FloatArray, ...]:
     """Return the added functions' score, its spread, and its bond with the rest in raw sums.
 
@@ -68,7 +71,7 @@ def _shape_sums(
     u, du = mechanism.uncertainty.evaluate(log_tau, tau)
     eta, slope, design = mechanism.predictor(u, state.theta)
     p = expit(eta)
-    z = added.evaluate(u)
+    z = added(u)
     weighted = (block.review * p * (1 - p))[:, None] * z
     score = z.T @ (block.review * (block.labelled - p))
     pulls = [(w * slope)[:, None] * du for w in weighted.T]
@@ -98,12 +101,8 @@ def _covariance(fits: Fits, chart: Chart) -> FloatArray:
     if fits.rows.tally.n > MANY_ROWS:
         return fits.information.chart_covariance
     family = fits.full.family_
-    work = partial(
-        _known_sums,
-        family=family,
-        mechanism=fits.full.mechanism_,
-        axes=find_axes(family, chart),
-    )
+    axes = find_axes(family, chart)
+    work = partial(_known_sums, family=family, mechanism=fits.full.mechanism_, axes=axes)
     with one_blas_thread():
         (known,) = fits.rows.sum(work)
     return np.linalg.pinv(known, rcond=1e-12, hermitian=True)
@@ -129,31 +128,24 @@ def _known_sums(
     return (known,)
 
 
-def _added(mechanism: EntropyMechanism) -> "_Added":
-    """Return spline functions that the basis lacks, finer ones if the first add too few."""
+def _added(mechanism: EntropyMechanism) -> Added:
+    """Return the spline functions (n, extra) that the basis does not span.
+
+    Finer splines are taken if the first add too few.
+    """
     assert isinstance(mechanism.basis, Basis)  # the mechanism was prepared for a fit
+    maximum = mechanism.maximum
+    u = np.linspace(0, maximum, 513)[1:-1]
+    own = np.column_stack((np.ones(u.size), mechanism.basis.evaluate(u, maximum)[0]))
+    span, _ = np.linalg.qr(own)
     for df in (4, 6, 10, 18):
-        added = _Added(mechanism.basis, df, mechanism.maximum)
-        if added.mix.shape[1] >= 2:
-            break
-    return added
-
-
-class _Added:
-    """The directions of a spline space that a basis does not span."""
-
-    def __init__(self, basis: Basis, df: int, maximum: float) -> None:
-        self.df, self.maximum = df, maximum
-        u = np.linspace(0, maximum, 513)[1:-1]
-        own = np.column_stack((np.ones(u.size), basis.evaluate(u, maximum)[0]))
-        splines = self._splines(u)
-        span, _ = np.linalg.qr(own)
+        splines = Spline(df).evaluate(u, maximum)[0]
         _, value, vector = np.linalg.svd(splines - span @ (span.T @ splines), full_matrices=False)
-        self.mix: FloatArray = vector[value > 1e-6 * np.linalg.norm(splines)].T
+        mix = vector[value > 1e-6 * np.linalg.norm(splines)].T
+        if mix.shape[1] >= 2:
+            break
+    return partial(_evaluate, spline=Spline(df), maximum=maximum, mix=mix)
 
-    def _splines(self, u: FloatArray) -> FloatArray:
-        return Spline(self.df).evaluate(u, self.maximum)[0]
 
-    def evaluate(self, u: FloatArray) -> FloatArray:
-        """Return the added functions (n, extra)."""
-        return self._splines(u) @ self.mix
+def _evaluate(u: FloatArray, spline: Spline, maximum: float, mix: FloatArray) -> FloatArray:
+    return spline.evaluate(u, maximum)[0] @ mix

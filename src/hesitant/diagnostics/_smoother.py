@@ -97,16 +97,9 @@ def labelling_curve(
     def at_grid(curve: FloatArray) -> FloatArray:
         return np.interp(where, bins, curve)
 
-    return LabellingCurve(
-        grid=grid,
-        probability=at_grid(p),
-        lower=at_grid(lower),
-        upper=at_grid(upper),
-        fitted=None if mean is None else at_grid(mean),
-        bandwidth=h,
-        bandwidth_rule=rule,
-        level=level,
-    )
+    smoothed = None if mean is None else at_grid(mean)
+    curves = at_grid(p), at_grid(lower), at_grid(upper)
+    return LabellingCurve(grid, *curves, smoothed, h, rule, level)
 
 
 def shown_range(t: FloatArray) -> tuple[float, float]:
@@ -132,7 +125,7 @@ def _bandwidth(given: float | str, rows: FloatArray, labels: FloatArray) -> tupl
     if given == "cv":
         return "leave-one-out likelihood", _cross_validated(rows, labels)
     if given == "silverman":
-        return "Silverman", _silverman(rows.sum())
+        return "Silverman", float(0.9 * np.sqrt(1 / 12) * rows.sum() ** -0.2)  # ranks are uniform
     return "given", float(given)
 
 
@@ -144,10 +137,6 @@ def _counts(place: IntArray, weight: FloatArray | None = None) -> FloatArray:
 def _smooth(values: FloatArray, sigma: float) -> FloatArray:
     out: FloatArray = gaussian_filter1d(values, sigma, mode="constant", truncate=4.0)
     return out
-
-
-def _silverman(n: float) -> float:
-    return float(0.9 * np.sqrt(1 / 12) * n**-0.2)  # ranks are uniform
 
 
 def _cross_validated(rows: FloatArray, labels: FloatArray) -> float:

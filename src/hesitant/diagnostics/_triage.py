@@ -191,22 +191,7 @@ def gains(
     chance: FloatArray,
     top: int | None = None,
 ) -> Ranked:
-    """Rank rows by gain times chance of an answer.
-
-    Parameters
-    ----------
-    clf : fitted MixtureClassifier
-    X : array of shape (n, p)
-    places : array of int
-        Which rows.
-    chart : Chart
-    V : array
-        Covariance of the estimates in the chart.
-    chance : array of shape (n,)
-        That somebody who is asked gives a label.
-    top : int, optional
-        How many rows to return; all by default.
-    """
+    """Rank rows ``places`` of X by gain times chance (n,) of an answer, V as in the chart."""
     axes = find_axes(clf.family_, chart)
     root = np.asarray(np.linalg.cholesky(V[: axes.size, : axes.size]))
     log_tau, tau, _ = _posteriors(clf, X, places)

@@ -1,5 +1,6 @@
 """Results of inference as dots and bars: intervals, models side by side, what the pattern buys."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any, Self
@@ -29,6 +30,7 @@ def chosen(names: Sequence[str], part: str | None) -> list[int]:
     return keep
 
 
+@dataclasses.dataclass(repr=False, eq=False)
 class IntervalDisplay(Drawing):
     """Dots with bars, one panel for each kind of parameter since their units differ.
 
@@ -36,16 +38,11 @@ class IntervalDisplay(Drawing):
     where a bound is NaN there is no bar.
     """
 
-    def __init__(
-        self,
-        names: list[str],
-        estimate: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-        caption: str = "",
-    ) -> None:
-        self.names, self.caption = list(names), caption
-        self.estimate, self.lower, self.upper = estimate, lower, upper
+    names: list[str]
+    estimate: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    caption: str = ""
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on a new figure with a panel for each kind of parameter."""
@@ -185,15 +182,8 @@ class EfficiencyDisplay(Drawing):
             ax.set_ylim(0, 1)
             return
         ax.axhline(r.bayes_error, color=GREY, linewidth=0.9, linestyle="--")
-        ax.annotate(
-            "Bayes error",
-            (2.45, r.bayes_error),
-            xytext=(0, -3),
-            textcoords="offset points",
-            color=GREY,
-            va="top",
-            ha="right",
-        )
+        where = {"xytext": (0, -3), "textcoords": "offset points", "va": "top", "ha": "right"}
+        ax.annotate("Bayes error", (2.45, r.bayes_error), color=GREY, **where)
         for k, way in enumerate(_STYLE):
             _, marker, color = _STYLE[way]
             rate = r.bayes_error + r.excess_error[way]

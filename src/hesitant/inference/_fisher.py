@@ -12,7 +12,7 @@ where classes meet (see :mod:`hesitant.inference._boundary`).
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -120,6 +120,16 @@ def draw_moments(
     return chart, sampler, [_moments(sampler, axes, X) for X in draws]
 
 
+class _Drawn(NamedTuple):
+    """Rows that were drawn."""
+
+    weight: FloatArray
+    log_tau: FloatArray
+    tau: FloatArray
+    scores: FloatArray  # (n, g, k)
+    mean: FloatArray  # of the scores over the classes
+
+
 def _moments(sampler: Sampler, axes: Axes, X: FloatArray) -> Moments:
     clf = sampler.clf
     log_tau, tau, log_f = log_posterior(clf.family_, clf.state_, X)
@@ -127,20 +137,18 @@ def _moments(sampler: Sampler, axes: Axes, X: FloatArray) -> Moments:
     w = np.exp(log_w)
     s = spread_out(axes, class_scores(clf.family_, axes, X))
     mean = np.einsum("ig,igk->ik", tau, s)
-    centred = s - mean[:, None, :]
-    p = clf.mechanism_.probability(log_tau, tau)
-    boundary, near, near_squared = _boundary(sampler, log_w, log_tau, s)
+    drawn = _Drawn(w, log_tau, tau, s, mean)
+    features = (w[:, None] * mean).T @ mean
+    seen = _seen(clf.mechanism_, drawn)
     return Moments(
         n=float(w.sum()),
-        features=(w[:, None] * mean).T @ mean,
-        label=_outer(w[:, None] * tau, centred),
-        seen=_seen(clf.mechanism_, w, s, log_tau, tau),
-        pattern=_pattern(clf, axes.chart, w, s, log_tau, tau),
-        boundary=boundary,
-        near=near,
-        near_squared=near_squared,
+        features=features,
+        label=_outer(w[:, None] * tau, s - mean[:, None, :]),
+        seen=seen,
+        pattern=_pattern(clf, axes.chart, drawn, features + seen),
+        **_boundary(sampler, log_w, drawn),
         bayes=-float(w @ np.expm1(log_tau.max(axis=1))),
-        labelled=float(w @ p),
+        labelled=float(w @ clf.mechanism_.probability(log_tau, tau)),
     )
 
 
@@ -149,10 +157,9 @@ def _outer(weight: FloatArray, v: FloatArray) -> FloatArray:
     return np.asarray(flat.T @ flat)
 
 
-def _pattern(
-    clf: Any, chart: Chart, w: FloatArray, s: FloatArray, log_tau: FloatArray, tau: FloatArray
-) -> FloatArray:
-    """Return what the pattern adds to features and labels given; its average is exact."""
+def _pattern(clf: Any, chart: Chart, drawn: _Drawn, known: FloatArray) -> FloatArray:
+    """Return what the pattern adds to what features and labels tell; its average is exact."""
+    w, log_tau, tau, s, _ = drawn
     mechanism, theta = clf.mechanism_, clf.state_.theta
     (n, g), k = tau.shape, s.shape[2]
     out = np.zeros((k + theta.size, k + theta.size))
@@ -171,16 +178,13 @@ def _pattern(
         )
         out += d.T @ d
     if mechanism.by_class:
-        mean = np.einsum("ig,igk->ik", tau, s)
-        out[:k, :k] -= (w[:, None] * mean).T @ mean + _seen(mechanism, w, s, log_tau, tau)
+        out[:k, :k] -= known
     return out
 
 
-def _seen(
-    mechanism: Any, w: FloatArray, s: FloatArray, log_tau: FloatArray, tau: FloatArray
-) -> FloatArray:
+def _seen(mechanism: Any, drawn: _Drawn) -> FloatArray:
     """Return what the labels given add to the features."""
-    mean = np.einsum("ig,igk->ik", tau, s)
+    w, log_tau, tau, s, mean = drawn
     if not mechanism.by_class:
         p = mechanism.probability(log_tau, tau)
         return _outer((w * p)[:, None] * tau, s - mean[:, None])
@@ -192,13 +196,12 @@ def _seen(
     return _outer(w[:, None] * given, s) - overall.T @ mean
 
 
-def _boundary(
-    sampler: Sampler, log_w: FloatArray, log_tau: FloatArray, s: FloatArray
-) -> tuple[FloatArray, float, float]:
+def _boundary(sampler: Sampler, log_w: FloatArray, drawn: _Drawn) -> dict[str, Any]:
     """Return ``Σ ½ w τ_a δ(D) (s_a − s_b)(s_a − s_b)ᵀ``, D the log odds of the two best classes.
 
     The size of its weights follows, absolute and squared.
     """
+    log_tau, s = drawn.log_tau, drawn.scores
     order = np.argsort(-log_tau, axis=1)
     ranked = np.take_along_axis(log_tau, order, axis=1)
     middle = (ranked[:, :1] + ranked[:, 1:]) / 2
@@ -213,5 +216,6 @@ def _boundary(
     kernel = 15 / 32 * (3 - 10 * x**2 + 7 * x**4) / half_width
     weight = 0.5 * kernel * np.exp(log_w[row] + middle - sampler.log_size)
     apart = s[row, order[row, 0]] - s[row, order[row, rank + 1]]
-    size = np.abs(weight)
-    return np.asarray((weight[:, None] * apart).T @ apart), float(size.sum()), float(size @ size)
+    size, squares = np.abs(weight), float(weight @ weight)
+    total = (weight[:, None] * apart).T @ apart
+    return {"boundary": total, "near": float(size.sum()), "near_squared": squares}

@@ -4,7 +4,7 @@ import dataclasses
 import warnings
 from collections.abc import Iterator, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,6 +15,7 @@ from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.attached import refuse_dask
 from hesitant.checks import check_jobs, check_number, check_reviewed, check_weight
 from hesitant.criteria import Criteria
+from hesitant.evidence import Evidence
 from hesitant.exceptions import FitWarning
 from hesitant.families import FAMILIES
 from hesitant.intake import check_features, check_number_of_classes
@@ -37,19 +38,12 @@ from hesitant.model_selection._held_out import (
 from hesitant.model_selection._labelled import deal_out, seen_probability
 from hesitant.uncertainty import Shannon, Uncertainty
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from hesitant.diagnostics import Diagnosis
-    from hesitant.inference import BootstrapResult, Efficiency, ObservedInformation
-    from hesitant.report import Report
-
 COMBINE = ("stack", "best", "one_se")
 NO_FEATURES = "class shares alone"
 FEWEST = 1.0  # rows' worth that a candidate must explain to be kept
 
 
-class MixtureClassifierCV(ClassifierMixin, BaseEstimator):
+class MixtureClassifierCV(Evidence, ClassifierMixin, BaseEstimator):
     """Mixture classifiers combined by what they foretell of rows held out.
 
     No single family of classes suits all data. Candidates of several shapes, with and without a
@@ -426,10 +420,12 @@ class MixtureClassifierCV(ClassifierMixin, BaseEstimator):
         out: FloatArray = np.where((codes >= 0)[:, None], settled, given)
         return out
 
-    # -- questions that need one model ----------------------------------------------------------
+    # -- questions that need one model: the candidate of largest weight answers ------------------
 
-    def _ask(self, question: str, *given: Any, **options: Any) -> Any:
-        answer = getattr(self.model_, question)(*given, **options)
+    def _asked(self) -> Any:
+        return self.model_
+
+    def _remark_on(self, answer: Any) -> Any:
         share = self.weights_[self.name_]
         words = f"Answered by the candidate with the largest weight, {self.name_} ({share:.0%})."
         if hasattr(answer, "attrs"):
@@ -437,45 +433,3 @@ class MixtureClassifierCV(ClassifierMixin, BaseEstimator):
         elif isinstance(remarks := getattr(answer, "remarks", None), list):
             remarks.append(words)
         return answer
-
-    def diagnose(self, X: Any, y: Any, **options: Any) -> "Diagnosis":
-        """Ask whether the blanks are about difficulty, as the candidate of largest weight sees it.
-
-        Options as for :func:`hesitant.diagnostics.diagnose`.
-        """
-        found: Diagnosis = self._ask("diagnose", X, y, **options)
-        return found
-
-    def summary(self, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
-        """Return the parameters of the candidate of largest weight, with standard errors."""
-        found: pd.DataFrame = self._ask("summary", X, y, **options)
-        return found
-
-    def information(self, X: Any = None, y: Any = None, **options: Any) -> "ObservedInformation":
-        """Return the observed information of the candidate of largest weight."""
-        found: ObservedInformation = self._ask("information", X, y, **options)
-        return found
-
-    def bootstrap(self, X: Any, y: Any, **options: Any) -> "BootstrapResult":
-        """Refit the candidate of largest weight to resampled or simulated data."""
-        found: BootstrapResult = self._ask("bootstrap", X, y, **options)
-        return found
-
-    def efficiency(self, **options: Any) -> "Efficiency":
-        """Ask what the pattern of blanks buys, with the candidate of largest weight."""
-        found: Efficiency = self._ask("efficiency", **options)
-        return found
-
-    def triage(self, X: Any, y: Any = None, **options: Any) -> "pd.DataFrame":
-        """Rank blank rows by what a label would teach the candidate of largest weight."""
-        found: pd.DataFrame = self._ask("triage", X, y, **options)
-        return found
-
-    def report(self, X: Any, y: Any, **options: Any) -> "Report":
-        """Put verdict, held-out numbers, pictures, tables and triage list on a page.
-
-        Options as for :func:`hesitant.report.make_report`.
-        """
-        from hesitant.report import make_report
-
-        return make_report(self, X, y, **options)
