@@ -128,7 +128,7 @@ def test_shape_test_finds_a_wrong_shape():
 
 def test_shape_test_of_many_rows_is_that_of_few(monkeypatch):
     """Expected information row by row, or the observed one: the same, where rows are many."""
-    from hesitant.diagnostics import _shape_test as module
+    from hesitant.diagnostics import _tests as module
 
     data = simulate(n=20_000, random_state=1)
     few = diagnose(data.features, data.labels).test("shape")

@@ -14,7 +14,6 @@ from hesitant.checks import check_number
 from hesitant.diagnostics._by_class import MechanismChoice, choose_mechanism, labelled_by_class
 from hesitant.diagnostics._diagnosis import Diagnosis
 from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
-from hesitant.diagnostics._shape_test import shape_test
 from hesitant.diagnostics._smoother import LabellingCurve, check_bandwidth, labelling_curve
 from hesitant.diagnostics._tests import (
     Fits,
@@ -22,6 +21,7 @@ from hesitant.diagnostics._tests import (
     bootstrap_likelihood_ratio,
     likelihood_ratio,
     score_test,
+    shape_test,
     wald_test,
 )
 from hesitant.diagnostics._verdict import caveats, decide

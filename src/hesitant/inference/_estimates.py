@@ -23,21 +23,17 @@ if TYPE_CHECKING:
 class Scale:
     """Where an estimate is closer to normal, and how to get there and back."""
 
-    name: str
     forward: Callable[[FloatArray], FloatArray]
     slope: Callable[[FloatArray], FloatArray]
     back: Callable[[FloatArray], FloatArray]
 
 
-IDENTITY = Scale("identity", lambda x: x, np.ones_like, lambda x: x)
-LOG = Scale("log", np.log, lambda x: 1 / x, np.exp)
-LOGIT = Scale("logit", logit, lambda x: 1 / (x * (1 - x)), expit)
+IDENTITY = Scale(lambda x: x, np.ones_like, lambda x: x)
+LOG = Scale(np.log, lambda x: 1 / x, np.exp)
+LOGIT = Scale(logit, lambda x: 1 / (x * (1 - x)), expit)
 # Degrees of freedom: their likelihood is well behaved in 1/ν, up to the Gaussian limit 1/ν = 0.
 INVERSE = Scale(
-    "inverse",
-    lambda x: -1 / x,
-    lambda x: 1 / x**2,
-    lambda x: -1 / x if x < 0 else np.asarray(np.inf),
+    lambda x: -1 / x, lambda x: 1 / x**2, lambda x: -1 / x if x < 0 else np.asarray(np.inf)
 )
 
 # Where intervals are symmetric, by attribute; of matrices this goes for the diagonal.
