@@ -57,16 +57,9 @@ class Verdict(NamedTuple):
 def decide(fits: Fits, tests: dict[str, Test], harder_share: float, by_class: bool) -> Verdict:
     """Decide whether blanks are about difficulty, and say it.
 
-    Parameters
-    ----------
-    fits : Fits
-    tests : dict
-        By short name: "bootstrap", "lr", "score", "mw", "shape"; any may be skipped. One that
-        could not have rejected (a bootstrap of a few replicates) has no say.
-    harder_share : float
-        Probability that a random blank row is harder than a random labelled one.
-    by_class : bool
-        Whether labels may be missing by class; less is claimed then.
+    Tests go by short names: "bootstrap", "lr", "score", "mw", "shape"; any may be skipped, and one
+    that could not have rejected (a bootstrap of a few replicates) has no say. Less is claimed
+    where labels may be missing by class.
     """
     able = [k for k in _ORDER if not tests[k].was_skipped and tests[k].least_p < ALPHA]
     test = tests[able[0]] if able else None

@@ -12,6 +12,7 @@ for every parameter.
 """
 
 from functools import partial
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -33,6 +34,18 @@ NUDGE = 1e-6
 ENTRIES = 2_000_000
 
 
+class _Model(NamedTuple):
+    """What a likelihood is, without its rows."""
+
+    family: Family
+    mechanism: Mechanism
+    alpha: float
+
+    @classmethod
+    def of(cls, likelihood: Likelihood) -> Self:
+        return cls(likelihood.family, likelihood.mechanism, likelihood.alpha)
+
+
 def curvature(
     likelihood: Likelihood, chart: Chart, evaluation: Evaluation
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -40,14 +53,8 @@ def curvature(
     family, mechanism = likelihood.family, likelihood.mechanism
     axes = find_axes(family, chart)
     follows = family.restate(chart.reference.params, evaluation.statistics, chart.reference.params)
-    work = partial(
-        _curvature_block,
-        family=family,
-        mechanism=mechanism,
-        alpha=likelihood.alpha,
-        axes=axes,
-        look=follows is None,
-    )
+    model = _Model.of(likelihood)
+    work = partial(_curvature_block, model=model, axes=axes, look=follows is None)
     with one_blas_thread():
         posterior, *moved = likelihood.rows.sum(work)
     total = -posterior
@@ -58,34 +65,32 @@ def curvature(
 
 
 def _curvature_block(
-    block: Block, family: Family, mechanism: Mechanism, alpha: float, axes: Axes, look: bool
+    block: Block, model: _Model, axes: Axes, look: bool
 ) -> tuple[FloatArray, ...]:
     """Return the posterior's part, and (to ``look`` at) statistics a step along every axis."""
     sums: list[FloatArray] = []
     size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
     for start in range(0, max(len(block.X), 1), size):
         rows = block[start : start + size]
-        weights, slopes = _slopes(rows, family, mechanism, alpha, axes.chart.reference)
-        scores = class_scores(family, axes, rows.X)
+        weights, slopes = _slopes(rows, model, axes.chart.reference)
+        scores = class_scores(model.family, axes, rows.X)
         parts = [_posterior_part(axes, scores, slopes)]
         if look:
             points = [axes.step(group, sign) for group in axes.together for sign in (1, -1)]
-            found = [
-                family.statistics(axes.chart.decode(v).params, rows.X, weights) for v in points
-            ]
+            moved = [axes.chart.decode(point).params for point in points]
+            found = [model.family.statistics(params, rows.X, weights) for params in moved]
             parts += [np.stack(part) for part in zip(*found, strict=True)]
         sums = [a + b for a, b in zip(sums, parts, strict=True)] if sums else parts
     return tuple(sums)
 
 
-def _slopes(
-    block: Block, family: Family, mechanism: Mechanism, alpha: float, state: State
-) -> tuple[FloatArray, FloatArray]:
+def _slopes(block: Block, model: _Model, state: State) -> tuple[FloatArray, FloatArray]:
     """Return the rows' weights w (n, g), and how they and the pattern's own scores move.
 
     The second has the shape (n, g + q, g + q): derivatives in the log joint densities first, then
     in the mechanism's q parameters.
     """
+    family, mechanism, alpha = model
     joint, theta = log_joint(family, state, block.X), state.theta
     (n, g), q = joint.shape, theta.size
     weights, tau = _expected(block, alpha, joint.copy())
@@ -205,22 +210,15 @@ def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatA
 
 def scatter(likelihood: Likelihood, chart: Chart) -> FloatArray:
     """Return the sum of outer products of single rows' scores, the sandwich's filling."""
-    work = partial(
-        _scatter_block,
-        family=likelihood.family,
-        mechanism=likelihood.mechanism,
-        alpha=likelihood.alpha,
-        axes=find_axes(likelihood.family, chart),
-    )
+    axes = find_axes(likelihood.family, chart)
+    work = partial(_scatter_block, model=_Model.of(likelihood), axes=axes)
     with one_blas_thread():
         (out,) = likelihood.rows.sum(work)
     return np.asarray(out)
 
 
-def _scatter_block(
-    block: Block, family: Family, mechanism: Mechanism, alpha: float, axes: Axes
-) -> tuple[FloatArray]:
-    state = axes.chart.reference
+def _scatter_block(block: Block, model: _Model, axes: Axes) -> tuple[FloatArray]:
+    (family, mechanism, alpha), state = model, axes.chart.reference
     joint, g = log_joint(family, state, block.X), state.weights.size
     said = _said(block, mechanism, joint.copy(), state.theta)
     weights = _expected(block, alpha, joint)[0] + said[:, :g]
