@@ -16,7 +16,7 @@ def hesitant(*arguments, cwd, stdin=None, **environment):
         cwd=cwd,
         input=stdin,
         capture_output=True,
-        timeout=120,
+        timeout=1200,
         env={**os.environ, "COLUMNS": "100", **environment},
         check=False,
     )
@@ -120,7 +120,7 @@ def test_wrong_use_is_2_and_a_closed_pipe_no_traceback(demo):
         shell=True,
         cwd=folder,
         capture_output=True,
-        timeout=120,
+        timeout=1200,
         check=False,
     )
     assert pipe.stdout.strip() == b'"x0","x1","label"'

@@ -177,7 +177,7 @@ def test_simulation_alone(tmp_path) -> None:
     assert set(result.parts) == {"simulation", "paper"}
     with open(result.out / "simulation.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * (3 + 6)
+    assert len(rows) == 2 * (4 + 6)
     assert {"replication", "estimator", "alpha", "adjusted_rand", "log_loss"} < set(rows[0])
 
 

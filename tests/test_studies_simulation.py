@@ -206,7 +206,7 @@ def test_backend_that_returns_lists_gives_the_same(tmp_path, uninterrupted) -> N
     script, path = tmp_path / "study.py", tmp_path / "journal"
     script.write_text(_STUDY)
     command = [sys.executable, script, path, "4", "2", "multiprocessing"]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=1200)
     assert run(path, 4, resume=True) == uninterrupted
 
 

@@ -124,10 +124,10 @@ def analyse(
     from hesitant.tables import write_together
     from hesitant.tables.output import table_bytes
 
-    outputs.check(force, keep=table.inputs)
     with terminal.stage("Reading"):
         gaps = allows_gaps(classifier(model)) and not (model.standardise or model.pca)
         frame, columns, notes = table.learn(gaps)
+    outputs.check(force, keep=table.inputs)
     notes += table_notes(columns, _command(table, model))
     prepared, names, preparation = prepare(columns, model.standardise, model.pca)
     X = pd.DataFrame(prepared, columns=pd.Index(names))
