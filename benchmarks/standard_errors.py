@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks._common import best_of, blobs
 from hesitant import FitWarning, MixtureClassifier
-from hesitant.attached import likelihood_of, open_chart
 from hesitant.inference._curvature import curvature
+from hesitant.model_data import likelihood_of, open_chart
 
 
 def by_differences(likelihood: object, chart: object, step: float = 1e-3) -> np.ndarray:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from hesitant import FitWarning, MixtureClassifier
-from hesitant.attached import likelihood_of, open_chart
 from hesitant.datasets import simulate
 from hesitant.families import StudentT
 from hesitant.inference import information
@@ -15,6 +14,7 @@ from hesitant.inference._curvature import curvature
 from hesitant.inference._scores import class_scores, find_axes, mix
 from hesitant.likelihood import log_posterior
 from hesitant.mechanisms import EntropyMechanism, Polynomial
+from hesitant.model_data import likelihood_of, open_chart
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from scipy.special import xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._typing import AnyArray
-from hesitant.attached import likelihood_of
 from hesitant.checks import check_weight
 from hesitant.labels import encode
 from hesitant.likelihood import State
+from hesitant.model_data import likelihood_of
 
 
 class Criteria:

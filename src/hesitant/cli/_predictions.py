@@ -26,7 +26,7 @@ def prediction_frame(
     """
     import pandas as pd
 
-    from hesitant.attached import class_names
+    from hesitant.model_data import class_names
 
     classifier, Z = model, X
     if hasattr(model, "steps"):

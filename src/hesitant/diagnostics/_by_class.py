@@ -16,10 +16,10 @@ from scipy.stats import chi2
 from hesitant._replicates import refit
 from hesitant._result import percent
 from hesitant._typing import BoolArray, FloatArray
-from hesitant.attached import class_names
 from hesitant.diagnostics._tests import CannotTest, Fits, Test, chi_squared, or_skipped
 from hesitant.likelihood import log_posterior
 from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, EntropyMechanism
+from hesitant.model_data import class_names
 from hesitant.rows import Block
 from hesitant.uncertainty import Shannon, transformed_entropy
 

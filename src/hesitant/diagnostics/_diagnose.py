@@ -9,7 +9,6 @@ import numpy as np
 from hesitant._cores import one_blas_thread
 from hesitant._replicates import refit
 from hesitant._typing import FloatArray
-from hesitant.attached import check_classifier, likelihood_of
 from hesitant.checks import check_number
 from hesitant.diagnostics._by_class import MechanismChoice, choose_mechanism, labelled_by_class
 from hesitant.diagnostics._diagnosis import Diagnosis
@@ -27,6 +26,7 @@ from hesitant.diagnostics._tests import (
 from hesitant.diagnostics._verdict import caveats, decide
 from hesitant.intake import check_features, is_dask
 from hesitant.mechanisms import as_mechanism
+from hesitant.model_data import check_classifier, likelihood_of
 from hesitant.statements import refuse_statements
 
 

@@ -19,9 +19,9 @@ from hesitant._drawing import (
 )
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import percent
-from hesitant.attached import attach, class_names, feature_names
 from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve, shown_range
 from hesitant.labels import encode, names_of
+from hesitant.model_data import class_names, feature_names, model_data
 from hesitant.uncertainty import Shannon, transformed_entropy
 
 _LABEL = "transformed entropy, logit(e / log g)"
@@ -64,7 +64,7 @@ class EntropyDisplay(Drawing):
         cls, estimator: Any, X: Any, y: Any, *, reviewed: Any = None, axes: Any = None
     ) -> Self:
         """Draw a fitted classifier's entropies and mechanism; rows not reviewed are left out."""
-        data = attach(estimator, X, y, reviewed=reviewed)
+        data = model_data(estimator, X, y, reviewed=reviewed)
         shown = data.reviewed
         t = transformed_entropy(estimator.entropy(X, Shannon()), len(estimator.classes_))[shown]
         seen = data.labels.labelled[shown]
@@ -262,7 +262,7 @@ class PairsDisplay(Drawing):
 
         ``features`` are names or positions; the first eight by default.
         """
-        data = attach(estimator, X, y)
+        data = model_data(estimator, X, y)
         names = feature_names(estimator)
         drawn = cls(np.asarray(data.X, float), data.labels.codes, class_names(estimator), names)
         return drawn._chosen(features).plot()

@@ -12,9 +12,9 @@ from scipy.spatial import KDTree
 from hesitant._drawing import INK, Drawing, as_text, class_color, drawing, legend_handles, scatter
 from hesitant._optional import need
 from hesitant._typing import FloatArray, IntArray
-from hesitant.attached import attach, class_names, feature_names
 from hesitant.diagnostics._displays import find_features
 from hesitant.labels import encode, names_of
+from hesitant.model_data import class_names, feature_names, model_data
 
 DRAWS, NEIGHBOURS = 20_000, 80
 # Log odds against the next best class, and how strongly the class's colour shows beyond: even,
@@ -95,7 +95,7 @@ class RegionsDisplay(Drawing):
         compare_with : fitted MixtureClassifier, optional
             Another model with the same classes; its boundaries are dashed.
         """
-        data = attach(estimator, X, y)
+        data = model_data(estimator, X, y)
         rows = np.asarray(data.X, dtype=float)
         names = feature_names(estimator)
         plane = choose_plane(rows, features, names)

@@ -22,7 +22,6 @@ from scipy.stats import chi2, rankdata
 from hesitant._cores import one_blas_thread
 from hesitant._replicates import refit, replicate, workers
 from hesitant._typing import BoolArray, FloatArray
-from hesitant.attached import open_chart
 from hesitant.chart import Chart
 from hesitant.criteria import chance_log_likelihood
 from hesitant.families import Family
@@ -30,6 +29,7 @@ from hesitant.inference._information import ObservedInformation, information_of
 from hesitant.inference._scores import Axes, class_scores, find_axes, mix
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline
+from hesitant.model_data import open_chart
 from hesitant.rows import Block, ManyRows
 from hesitant.uncertainty import Shannon, transformed_entropy
 

@@ -9,14 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from hesitant._cores import one_blas_thread
 from hesitant._optional import need
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.attached import (
-    attach,
-    check_classifier,
-    class_names,
-    likelihood_of,
-    open_chart,
-    refuse_dask,
-)
 from hesitant.chart import Chart
 from hesitant.checks import check_number
 from hesitant.experts import Panel
@@ -25,6 +17,14 @@ from hesitant.inference._information import ObservedInformation, information_of,
 from hesitant.inference._scores import Axes, class_scores, find_axes
 from hesitant.intake import check_features
 from hesitant.likelihood import Likelihood, State, log_posterior
+from hesitant.model_data import (
+    check_classifier,
+    class_names,
+    likelihood_of,
+    model_data,
+    open_chart,
+    refuse_dask,
+)
 from hesitant.rows import ManyRows, Rows
 from hesitant.uncertainty import Shannon
 
@@ -111,7 +111,7 @@ def triage(
         blank = np.arange(len(rows))
         likelihood = likelihood_of(clf) if hasattr(clf, "_rows") else None
     else:
-        data = attach(clf, X, y, sample_weight, reviewed)
+        data = model_data(clf, X, y, sample_weight, reviewed)
         rows, likelihood = data.X, data.likelihood
         blank = np.flatnonzero(~data.labels.labelled)
     if likelihood is None:
@@ -158,7 +158,7 @@ def least_density(clf: Any, rows: ManyRows) -> float:
 
 def _as_if_labelled(clf: Any, X: AnyArray) -> tuple[Chart, FloatArray]:
     """Return a chart, and the covariance there if all rows of the fit had been labelled."""
-    data = attach(clf, X, np.full(len(X), None, dtype=object))
+    data = model_data(clf, X, np.full(len(X), None, dtype=object))
     with open_chart(data.likelihood, data.state) as (chart, _):
         # The chart is scaled to these rows; what is known comes from those of the fit.
         return chart, np.eye(chart.size) * len(X) / (clf.n_rows_ or len(X))

@@ -13,10 +13,10 @@ from hesitant._choices import renamed
 from hesitant._optional import need
 from hesitant._replicates import refit, replicate, workers
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.attached import Attached, attach
 from hesitant.checks import check_number
 from hesitant.inference._estimates import Estimates, Scale, natural_units
 from hesitant.likelihood import State, log_posterior
+from hesitant.model_data import ModelData, model_data
 from hesitant.statements import Statements
 
 
@@ -173,7 +173,7 @@ def bootstrap(
         raise ValueError(f"kind={kind!r}: choose one of {', '.join(map(repr, KINDS))}.")
     check_number("n_boot", n_boot, Integral, 1)
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
-    data = attach(clf, X, y, sample_weight, reviewed)
+    data = model_data(clf, X, y, sample_weight, reviewed)
     together = effective_n_jobs(workers(n_jobs, n_boot)) > 1
     done = replicate(
         _Replicate(data, kind, stratify, together),
@@ -250,7 +250,7 @@ def _undefined_in_words(drawn: FloatArray, names: list[str]) -> list[str]:
 class _Replicate:
     """One draw and its fit; a class so that workers can receive it."""
 
-    def __init__(self, data: Attached, kind: str, stratify: bool, together: bool = False) -> None:
+    def __init__(self, data: ModelData, kind: str, stratify: bool, together: bool = False) -> None:
         self.clf, self.kind, self.stratify = data.clf, kind, stratify
         # Fits side by side would fight for cores; one after the other each has those it wants.
         self.n_jobs = 1 if together else data.clf.n_jobs

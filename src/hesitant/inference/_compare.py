@@ -15,7 +15,6 @@ from sklearn.base import clone
 from hesitant._optional import need
 from hesitant._result import Result, Table
 from hesitant._typing import IntArray
-from hesitant.attached import refuse_dask
 from hesitant.checks import check_number, check_reviewed
 from hesitant.criteria import chance_log_likelihood
 from hesitant.exceptions import FitWarning, collect_warnings
@@ -23,6 +22,7 @@ from hesitant.families import FAMILIES
 from hesitant.intake import check_features
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism
+from hesitant.model_data import refuse_dask
 from hesitant.model_selection._candidates import as_candidates, informative
 from hesitant.model_selection._held_out import FAILURES, Data, Judge, log_scores, paired_gaps
 from hesitant.model_selection._labelled import deal_out

@@ -12,8 +12,8 @@ from scipy.special import expit, logit
 from hesitant._optional import need
 from hesitant._result import Result, Table, percent
 from hesitant._typing import FloatArray, IntArray
-from hesitant.attached import class_names, feature_names
 from hesitant.likelihood import State
+from hesitant.model_data import class_names, feature_names
 
 if TYPE_CHECKING:
     import pandas as pd

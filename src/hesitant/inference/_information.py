@@ -10,10 +10,6 @@ from scipy.stats import norm
 
 from hesitant._cores import one_blas_thread
 from hesitant._typing import BoolArray, FloatArray
-from hesitant.attached import (
-    likelihood_of,
-    open_chart,
-)
 from hesitant.chart import Chart
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
@@ -21,6 +17,10 @@ from hesitant.inference._curvature import curvature, invert, natural_jacobian, s
 from hesitant.inference._estimates import Estimates, NaturalUnits, natural_units
 from hesitant.inference._scores import find_axes
 from hesitant.likelihood import Likelihood
+from hesitant.model_data import (
+    likelihood_of,
+    open_chart,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

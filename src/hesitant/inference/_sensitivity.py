@@ -13,7 +13,6 @@ from hesitant._drawing import GREY, Drawing, as_text, class_color, drawing
 from hesitant._optional import need
 from hesitant._result import Result, Table, percent
 from hesitant._typing import BoolArray, FloatArray
-from hesitant.attached import check_classifier, class_names, refuse_dask
 from hesitant.exceptions import FitWarning
 from hesitant.inference._information import information
 from hesitant.mechanisms import (
@@ -23,6 +22,7 @@ from hesitant.mechanisms import (
     Mechanism,
     MixedMechanism,
 )
+from hesitant.model_data import check_classifier, class_names, refuse_dask
 from hesitant.statements import refuse_statements
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.attached import refuse_dask
 from hesitant.checks import check_jobs, check_number, check_reviewed, check_weight
 from hesitant.criteria import Criteria
 from hesitant.evidence import Evidence
@@ -20,6 +19,7 @@ from hesitant.exceptions import FitWarning
 from hesitant.families import FAMILIES
 from hesitant.intake import check_features, check_number_of_classes
 from hesitant.labels import encode
+from hesitant.model_data import refuse_dask
 from hesitant.model_selection._candidates import as_candidates, auto_candidates
 from hesitant.model_selection._held_out import (
     FAILURES,

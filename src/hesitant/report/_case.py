@@ -10,7 +10,6 @@ import numpy as np
 
 from hesitant._replicates import refit
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.attached import Attached, attach, class_names, feature_names
 from hesitant.diagnostics import Diagnosis, diagnose
 from hesitant.diagnostics._tests import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
@@ -18,6 +17,7 @@ from hesitant.inference import ObservedInformation
 from hesitant.inference._information import information_of
 from hesitant.inference._sensitivity import Sensitivity, sensitivity
 from hesitant.labels import Labels
+from hesitant.model_data import ModelData, class_names, feature_names, model_data
 from hesitant.report._held_out import HeldOut, hold_out
 from hesitant.statements import Statements
 
@@ -38,7 +38,7 @@ class Case:
         Labels, with blanks; of a panel, the class that most readers named.
     said : array or Statements
         What was said of the rows.
-    data : Attached
+    data : ModelData
         The same, checked and joined to the model.
     ids : sequence or None
         What to call the rows.
@@ -53,7 +53,7 @@ class Case:
     X: Any
     y: Any
     said: Any
-    data: Attached
+    data: ModelData
     ids: Sequence[Any] | None
     rows: AnyArray
     diagnosis: Diagnosis
@@ -88,7 +88,7 @@ class Case:
             )
         else:
             said = np.asarray(y, dtype=object)
-        data = attach(clf, X, y, sample_weight, reviewed)
+        data = model_data(clf, X, y, sample_weight, reviewed)
         n = len(data.labels.codes)
         if ids is not None and len(ids) != n:
             raise ValueError(

@@ -14,20 +14,9 @@ from hesitant.labels import Labels, names_of
 from hesitant.likelihood import Evaluation, Likelihood, State
 from hesitant.rows import ManyRows, Rows
 
-__all__ = [
-    "Attached",
-    "attach",
-    "check_classifier",
-    "class_names",
-    "feature_names",
-    "likelihood_of",
-    "open_chart",
-    "refuse_dask",
-]
-
 
 @dataclasses.dataclass(frozen=True)
-class Attached:
+class ModelData:
     """A fitted classifier with rows in memory."""
 
     clf: Any
@@ -56,7 +45,9 @@ def check_classifier(clf: Any) -> None:
     raise TypeError(f"A {type(clf).__name__} was given: give a MixtureClassifier.")
 
 
-def attach(clf: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None) -> Attached:
+def model_data(
+    clf: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None
+) -> ModelData:
     """Check data against a fitted classifier and join the two."""
     check_classifier(clf)
     refuse_dask(X)
@@ -64,7 +55,7 @@ def attach(clf: Any, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = 
     rows = likelihood.rows
     assert isinstance(rows, Rows)  # what is not a Dask collection is in memory
     n = len(rows.codes)
-    return Attached(
+    return ModelData(
         clf,
         rows.X,
         Labels(rows.codes, clf.classes_),
