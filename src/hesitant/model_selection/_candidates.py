@@ -13,7 +13,8 @@ from hesitant.mechanisms import as_mechanism
 
 # What "auto" tries: classes of these shapes, with each alpha and each mechanism. ``rows`` is how
 # many labelled rows of every class, times the number of features, a shape is worth trying from;
-# ``features`` how many features it is quick enough for.
+# ``features`` how many features it is quick enough for, ``labels`` how many labelled rows of every
+# class it needs whatever the features; a ``plain`` one is tried without a mechanism only.
 SHAPES: tuple[dict[str, Any], ...] = (
     {"covariance": "tied"},
     {"covariance": "shrunk"},
@@ -22,10 +23,12 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"family": "t", "covariance": "tied", "features": 60},
     {"family": "t", "covariance": "shrunk", "features": 60},
     {"family": "skew_t", "covariance": "full", "rows": 40.0, "features": 4},
+    {"covariance": "shrunk", "components": 2, "labels": 10, "features": 40, "plain": True},
+    {"covariance": "shrunk", "components": 4, "labels": 20, "features": 8, "plain": True},
 )
 ALPHAS = (0.5, 1.0)
 MECHANISMS = (None, "entropy", "class", "entropy+class")
-_RULES = ("rows", "features")
+_RULES = ("rows", "features", "labels", "plain")
 
 
 def auto_candidates(
@@ -51,11 +54,15 @@ def auto_candidates(
     ):
         if p > shape.get("features", np.inf) or fewest < shape.get("rows", 0.0) * p:
             continue
+        if fewest < shape.get("labels", 0) or (mechanism and shape.get("plain")):
+            continue
         if gaps and not getattr(FAMILIES[shape.get("family", "gaussian")], "takes_gaps", False):
             continue
         if alpha == 1 and shape.get("family") == "skew_t":
             continue  # slow, and least in need of it
         options = {k: v for k, v in shape.items() if k not in _RULES}
+        if "components" in options:
+            options["random_state"] = 0  # where a class is split at first
         models.append(MixtureClassifier(alpha=alpha, mechanism=mechanism, max_iter=300, **options))
     return as_candidates(models)
 

@@ -113,20 +113,21 @@ def try_fold(models: Sequence[Any], data: Data, out: IntArray) -> list[Trial]:
     How strongly classes are pulled together is found once for all models that ask for it.
     """
     keep = np.setdiff1d(np.arange(len(data.codes)), out)
-    found: dict[str, Any] = {}
+    found: tuple[float, ...] | None = None
     done = []
     for clf in models:
         begin = time.perf_counter()
-        kind = repr(getattr(clf, "components", 1))
-        options = (
-            {"covariance": found[kind]} if clf.covariance == "shrunk" and kind in found else {}
-        )
+        single = getattr(clf, "components", 1) == 1
+        options = {}
+        if clf.covariance == "shrunk" and found is not None:
+            # components of a class must be free to lie apart
+            to_pooled, to_diagonal, to_mean = found
+            options["covariance"] = Shrunk(to_pooled, to_diagonal, to_mean if single else 0.0)
         try:
             fit, note = data.fit(clf, keep, **options)
             trial = _foretell(fit, data, out)._replace(note=note)
-            asked = clf.covariance == "shrunk" and clf.family == "gaussian"
-            if asked and kind not in found and hasattr(fit, "shrinkage_"):
-                found[kind] = Shrunk(*map(float, fit.shrinkage_))
+            if clf.covariance == "shrunk" and clf.family == "gaussian" and single:
+                found = found or tuple(map(float, fit.shrinkage_))
         except FAILURES as error:
             none = np.zeros(0)
             trial = Trial(None, none, none, none, none, 0, 0.0, f"failed: {error}")
@@ -323,8 +324,7 @@ class Judge:
         for name in names:
             clf = self.models[name]
             shared = isinstance(clf.covariance, str) and clf.covariance == "shrunk"
-            kind = f"shrunk {getattr(clf, 'components', 1)!r}" if shared else name
-            groups.setdefault(kind, []).append(name)
+            groups.setdefault("shrunk" if shared else name, []).append(name)
         return groups.values()
 
     def _promising(self, names: list[str]) -> list[str]:
