@@ -29,6 +29,14 @@ def read_simulated(name):
     return X, y, np.array([int(r["true"]) for r in rows])
 
 
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Leave no picture open: pyplot keeps those of all tests together."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture(scope="session")
 def optima():
     """Maxima found elsewhere, by automatic differentiation and BFGS from several starts."""

@@ -187,7 +187,12 @@ def _judge(
         caveats=caveats(fits.ignorance.family_.in_words, bool(tests["bootstrap"].name)),
         remarks=remarks
         + _weights_in_words(fits)
-        + ([by_class.in_words()] if by_class is not None and doubtful else []),
+        + ([by_class.in_words()] if by_class is not None and doubtful else [])
+        + (
+            [f"The data favour mechanism={choice.suggested!r} (BIC): use it, and compare."]
+            if choice is not None and doubtful
+            else []
+        ),
         ignorance=fits.ignorance,
         full=fits.full,
         labelled_entropy=labelled,

@@ -134,8 +134,8 @@ def _how_sure(held_out: dict[str, Any], labels: dict[str, Any]) -> list[str]:
     if held_out["all_rows"] is not None and labels["blank"]:
         out.append(
             "Labelled rows are the easier ones: with each weighted by one over its chance of a "
-            f"label, the estimate for all rows is {percent(held_out['all_rows'])} ± "
-            f"{percent(1.96 * held_out['all_rows_error'])}."
+            f"label, the estimate for all rows is about {percent(held_out['all_rows'])}. It rests "
+            "on the model where nobody gave a label, and tends to be a little high."
         )
     if held_out["contradicted"]:
         out.append(
