@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: demo test test-slow test-all test-oldest lint docs bench clean
+.PHONY: demo test test-slow test-all test-oldest coverage lint docs bench clean
 
 # Each stamp depends on pyproject.toml, so a changed dependency reinstalls.
 $(VENV)/.cli: pyproject.toml
@@ -22,11 +22,15 @@ demo: $(VENV)/.cli
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
-# Damaged files, hard data: seeded attacks that take long.
+# Damaged files, hard data, killed processes, coverage by simulation: what takes long.
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 test-all: test test-slow
+
+# Lines and branches that the tests run, and those that none does.
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term-missing
 
 # With the lowest versions that pyproject.toml declares, and no others of those packages.
 $(OLDEST)/.done: pyproject.toml

@@ -4,6 +4,7 @@ from benchmarks import (
     em_iteration,
     memory,
     paper_fit,
+    quasi_newton,
     scaling,
     shapes,
     skew_families,
@@ -13,6 +14,7 @@ from benchmarks import (
 
 for module in (
     paper_fit,
+    quasi_newton,
     scaling,
     standard_errors,
     skew_families,

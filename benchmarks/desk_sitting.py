@@ -67,7 +67,7 @@ def sitting(seed: int, withheld: bool, audit: float) -> tuple[list[float], tuple
     with tempfile.TemporaryDirectory() as folder:
         path, truth, chance = write(Path(folder), seed, withheld)
         speaks = rng.random(len(truth)) < chance
-        desk = Desk(path, label="label", withheld=withheld, audit=audit, covariance="full")
+        desk = Desk(path, label="label", withheld=withheld, audit=audit)
         desk._seed = seed  # the audit is drawn alike in every run
         desk.configure(desk.guesses())
         desk.worker.settle()
@@ -94,23 +94,34 @@ def sitting(seed: int, withheld: bool, audit: float) -> tuple[list[float], tuple
 
 
 def compare(replications: int) -> None:
-    """Print the errors after each ten answers, and what the audits said."""
+    """Print the errors after each ten answers, what choosing saves, and what the audits said."""
     for title, withheld in TABLES.items():
         print(f"\n{title}: error on fresh cases in %, {replications} tables of 500 rows")
-        print(f"{'answers':22s}" + "".join(f"{k:7d}" for k in range(0, ANSWERS + 1, EVERY)))
+        print(f"{'answers':26s}" + "".join(f"{k:7d}" for k in range(0, ANSWERS + 1, EVERY)))
+        found, said = {}, []
         for way, audit in WAYS.items():
             runs = [sitting(seed, withheld, audit) for seed in range(replications)]
-            short = min(len(errors) for errors, _ in runs)
-            errors = np.array([errors[:short] for errors, _ in runs])
-            print(f"{way:22s}" + "".join(f"{100 * e:7.2f}" for e in errors.mean(axis=0)))
-            spread = errors.std(axis=0, ddof=1) / np.sqrt(replications)
-            print(f"{'  standard error':22s}" + "".join(f"{100 * e:7.2f}" for e in spread))
+            shortest = min(len(errors) for errors, _ in runs)
+            found[way] = 100 * np.array([errors[:shortest] for errors, _ in runs])
+            show(way, found[way].mean(axis=0))
             told, true, holds = np.array([audit for _, audit in runs]).T
-            print(
-                f"  audit: {100 * np.nanmean(told):.1f} % right, truth {100 * true.mean():.1f} %; "
-                f"the 95 % interval holds it in {holds.sum():.0f} of {replications}",
-                flush=True,
+            said.append(
+                f"  audit, {way}: {100 * np.nanmean(told):.1f} % right, truth "
+                f"{100 * true.mean():.1f} %; the 95 % interval holds it in {holds.sum():.0f} of "
+                f"{replications}"
             )
+        # the same tables: differences vary far less than errors do
+        chosen, drawn = found.values()
+        k = min(chosen.shape[1], drawn.shape[1])
+        saved = drawn[:, :k] - chosen[:, :k]
+        show("saved by choosing", saved.mean(axis=0))
+        show("  standard error", saved.std(axis=0, ddof=1) / np.sqrt(replications))
+        print("\n".join(said), flush=True)
+
+
+def show(name: str, values: np.ndarray) -> None:
+    """Print a line of a table."""
+    print(f"{name:26s}" + "".join(f"{value:7.2f}" for value in values), flush=True)
 
 
 def fluency(n: int = 100_000, answers: int = 200) -> None:

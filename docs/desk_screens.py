@@ -110,7 +110,7 @@ def _shrink(path):
     from PIL import Image
 
     with Image.open(path) as image:
-        image.convert("RGB").quantize(48).save(path, optimize=True)
+        image.convert("RGB").quantize(160).save(path, optimize=True)
 
 
 if __name__ == "__main__":

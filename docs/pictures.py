@@ -271,7 +271,7 @@ def example_report():
     cells = make_cytometry_like(n=1500, random_state=0)
     X = cells.to_frame().drop(columns="label")
     clf = _quiet(MixtureClassifier("skew_t"), X, cells.labels)
-    return clf.report(X, cells.labels, name="invented cells", seed=0).to_html()
+    return clf.report(X, cells.labels, name="invented cells", random_state=0).to_html()
 
 
 # -- shared ---------------------------------------------------------------------------------------

@@ -1,14 +1,13 @@
 """Data that many tests share."""
 
-import csv
 import json
 import os
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers import DATA, read_simulated
 from hesitant.cli import main
 from hesitant.families import Gaussian
 from hesitant.likelihood import Likelihood, State
@@ -16,17 +15,6 @@ from hesitant.rows import Rows
 
 # Else a first run on a machine would switch from plain to compiled kernels half way.
 os.environ["HESITANT_COMPILE"] = "always"
-
-DATA = Path(__file__).parent / "data"
-
-
-def read_simulated(name):
-    """Return features, labels (-1 blank) and true classes of a reference file."""
-    with open(DATA / name, newline="") as file:
-        rows = list(csv.DictReader(file))
-    X = np.array([[float(r["x1"]), float(r["x2"])] for r in rows])
-    y = np.array([-1 if r["label"] == "NA" else int(r["label"]) for r in rows])
-    return X, y, np.array([int(r["true"]) for r in rows])
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +109,6 @@ def run(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
     # a small combination of models does what a large one does
     monkeypatch.setattr("hesitant.model_selection._candidates.SHAPES", ({"covariance": "full"},))
-    monkeypatch.setattr("hesitant.model_selection._candidates.ALPHAS", (0.5,))
     monkeypatch.setattr("hesitant.model_selection._candidates.MECHANISMS", (None, "entropy"))
 
     def command(*arguments):

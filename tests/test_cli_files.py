@@ -60,7 +60,7 @@ def test_an_export_of_an_annotation_tool(run, tmp_path):
     assert answer["labels"]["labelled"] == labelled
     assert answer["features"] == ["x0", "x1"]
     table = pd.read_csv(tmp_path / "export.predictions.csv")
-    assert list(table)[:6] == ["row", "x0", "x1", "name", "label", "shown"]
+    assert list(table)[:6] == ["row", "x0", "x1", "name", "label", "predicted"]
     code, _, error = run(*["analyse", *given[:3], "--force"])
     assert code == 2
     assert "--id" in error
@@ -70,9 +70,29 @@ def test_two_label_columns_are_a_panel(run, tmp_path):
     other = WORDS["y"].where(WORDS.index % 10 > 0, "c0")
     WORDS.rename(columns={"y": "ada"}).assign(bo=other).to_csv(tmp_path / "a.csv", index=False)
     answer = analyse(run, "a.csv", "--label", "ada,bo")
-    agreed = int(((WORDS["y"] == other) & other.notna()).sum())
-    assert answer["labels"]["labelled"] == agreed
+    both = pd.DataFrame({"ada": WORDS["y"], "bo": other})
+    named = both.notna().any(axis=1) & ~(both.notna().all(axis=1) & (both.ada != both.bo))
+    assert answer["labels"]["labelled"] == int(named.sum())
     assert answer["features"] == ["x0", "x1"]
+    told = {line["reader"]: line for line in answer["readers"]["rows"]}
+    assert told["ada"]["labelled"] == int(both.ada.notna().sum())
+    assert told["ada"]["accuracy"] > told["bo"]["accuracy"]
+    table = pd.read_csv(tmp_path / "a.predictions.csv")
+    assert (table.predicted == WORDS["y"])[WORDS["y"].notna()].mean() > 0.95
+
+
+def test_readers_of_an_export_are_a_panel(run, tmp_path):
+    WORDS[["x0", "x1"]].assign(case=WORDS.index).to_csv(tmp_path / "f.csv", index=False)
+    said = {"ada": WORDS["y"], "bo": WORDS["y"].where(WORDS.index % 10 > 0, "c0")}
+    long = pd.concat([pd.DataFrame({"reader": r, "kind": y}) for r, y in said.items()])
+    seen = (long["reader"] == "ada") | (long.index < 100)  # bo saw the first 100 rows
+    long[seen].rename_axis("case").to_csv(tmp_path / "said.csv")
+    given = ["said.csv", "--features-from", "f.csv", "--id", "case", "--label", "kind"]
+    answer = analyse(run, *given)
+    told = {line["reader"]: line for line in answer["readers"]["rows"]}
+    assert told["ada"]["labelled"] == int(WORDS["y"].notna().sum())
+    assert told["bo"]["labelled"] == int(said["bo"][:100].notna().sum())
+    assert told["ada"]["accuracy"] > told["bo"]["accuracy"]
 
 
 def test_a_missing_label_is_asked_for(run, tmp_path):
@@ -90,15 +110,15 @@ def test_words_for_no_label_come_with_a_command_to_paste(run, tmp_path):
     frame.loc[blank, "y"] = rng.choice(["not sure", "N.D."], blank.sum())
     frame.loc[~blank & (frame.index % 20 == 0), "y"] = "C0"
     frame.to_csv(tmp_path / "a.csv", index=False)
-    code, out, error = run("analyse", "a.csv", "--label", "y")
+    code, _, error = run("analyse", "a.csv", "--label", "y")
     assert code == 0, error
     assert "--reviewed seen" in error
     assert "Are 'C0' and 'c0' one class?" in error
-    assert "All rows were taken as shown" in out
     start = error.index("hesitant analyse")
     pasted = shlex.split(error[start : error.index("--force") + len("--force")])
-    code, _, error = run(*pasted[1:])
+    code, out, error = run(*pasted[1:])
     assert code == 0
+    assert "All rows were taken as shown" in out
     assert load(tmp_path / "a.model").classes_.tolist() == ["C0", "c0", "c1"]
     assert "not labelled" not in error
 

@@ -176,7 +176,7 @@ def test_predict_names_what_the_new_table_lacks(run, tmp_path):
     assert "pickle" in error
     code, _, error = run("predict", "a.model", "none.csv")
     assert code == 1
-    assert "no such file" in error
+    assert "No such file" in error
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_what_is_taken_for_something_else_is_told_and_reported(run, tmp_path):
     rows = marked(tmp_path, "unknown")
     code, out, error = run("analyse", "a.csv", "--label", "label")
     assert code == 0, error
-    assert f"taken for a class: 'unknown' ({rows} rows)" in error
+    assert f"Taken for a class: 'unknown' ({rows} rows)" in error
     assert "hesitant analyse a.csv --label label --missing=unknown --force" in error
     assert "'event' seems to number the rows" in error
     assert "Features: x0, x1." in out
@@ -243,9 +243,10 @@ def test_a_missing_value_that_does_not_occur(run, tmp_path):
     assert "Did you mean 'unknown'?" in error
     code, _, error = run("analyse", "a.csv", *options, "unknown", "--missing", "debris")
     assert code == 0
-    assert "given to --missing does not occur among the labels: 'debris'" in error
+    assert "Given to --missing, and not among the labels: 'debris'" in error
 
 
+@pytest.mark.slow
 def test_many_features_are_listed_in_short(run, tmp_path):
     draws = np.random.default_rng(0).normal(size=(len(DATA), 20))
     wide = pd.DataFrame(draws, columns=[f"m{i}" for i in range(20)]).assign(y=DATA["label"])
@@ -271,6 +272,7 @@ def test_what_the_tests_leave_out_is_told_in_the_words_of_options(run, tmp_path)
         assert "mechanism=" not in note
 
 
+@pytest.mark.slow
 def test_comparing_weighs_rows(run, tmp_path):
     # Weights that leave the first half out rank models as that table alone would.
     half = DATA.assign(w=(DATA.index >= 100).astype(int))
@@ -313,6 +315,7 @@ def test_standardised_components_predict_from_raw_features(run, tmp_path):
 HOSTILE = ['<script>alert("1")</script>', '=HYPERLINK("http://x","y")', "😀" * 40]
 
 
+@pytest.mark.slow
 def test_hostile_names_are_harmless_everywhere(run, tmp_path):
     """Markup, formulas, quotes, line breaks and endless names, as columns, labels and file."""
     classes = {0: "<img src=x onerror=alert(1)>\n'\"&amp;", 1: "=cmd|' /C calc'!A0" + "Z" * 10_000}

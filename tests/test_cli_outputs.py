@@ -77,7 +77,7 @@ def test_a_folder_that_may_not_be_written(run, tmp_path):
     (tmp_path / "shut").mkdir(mode=0o500)
     code, _, error = run("analyse", "a.csv", "--label", "label", "--out", "shut/new/")
     assert code == 1
-    assert "no permission" in error
+    assert "Permission denied" in error
 
 
 def test_failures_of_the_system_are_sentences(run, monkeypatch, tmp_path):

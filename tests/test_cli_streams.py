@@ -20,7 +20,7 @@ def folder(tmp_path_factory):
     frame = simulate(n=120, random_state=1).to_frame("y")
     frame.insert(0, "name", [f"r\x1b[2J{i}" for i in range(len(frame))])
     frame.to_csv(folder / "a.csv", index=False)
-    done = hesitant("analyse a.csv --label y --quiet", folder)
+    done = hesitant("analyse a.csv --label y --family gaussian --quiet", folder)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -48,6 +48,7 @@ def test_a_full_disk_behind_standard_output(words, folder):
     assert done.stderr == "Error: standard output: No space left on device.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["--help >&-", "predict a.model none >&- 2>&-"])
 def test_closed_streams(words, folder):
     done = hesitant(words, folder)
@@ -55,13 +56,15 @@ def test_closed_streams(words, folder):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_terminal_that_cannot_show_a_minus_sign(folder):
-    words = "analyse a.csv --label y --force"
+    words = "analyse a.csv --label y --family gaussian --force"
     done = on_terminal(words, folder, PYTHONIOENCODING="latin-1", TERM="xterm")
     assert done.returncode == 0, done.stdout
     assert "a.report.html" in done.stdout
 
 
+@pytest.mark.slow
 def test_cells_cannot_steer_a_terminal(folder):
     done = on_terminal("predict a.model a.csv --out -", folder, TERM="dumb")
     assert done.returncode == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hesitant import likelihood, uncertainty
-from hesitant.families import _gaps, _kernels, _skew_t_kernels
+from hesitant.families import _gaps, _kernels
 from hesitant.mechanisms import _logistic
 
 RNG = np.random.default_rng(0)
@@ -23,9 +23,18 @@ PAIRS = {
     "distances": (
         _kernels.squared_distances,
         _kernels._distances_plainly,
-        (X, *PLACE, np.tril(RNG.standard_normal((2, 3, 3)))),
+        (X, PLACE, np.tril(RNG.standard_normal((2, 3, 3))), RNG.standard_normal((2, 3))),
     ),
-    "moments": (_kernels.weighted_moments, _kernels._moments_plainly, (X, *PLACE, TAU - 0.2)),
+    "moments": (
+        _kernels.weighted_moments,
+        _kernels._moments_plainly,
+        (X, PLACE, TAU - 0.2, JOINT),
+    ),
+    "moments alone": (
+        _kernels.weighted_moments,
+        _kernels._moments_plainly,
+        (X, PLACE, TAU - 0.2, _kernels.NONE),
+    ),
     "posteriors": (likelihood.normalise, likelihood._normalise_plainly, (JOINT,)),
     "weights": (
         likelihood._weigh,
@@ -37,23 +46,17 @@ PAIRS = {
         _kernels._log_rise_plainly,
         (np.append(X**2, [[0, 1e300, np.inf]], axis=0), np.array([0.5, 3, 1e30])),
     ),
-    "projections": (
-        _skew_t_kernels.projections,
-        _skew_t_kernels._projections_plainly,
-        (X, *PLACE, RNG.standard_normal((2, 3))),
-    ),
-    "slanted sums": (
-        _skew_t_kernels.weigh,
-        _skew_t_kernels._weigh_plainly,
-        (X, *PLACE, TAU - 0.2, TAU, JOINT, 1 + TAU),
-    ),
-    "entropy": (uncertainty._renyi, uncertainty._shannon_plainly, (np.log(TAU), TAU, 1.0)),
+    "entropy": (uncertainty._shannon, uncertainty._shannon_plainly, (np.log(TAU), TAU)),
     "labels": (
         _logistic._logistic_terms,
         _logistic._logistic_plainly,
         (X, 1 + X, CODES >= 0, WEIGHT, np.array([1.0, -40.0, 2.0, 300.0])),
     ),
-    "gaps": (_gaps._torn_rows, _gaps._torn_rows_plainly, (np.where(X > 2, np.nan, X),)),
+    "gaps": (
+        _gaps._incomplete_rows,
+        _gaps._incomplete_rows_plainly,
+        (np.where(X > 2, np.nan, X),),
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 """Classes of several components: a family like any other, and what it is for."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from sklearn.base import clone
+from sklearn.mixture import GaussianMixture
 
 import hesitant
 from hesitant import MixtureClassifier
 from hesitant.chart import Chart
+from hesitant.diagnostics import RegionsDisplay
 from hesitant.families import Components, Gaussian, Shrunk, SkewNormal, StudentT
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism
@@ -101,6 +104,50 @@ def test_optimum_against_another_optimiser():
     rough = np.concatenate((CENTERS.ravel(), np.zeros(7)))
     found = minimize(negative, rough, method="BFGS")
     assert clf.history_[-1] == pytest.approx(-found.fun, abs=1e-4)
+
+
+@pytest.mark.parametrize("covariance", ["diag", "full"])
+def test_with_all_labels_each_class_is_a_mixture_of_its_own(covariance):
+    # Mixture discriminant analysis: scikit-learn's mixture of each class has the same likelihood.
+    X, _, truth, _ = clumps(600, 0)
+    expected = 0.0
+    for h in range(2):
+        own = X[truth == h]
+        mixture = GaussianMixture(
+            2, covariance_type=covariance, n_init=3, tol=1e-10, max_iter=2000, reg_covar=1e-9
+        )
+        expected += len(own) * (mixture.fit(own).score(own) + np.log(len(own) / len(X)))
+    free = Shrunk(0.0, 0.0, 0.0) if covariance == "full" else covariance
+    clf = MixtureClassifier(covariance=free, components=2, mechanism=None, tol=1e-9)
+    found = clf.fit(X, truth).log_likelihood_
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert found == pytest.approx({"full": -2514.7931, "diag": -2517.4350}[covariance], abs=1e-4)
+
+
+def test_pictures_outline_every_component():
+    X, y, _, _ = clumps(300, 0)
+    clf = MixtureClassifier(components={0: 2}, mechanism=None).fit(X, y)
+    display = RegionsDisplay.from_estimator(clf, X, y, grid_resolution=20)
+    assert [h for h, _ in display.outlines] == [0, 0, 1]
+    for (_, line), k in zip(display.outlines, range(3), strict=True):
+        apart = line - clf.component_means_[k]
+        far = np.linalg.solve(clf.component_covariances_[k], apart.T).T
+        # Half of a plane's normal rows are within this distance.
+        np.testing.assert_allclose((apart * far).sum(axis=1), 2 * np.log(2), rtol=1e-6)
+    drawn = [line.get_xydata() for line in display.ax_.get_lines()]
+    assert all(any(np.array_equal(line, d) for d in drawn) for _, line in display.outlines)
+
+
+def test_command_line(run):
+    X, y, _, _ = clumps(200, 0)
+    rows = "".join(f"{a},{b},{k}\n" for (a, b), k in zip(X, y, strict=True))
+    Path("a.csv").write_text(f"a,b,label\n{rows}")
+    code, _, _ = run("analyse", "a.csv", "--label", "label", "--components", "2", "--quiet")
+    assert code == 0
+    assert hesitant.load("a.model").component_weights_.shape == (4,)
+    code, _, error = run("analyse", "a.csv", "--label", "label", "--components", "two", "--force")
+    assert code == 1
+    assert "--components two: give a whole number" in error
 
 
 def test_one_component_is_the_family_itself():

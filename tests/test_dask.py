@@ -1,5 +1,6 @@
 """Rows on a cluster: the same answers, the data left where they are, a worker lost."""
 
+import contextlib
 import os
 import pickle
 import signal
@@ -244,6 +245,7 @@ def test_diagnosis_of_a_fitted_model_and_a_data_frame(data, in_memory):
     )
 
 
+@pytest.mark.slow
 def test_a_worker_lost_in_mid_fit(data, in_memory, monkeypatch):
     X, y = data
     with (
@@ -313,30 +315,30 @@ def _study(X, y, folder):
     return np.array([list(row.values()) for row in rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [_bootstrap, _compare, _restarts, _diagnosis, _study])
 def test_many_fits_survive_a_lost_worker(data, cluster, run, tmp_path):
     """Joblib's Dask backend, a worker process killed at work: the answer of one process."""
     X, y = (part[:1000] for part in data)
     expected = run(X, y, tmp_path)
-    pids = cluster.run(os.getpid)
-    struck, over = threading.Event(), threading.Event()
+    struck = tmp_path / "struck"
 
-    def strike():
-        while not over.is_set():
-            busy = [worker for worker, keys in cluster.processing().items() if keys]
-            if busy and busy[0] in pids:
-                os.kill(pids[busy[0]], signal.SIGKILL)
-                struck.set()
-                return
-            time.sleep(0.002)
+    class LoseOneWorker(distributed.WorkerPlugin):
+        """The first task that any worker begins ends its process, once."""
 
-    thread = threading.Thread(target=strike)
-    thread.start()
+        name = "lose one worker"
+
+        def transition(self, key, start, finish, **kwargs):
+            if finish == "executing":
+                with contextlib.suppress(FileExistsError):
+                    struck.touch(exist_ok=False)
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    cluster.register_plugin(LoseOneWorker())
     try:
         with parallel_config(backend="dask"):
             found = run(X, y, tmp_path)
     finally:
-        over.set()
-        thread.join()
-    assert struck.is_set()
+        cluster.unregister_worker_plugin(LoseOneWorker.name)
+    assert struck.exists()
     np.testing.assert_array_equal(found, expected)

@@ -18,8 +18,7 @@ from hesitant.datasets import (
     load_gastrointestinal,
 )
 from hesitant.studies import _sources
-from hesitant.studies._cardiotocography import DATA, RAW
-from hesitant.studies._gastrointestinal import DOCTORS
+from hesitant.studies._loaders import DATA, DOCTORS, RAW
 
 pytestmark = pytest.mark.filterwarnings("ignore::hesitant.datasets.DataContentWarning")
 
@@ -209,7 +208,7 @@ def test_damaged_files_are_named(ctg: Path) -> None:
     )
     with pytest.raises(ValueError, match="column 'LB' has no number in data row"):
         load_cardiotocography(ctg)
-    with pytest.raises(ValueError, match="columns='all' is not known; use 'raw' or 'data'"):
+    with pytest.raises(ValueError, match="columns='all' is unknown; choose one of 'raw', 'data'"):
         load_cardiotocography(ctg, columns="all")
 
 
@@ -243,7 +242,7 @@ def test_lights_and_features(gastro: Path) -> None:
     assert "f5" in load_gastrointestinal(gastro, features=1, select_on="three-class").feature_names
     with pytest.raises(ValueError, match=r"f9 not among f1 to f6"):
         load_gastrointestinal(gastro, features=["f9"])
-    with pytest.raises(ValueError, match="light='red' is not known; use one of"):
+    with pytest.raises(ValueError, match="light='red' is unknown; choose one of"):
         load_gastrointestinal(gastro, light="red")
     with pytest.raises(ValueError, match="at_least=9 can never be reached: opinions has 7"):
         load_gastrointestinal(gastro, at_least=9)

@@ -206,6 +206,38 @@ def test_a_labelled_case_goes_to_one_reader_and_an_audit_case_to_both(table, sit
     assert state["audit"]["n"] == 1  # one case, one verdict
 
 
+def test_readers_who_can_be_compared_are_a_panel(table, sit):
+    sitting = sit(table[0], audit=1)
+    rows = sitting.desk.data.order[:6].tolist()
+    for k, row in enumerate(rows):
+        assert sitting.case(reader="Anna")["row"] == row
+        sitting.say(row, "label", "a", reader="Anna")
+        assert sitting.case(reader="Ben")["row"] == row
+        sitting.say(row, "label", "ab"[k == 0], reader="Ben")
+    sitting.desk.worker.settle()
+    model = sitting.desk.model
+    assert model.panel.readers == ("Anna", "Ben", "whoever made the table")
+    assert model.clf.experts == "fallible"
+    assert model.codes[rows].tolist() == [-1, 0, 0, 0, 0, 0]  # nobody decides the first
+    # what the readers agree on, and what the table says, is not asked again
+    assert (model.codes[model.queue] < 0).all()
+    assert sitting.get("/api/state").json()["panel"]
+    assert "are a panel" in sitting.get("/part/report").text
+    packed = zipfile.ZipFile(io.BytesIO(sitting.get("/api/export").content))
+    assert b"The readers" in packed.read("cells.report.html")
+
+
+def test_a_class_that_only_one_reader_names_is_no_obstacle(table, sit):
+    sitting = sit(table[0], audit=1, classes=["c"])
+    row = int(sitting.desk.data.order[0])
+    for reader, label in (("Anna", "c"), ("Ben", "a")):
+        sitting.say(sitting.case(reader=reader)["row"], "label", label, reader=reader)
+    sitting.desk.worker.settle()
+    assert sitting.desk.warnings() == []
+    assert sitting.desk.model.panel.classes.tolist() == ["a", "b", "c"]
+    assert sitting.desk.model.codes[row] == -1
+
+
 def test_all_cases_come_once_and_then_none(tmp_path, sit):
     path, truth = write_table(tmp_path, n=40)
     sitting = sit(path, audit=0.3)
@@ -340,7 +372,7 @@ def test_columns_are_guessed_and_chosen_once(table, sit):
     assert wrong.status_code == 400
     assert "classes" in wrong.json()["error"]
     found = sitting.client.post("/api/setup", json={"label": "label", "features": ["x2"]})
-    assert found.json() == {"classes": ["a", "b"], "features": ["x2"]}
+    assert (found.json()["classes"], found.json()["features"]) == (["a", "b"], ["x2"])
     assert list(sitting.case()["features"]) == ["x2"]
     sitting.say(sitting.case()["row"], "cannot tell")
     refused = sitting.client.post("/api/setup", json={"label": "id"})

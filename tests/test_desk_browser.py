@@ -149,10 +149,10 @@ def test_the_guess_is_hidden_until_the_answer(serve):
     served = serve(label="population", id="cell", audit=0)
     served.desk.configure(served.desk.guesses())
     served.desk.worker.settle()
-    heard = []
+    warned = []
     page = served.open()
     page.wait_for_selector("#case .case")
-    page.on("response", lambda r: heard.append(r.url.partition("?")[0].rpartition("/")[2]))
+    page.on("response", lambda r: warned.append(r.url.partition("?")[0].rpartition("/")[2]))
     row = int(page.get_attribute("#case .case", "data-row"))
     model = served.desk.model
     guess, sure = "ab"[model.guess[row]], f"{100 * model.probability[row]:.0f} %"
@@ -167,7 +167,7 @@ def test_the_guess_is_hidden_until_the_answer(serve):
     said = page.locator("#last").inner_text()
     assert f"you said {other}" in said
     assert f"guessed {guess} ({sure})" in said
-    assert heard.index("answer") < heard.index("case")
+    assert warned.index("answer") < warned.index("case")
 
 
 def test_two_readers_at_once(serve):

@@ -79,14 +79,15 @@ def test_shares_by_class_by_hand():
     truth = rng.integers(0, 2, 40)
     X = rng.standard_normal((40, 1)) + 60.0 * truth[:, None]  # nobody doubts a class
     y = np.where(rng.random(40) < np.where(truth == 0, 0.8, 0.4), truth, -1)
-    from hesitant.diagnostics._by_class import labelled_by_class
+    from hesitant.diagnostics._by_class import labelled_shares
     from hesitant.diagnostics._diagnose import _fit_both
 
-    found = labelled_by_class(_fit_both(MixtureClassifier(), X, y)[0])
+    found = labelled_shares(_fit_both(MixtureClassifier(), X, y)[0])
     table = [[np.sum((truth == h) & seen) for seen in (y >= 0, y < 0)] for h in (0, 1)]
     assert found.p_value == pytest.approx(chi2_contingency(table, correction=False).pvalue)
-    np.testing.assert_allclose(found.labelled, [(y >= 0)[truth == h].mean() for h in (0, 1)])
-    np.testing.assert_allclose(found.expected, (y >= 0).mean())
+    for h, record in enumerate(found.records):
+        assert record["labelled"] == pytest.approx((y >= 0)[truth == h].mean())
+        assert record["expected"] == pytest.approx((y >= 0).mean())
 
 
 def test_no_pattern_has_no_shares():

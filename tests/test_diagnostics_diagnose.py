@@ -86,6 +86,7 @@ def test_bootstrap_is_repeatable_whoever_computes_it(data):
     assert 1 / 13 <= first.test(name).p_value <= 1
 
 
+@pytest.mark.slow
 def test_sizes_under_chance():
     names = ["Kolmogorov", "Mann", "likelihood", "Wald", "score", "shape"]
     p = []
@@ -127,15 +128,18 @@ def test_shape_test_finds_a_wrong_shape():
 
 
 def test_shape_test_of_many_rows_is_that_of_few(monkeypatch):
-    """Expected information row by row, or the observed one: the same, where rows are many."""
-    from hesitant.diagnostics import _tests as module
+    """Of very many rows every few tell the average information."""
+    from hesitant.diagnostics._diagnose import _fit_both
+    from hesitant.diagnostics._fits import shape_test
 
     data = simulate(n=20_000, random_state=1)
-    few = diagnose(data.features, data.labels).test("shape")
-    monkeypatch.setattr(module, "MANY_ROWS", 1000)
-    many = diagnose(data.features, data.labels).test("shape")
+    fits, _ = _fit_both(MixtureClassifier(), data.features, data.labels)
+    few = shape_test(fits)
+    monkeypatch.setattr("hesitant.diagnostics._fits.SAMPLE", 4000)
+    many = shape_test(fits)
     assert many.df == few.df
     assert many.statistic == pytest.approx(few.statistic, rel=0.02)
+    assert many.statistic != few.statistic
 
 
 def test_verdicts():
@@ -158,7 +162,7 @@ def test_p_values_are_neither_zero_nor_one(result):
 def test_weights_that_differ_are_told(data):
     weight = np.where(np.arange(500) % 2, 1.0, 2.0)
     found = diagnose(data.features, data.labels, sample_weight=weight)
-    assert any("count every row of positive weight once" in remark for remark in found.remarks)
+    assert any("counts every row of positive weight once" in remark for remark in found.remarks)
     for same in (None, np.full(500, 2.0), (np.arange(500) < 300).astype(float)):
         found = diagnose(data.features, data.labels, sample_weight=same)
         assert not any("every row of positive weight" in remark for remark in found.remarks)
@@ -272,6 +276,7 @@ def crowd(n, p, seed):
     return X, np.where(rng.random(n) < 0.5, truth, -1)
 
 
+@pytest.mark.slow
 def test_chance_is_seldom_taken_for_difficulty_in_a_crowd():
     """Two rows a parameter: the likelihood ratio rejects one time in five, the verdict not."""
     tones, ratios = [], []
@@ -405,7 +410,7 @@ def test_separation_has_no_wald_test_worth_the_name():
 
 
 def test_failed_replicates_are_counted(data, monkeypatch):
-    from hesitant.diagnostics import _tests as module
+    from hesitant.diagnostics import _fits as module
 
     real = module.refit
     calls = {"n": 0}
@@ -461,12 +466,25 @@ def test_logistic_regression_agrees_on_the_curve(data, result):
     assert result.coefficients["u"] == pytest.approx(model.coef_[0, 0], rel=1e-3)
 
 
-def test_too_many_parameters_skip_the_tests_that_need_an_information_matrix():
-    rng = np.random.default_rng(0)
-    truth = rng.integers(0, 2, 600)
-    X = rng.standard_normal((600, 32)) + 0.5 * truth[:, None]
-    y = np.where(rng.random(600) < 0.7, truth, -1)
-    found = {t.name: t for t in diagnose(X, y).tests}
-    assert found["Wald"].was_skipped
-    assert "parameters, computed up to 1,000" in found["Wald"].note
-    assert not found["likelihood ratio"].was_skipped
+def test_tests_that_no_verdict_needs_are_left_out_where_they_take_long(data, monkeypatch):
+    X, y = crowd(600, 32, 0)
+    found = diagnose(X, y)
+    assert found.test("Wald").note == "1,123 parameters, computed up to 1,000"
+    assert not found.test("likelihood ratio").was_skipped
+    crowded = diagnose(X[:, :24], y)
+    assert crowded.test("Wald").note == "0.92 rows a parameter, needs 2"
+    assert crowded.test("shape").was_skipped
+    monkeypatch.setattr("hesitant.diagnostics._fits.MOST_WORK", 1000)
+    many = diagnose(data.features, data.labels)
+    assert "summary()" in many.test("Wald").note
+    assert not many.test("shape").was_skipped
+
+
+def test_mechanisms_are_compared_on_some_of_very_many_rows(data, monkeypatch):
+    whole = diagnose(data.features, data.labels)
+    monkeypatch.setattr("hesitant.diagnostics._by_class.MOST_ROWS", 240)
+    some = diagnose(data.features, data.labels)
+    half = diagnose(data.features[::2], data.labels[::2])
+    assert any("one row in 2" in remark for remark in some.remarks)
+    assert some.mechanisms == pytest.approx(half.mechanisms, abs=1e-3)
+    assert some.test("score") == whole.test("score")

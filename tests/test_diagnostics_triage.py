@@ -134,6 +134,22 @@ def test_classes_that_are_strings_and_t_families(three_classes):
     assert (frame["gain"] > 0).all()
 
 
+def test_too_few_rows_for_the_parameters_are_ranked_by_entropy():
+    rng = np.random.default_rng(0)
+    X, truth = rng.standard_normal((120, 20)), np.arange(120) % 2
+    X[:, 0] += truth
+    y = np.where(rng.random(120) < 0.5, truth, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        clf = MixtureClassifier(mechanism="class").fit(X, y)
+    with pytest.warns(FitWarning, match="fewer than two rows for each parameter"):
+        frame = triage(clf, X, y)
+    np.testing.assert_array_equal(frame["gain"], frame["entropy"])
+    usual = frame[~frame["unusual"]]
+    assert usual["expected_gain"].is_monotonic_decreasing
+    np.testing.assert_allclose(frame[["P(0)", "P(1)"]], clf.resolve(X, y)[frame["row"]])
+
+
 @pytest.mark.parametrize("top", [0, -1, 2.5, True])
 def test_bad_top(fitted, top):
     X, y, clf = fitted

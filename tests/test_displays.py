@@ -181,7 +181,7 @@ def test_pairs_choices(cells):
     for bad, message in [(["CD4"], "CD4"), ([7], "7")]:
         with pytest.raises(ValueError, match=message):
             PairsDisplay.from_predictions(X, y, features=bad)
-    with pytest.raises(ValueError, match="rows and y has"):
+    with pytest.raises(ValueError, match="and y has 5 rows"):
         PairsDisplay.from_predictions(X, y[:5])
     with pytest.raises(ValueError, match="feature names"):
         PairsDisplay.from_predictions(X, y, feature_names=["a"])

@@ -232,11 +232,11 @@ def test_patterns_of_many_features():
     X[rng.random(X.shape) < 0.05] = np.nan
     X[10] = X[3]
     gaps = find_gaps(X)
-    assert sorted(gaps.torn) == np.flatnonzero(np.isnan(X).any(axis=1)).tolist()
+    assert sorted(gaps.places) == np.flatnonzero(np.isnan(X).any(axis=1)).tolist()
     np.testing.assert_array_equal(gaps.rest, np.nan_to_num(X))
     for k, (a, b) in enumerate(zip(gaps.starts, gaps.starts[1:], strict=False)):
-        assert (~np.isnan(X[gaps.torn[a:b]]) == gaps.seen[k]).all()
-    assert len(gaps.seen) == len(np.unique(np.isnan(X[gaps.torn]), axis=0))
+        assert (~np.isnan(X[gaps.places[a:b]]) == gaps.seen[k]).all()
+    assert len(gaps.seen) == len(np.unique(np.isnan(X[gaps.places]), axis=0))
     assert find_gaps(np.zeros((3, 2))) is None
 
 

@@ -90,7 +90,7 @@ def test_gradients_are_those_of_finite_differences(kind, pooling):
     def pattern(joint, theta):
         log_tau, tau, _ = normalise(joint.copy())
         looked = panel.difficulty(log_tau, tau)
-        return panel.pattern(log_tau, tau, looked, said.truth, said, weight, theta)
+        return panel.pattern(looked, said.truth, said, weight, theta)
 
     def penalised(theta):
         found = pattern(joint, theta)
@@ -319,6 +319,36 @@ def test_triage_names_the_reader_who_should_look():
     assert (easy.reader == "a").all()
 
 
+def test_a_diagnosis_tells_readers_who_hesitate_from_one_who_does_not(four):
+    X, _, said, clf = four
+    found = clf.diagnose(X, said)
+    assert [line["finding"] for line in found.readers] == ["hard", "hard", "hard", "random"]
+    np.testing.assert_allclose(found.to_frame().slope, clf.readers_.slope)
+    assert "d leaves rows blank without regard to difficulty" in str(found)
+    assert len(found.plot().ax_.lines) == 4
+    again = hesitant.diagnose(X, np.asarray(said.said))  # the shorthand, and a fit of its own
+    np.testing.assert_allclose(again.to_frame().slope, clf.readers_.slope, atol=1e-3)
+
+
+def test_models_of_a_panel_are_compared_as_likelihoods_of_the_same_data(four):
+    X, _, said, clf = four
+    found = hesitant.compare(X, said, {"mechanism": [None, "entropy"]}, cv=0)
+    silent, full = sorted(found.candidates, key=lambda c: c.log_likelihood)
+    assert found.best == full.name
+    assert full.log_likelihood == pytest.approx(clf.log_likelihood_, abs=0.1)
+    assert full.n_parameters == silent.n_parameters + 4  # a slope for each reader
+    X, _, Y = draw(1, 300, (0.0,) * 4)
+    assert hesitant.compare(X, Y, {"mechanism": [None, "entropy"]}, cv=0).best.endswith("none")
+
+
+def test_a_tilt_of_a_panel_is_that_of_all_readers(four):
+    X, _, said, clf = four
+    found = clf.sensitivity(X, said, tilts=[-1, 1])
+    assert found.log_likelihood[1] == pytest.approx(clf.log_likelihood_, abs=1e-3)
+    assert found.shares[0, 0] > found.shares[1, 0] > found.shares[2, 0]
+    assert found.models[0].mechanism_.hesitation.tilt == [-1.0, 0.0]
+
+
 def test_a_fit_can_be_drawn_from_and_bootstrapped(four):
     X, _, said, clf = four
     drawn = clf.sample(300, random_state=0)
@@ -406,9 +436,8 @@ def test_mistakes_are_named(make, words):
 
 def test_questions_about_one_reader_say_how_to_ask_them(four):
     X, _, said, clf = four
-    for ask in (clf.diagnose, clf.score, hesitant.compare):
-        with pytest.raises(TypeError, match=r"statements\.of\(reader\)"):
-            ask(X, said)
+    with pytest.raises(TypeError, match=r"statements\.of\(reader\)"):
+        clf.score(X, said)
     y, shown = said.of("a")
     assert hesitant.diagnose(X, y, reviewed=shown).mean_blank > 0
     plain = MixtureClassifier().fit(X, y)

@@ -47,6 +47,7 @@ def exponential_data(n=20_000, seed=0):
     return X, truth, rng
 
 
+@pytest.mark.slow
 def test_questions_to_an_own_family_skip_only_what_needs_a_chart():
     """Neither `coordinates` nor `from_attributes`: the rest of the evidence is there."""
     X, truth, rng = exponential_data(1500, seed=1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hesitant.chart import Chart
+from helpers import assert_gradient
 from hesitant.families import SkewT, StudentT
 from hesitant.labels import encode
 from hesitant.mechanisms import (
@@ -48,30 +48,6 @@ MECHANISMS = {
     "Aranda-Ordaz+class": EntropyClassMechanism(link="aranda_ordaz"),
 }
 KINKED = {"min-entropy", "margin"}
-
-
-def finite_difference(function, x, step=1e-5):
-    out = np.empty_like(x)
-    for j in range(x.size):
-        e = np.zeros_like(x)
-        e[j] = step
-        # Five points: the error is of order step to the fourth.
-        near = function(x + e) - function(x - e)
-        far = function(x + 2 * e) - function(x - 2 * e)
-        out[j] = (8 * near - far) / (12 * step)
-    return out
-
-
-def assert_gradient(likelihood, state, seed=0, step=1e-3):
-    chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
-    point = 0.3 * np.random.default_rng(seed).standard_normal(chart.size)
-    there = chart.decode(point)
-    analytic = chart.gradient(there, likelihood.evaluate(there))
-    numeric = finite_difference(
-        lambda v: likelihood.evaluate(chart.decode(v)).objective, point, step
-    )
-    assert np.abs(analytic).max() > 1e-2  # away from the maximum, or nothing is tested
-    np.testing.assert_allclose(analytic, numeric, rtol=1e-6, atol=1e-6 * np.abs(analytic).max())
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical"])
@@ -160,7 +136,7 @@ def test_pattern_agrees_with_the_log_probability_of_rows(name):
     codes = rng.integers(-1, 3, 60)
     theta = mechanism.initial() + rng.normal(size=mechanism.n_parameters)
     arguments = (codes, codes >= 0, weight, theta)
-    found = mechanism.pattern(log_tau, tau, mechanism.difficulty(log_tau, tau), *arguments)
+    found = mechanism.pattern(mechanism.difficulty(log_tau, tau), *arguments)
     plain = Mechanism.difficulty(mechanism, log_tau, tau)
     rows = row_term(Mechanism.evidence(mechanism, plain, codes >= 0, theta), log_tau, tau, codes)
     assert found.value == pytest.approx(weight @ rows.log_p, rel=1e-12)

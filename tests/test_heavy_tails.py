@@ -6,17 +6,14 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from scipy import special
 
-from conftest import DATA
+from helpers import COVARIANCES, DATA, assert_gradient, two_classes
 from hesitant import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.families import SkewNormal, SkewT, StudentT
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism, Ignorable, MixedMechanism
-from test_gradients import assert_gradient
 
-COVARIANCES = ["full", "tied", "diag", "spherical"]
 FAMILIES = {
     "t": StudentT(),
     "t, one dof": StudentT(tied_dof=True),
@@ -27,26 +24,6 @@ FAMILIES = {
     "skew-normal": SkewNormal(),
 }
 MECHANISMS = [Ignorable(), EntropyMechanism(), MixedMechanism()]
-
-
-def two_classes(n=300, seed=0, p=2, dof=4.0):
-    """Overlapping t classes, hard cases blank."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, 2, n)
-    X = rng.standard_t(dof, (n, p)) + 2.5 * truth[:, None]
-    far = np.abs(X.sum(axis=1) / p - 1.25)
-    seen = rng.random(n) < special.expit(4 * far - 2)
-    return X, np.where(seen, truth, -1)
-
-
-def climb(likelihood, state, steps=15):
-    """Return the objective at each of some EM steps."""
-    values = []
-    for _ in range(steps):
-        evaluation = likelihood.evaluate(state)
-        values.append(evaluation.objective)
-        state = likelihood.maximise(state, evaluation)
-    return np.array(values)
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)

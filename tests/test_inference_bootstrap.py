@@ -52,18 +52,16 @@ def test_normal_intervals_by_hand(fitted):
 
 def test_strata_keep_their_sizes(fitted):
     X, y, clf = fitted
-    from hesitant.model_data import model_data
-
     reviewed = np.arange(len(X)) % 4 > 0
-    data = model_data(clf, X, y, reviewed=reviewed)
-    draw = module._Replicate(data, "nonparametric", True)
-    _, codes, place = draw._from_rows(np.random.default_rng(0))
+    data = clf.check(X, y, reviewed=reviewed)
+    task = module._Replicate(clf, data, "nonparametric", True)
+    _, codes, _, place = task.draw(np.random.default_rng(0))
     shown = reviewed[place]
     assert (codes >= 0).sum() == (y >= 0).sum()
     for part in (True, False):
         assert ((codes >= 0) & (shown == part)).sum() == ((y >= 0) & (reviewed == part)).sum()
-    loose = module._Replicate(data, "nonparametric", False)
-    sizes = {int((loose._from_rows(np.random.default_rng(k))[1] >= 0).sum()) for k in range(10)}
+    loose = module._Replicate(clf, data, "nonparametric", False)
+    sizes = {int((loose.draw(np.random.default_rng(k))[1] >= 0).sum()) for k in range(10)}
     assert len(sizes) > 1
 
 
@@ -124,9 +122,7 @@ def test_fits_keep_to_one_thread_only_side_by_side(fitted, monkeypatch, n_jobs, 
 
 def test_tasks_can_be_sent_to_other_processes(fitted):
     X, y, clf = fitted
-    from hesitant.model_data import model_data
-
-    task = module._Replicate(model_data(clf, X, y), "parametric", True)
+    task = module._Replicate(clf, clf.check(X, y), "parametric", True)
     there = pickle.loads(pickle.dumps(task))
     here = task(np.random.default_rng(0))[0]
     np.testing.assert_array_equal(here.theta, there(np.random.default_rng(0))[0].theta)
@@ -142,9 +138,7 @@ def test_label_switching_is_undone():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
         clf.fit(X, y)
-    from hesitant.model_data import model_data
-
-    task = module._Replicate(model_data(clf, X, y), "nonparametric", True)
+    task = module._Replicate(clf, clf.check(X, y), "nonparametric", True)
     swapped = module.State(
         clf.state_.weights[[0, 2, 1]],
         clf.family_.permute(clf.state_.params, np.array([0, 2, 1])),

@@ -218,7 +218,7 @@ def test_one_candidate_cannot_sink_the_comparison(data, monkeypatch):
     def broken(fit, data, rows):
         raise TypeError("these rows cannot be taken apart")
 
-    monkeypatch.setattr(module, "_foretell", broken)
+    monkeypatch.setattr(module, "_predict", broken)
     result = compare(data.features, data.labels, {"mechanism": ["entropy"]}, random_state=0)
     assert "Cross-validation failed: these rows" in result.candidates[0].note
     assert np.isfinite(result.candidates[0].bic)

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from hesitant import FitWarning, MixtureClassifier
+from hesitant.base import likelihood_of
+from hesitant.chart import open_chart
 from hesitant.datasets import simulate
 from hesitant.families import StudentT
 from hesitant.inference import information
 from hesitant.inference._curvature import curvature
-from hesitant.inference._scores import class_scores, find_axes, mix
+from hesitant.inference._scores import class_scores, find_axes
 from hesitant.likelihood import log_posterior
 from hesitant.mechanisms import EntropyMechanism, Polynomial
-from hesitant.model_data import likelihood_of, open_chart
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def test_curvature_is_that_of_the_value(three_classes, family):
         clf = MixtureClassifier(family, covariance="tied").fit(X, y)
     likelihood = likelihood_of(clf, X, y)
     with open_chart(likelihood, clf.state_) as (chart, evaluation):
-        total, _, _ = curvature(likelihood, chart, evaluation)
+        total, _, _ = curvature(likelihood, find_axes(likelihood.family, chart), evaluation)
 
         def value(v):
             return likelihood.evaluate(chart.decode(v)).objective
@@ -74,7 +75,7 @@ def test_curvature_is_that_of_the_gradient(three_classes, family, covariance, me
         clf.fit(X, y, **rows)
     likelihood = likelihood_of(clf, X, y, **rows)
     with open_chart(likelihood, clf.state_) as (chart, evaluation):
-        total, _, _ = curvature(likelihood, chart, evaluation)
+        total, _, _ = curvature(likelihood, find_axes(likelihood.family, chart), evaluation)
         expected = np.empty_like(total)
         for axis, step in enumerate(1e-3 * np.eye(chart.size)):
             ahead, behind = (chart.decode(v) for v in (step, -step))
@@ -104,13 +105,13 @@ def test_standard_errors_take_a_few_passes(three_classes, monkeypatch):
     X, y = three_classes
     clf = MixtureClassifier("t").fit(X, y)
     passes = []
-    total = type(clf._rows).sum
+    total = type(clf.fit_rows).sum
 
     def counted(self, function, *extra):
         passes.append(function)
         return total(self, function, *extra)
 
-    monkeypatch.setattr(type(clf._rows), "sum", counted)
+    monkeypatch.setattr(type(clf.fit_rows), "sum", counted)
     information(clf)
     assert len(passes) <= 3
 
@@ -136,11 +137,13 @@ def test_row_scores_add_up_to_the_gradient(two):
     with open_chart(likelihood, clf.state_) as (chart, evaluation):
         gradient = chart.gradient(chart.reference, evaluation)
         axes = find_axes(clf.family_, chart)
-        scores = class_scores(clf.family_, axes, X)
+        scores = class_scores(axes, X)
     log_tau, tau, _ = log_posterior(clf.family_, clf.state_, X)
     u, du = clf.mechanism_.uncertainty.evaluate(log_tau, tau)
     _, slope, _ = clf.mechanism_.log_probability(u, y >= 0, clf.state_.theta)
     given = np.where((y >= 0)[:, None], np.eye(2)[y], tau)
-    total = mix(axes, scores, given + slope[:, None] * du).sum(axis=0)
+    total = np.zeros(axes.size)
+    for own, s, w in zip(axes.of_class, scores, (given + slope[:, None] * du).T, strict=True):
+        total[own] += s @ w
     np.testing.assert_allclose(total, gradient[: axes.size], rtol=1e-4, atol=1e-3)
     assert np.abs(gradient).max() > 1

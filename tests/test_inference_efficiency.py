@@ -7,80 +7,15 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.special import expit
 from scipy.stats import multivariate_normal, norm
 from sklearn.datasets import load_iris
 
+from helpers import GAP, exact_excess, known, quadrature, univariate
 from hesitant import MixtureClassifier
 from hesitant._result import percent
 from hesitant.datasets import simulate
 from hesitant.families import StudentT
 from hesitant.inference import _boundary, _fisher, efficiency
-
-GAP = 2.0
-
-
-def univariate(mechanism, theta=None, gap=GAP):
-    """Two unit normals at ±gap/2 with equal weights, known exactly."""
-    rng = np.random.default_rng(0)
-    truth = rng.integers(0, 2, 400)
-    X = rng.standard_normal((400, 1)) + gap * (truth[:, None] - 0.5)
-    y = np.where(rng.random(400) < 0.5, truth, -1)
-    clf = MixtureClassifier(covariance="tied", mechanism=mechanism).fit(X, y)
-    return known(clf, X, [[-gap / 2], [gap / 2]], np.ones((2, 1, 1)), theta)
-
-
-def known(clf, X, means, covariances, theta=None):
-    """Put known parameters, with equal weights, in place of the fitted ones."""
-    params = clf.family_.from_attributes(
-        {"means": np.array(means, dtype=float), "covariances": np.asarray(covariances)}, X
-    )
-    theta = clf.state_.theta if theta is None else np.asarray(theta, dtype=float)
-    weights = np.full(len(means), 1 / len(means))
-    clf.state_ = dataclasses.replace(clf.state_, weights=weights, params=params, theta=theta)
-    clf.weights_ = clf.state_.weights
-    clf.mechanism_ = clf.mechanism_.fitted(theta, 0.5)
-    return clf
-
-
-def quadrature(beta=None, rate=0.5, gap=GAP):
-    """Information of (logit π, μ1, μ2, log σ) by numerical integration, in three ways."""
-    x = np.linspace(
-        -9 - gap / 2, 9 + gap / 2, 4001
-    )  # the integrands are smooth and vanish at both ends
-    z = x[:, None] - np.array([-gap / 2, gap / 2])
-    f = 0.5 * norm.pdf(z)
-    density = f.sum(axis=1)
-    tau = f / density[:, None]
-    scores = np.zeros((x.size, 2, 4))
-    scores[:, :, 0] = [-0.5, 0.5]
-    for h in range(2):
-        scores[:, h, 1 + h] = z[:, h]
-        scores[:, h, 3] = z[:, h] ** 2 - 1
-    mean = np.einsum("ih,ihk->ik", tau, scores)
-    centred = scores - mean[:, None]
-    e = -(tau * np.log(tau)).sum(axis=1)
-    p = np.full(x.size, rate) if beta is None else expit(beta[0] + beta[1] * e)
-    weight = density * (x[1] - x[0])
-    features = np.einsum("i,ik,il->kl", weight, mean, mean)
-    label = np.einsum("i,ih,ihk,ihl->kl", weight, tau, centred, centred)
-    seen = np.einsum("i,ih,ihk,ihl->kl", weight * p, tau, centred, centred)
-    out = {"complete": features + label, "ignorance": features + seen, "full": features + seen}
-    if beta is not None:
-        du = -tau * (np.log(tau) + e[:, None])
-        move = np.einsum("ih,ihk->ik", du, scores)
-        d = np.column_stack((beta[1] * move, np.ones(x.size), e))
-        pattern = np.einsum("i,ik,il->kl", weight * p * (1 - p), d, d)
-        A, B, D = pattern[:4, :4], pattern[:4, 4:], pattern[4:, 4:]
-        out["full"] = out["full"] + A - B @ np.linalg.solve(D, B.T)
-    return out
-
-
-def exact_excess(info, gap=GAP):
-    """¼ f(0) Var(δD(0)) / |D'(0)|: the boundary is one point."""
-    # D(x) = logit π + log f2 − log f1, and at x = 0 both means move it by −gap/2.
-    slope = np.array([1.0, -gap / 2, -gap / 2, 0.0])
-    return norm.pdf(gap / 2) / (4 * gap) * slope @ np.linalg.solve(info, slope)
 
 
 def test_complete_labels_have_a_closed_form():
@@ -120,11 +55,12 @@ def test_against_quadrature(beta):
         assert found.error_efficiency[pair] == pytest.approx(ratio, rel=0.02)
 
 
-@pytest.mark.parametrize("gap", [0.5, 1.0, 3.0, 5.0, 6.0])
+@pytest.mark.slow
+@pytest.mark.parametrize("gap", [0.5, 3.0, 6.0])
 def test_the_stated_error_is_the_spread_over_seeds(gap):
     beta = (1.0, -3.0)
     clf = univariate("entropy", beta, gap)
-    results = [efficiency(clf, n_rows=1, n_draws=6000, random_state=s) for s in range(20)]
+    results = [efficiency(clf, n_rows=1, n_draws=6000, random_state=s) for s in range(40)]
     exact = {way: exact_excess(info, gap) for way, info in quadrature(beta, gap=gap).items()}
     exact = {f"excess {way}": value for way, value in exact.items()}
     exact["bayes_error"] = norm.cdf(-gap / 2)
@@ -138,11 +74,11 @@ def test_the_stated_error_is_the_spread_over_seeds(gap):
     for name, values in found.items():
         stated = np.sqrt(np.mean([r.monte_carlo_error[name] ** 2 for r in results]))
         spread = np.std(values, ddof=1)
-        # Twenty seeds tell a spread to 16 %; the figures in `exact` are the ones to be sure of.
+        # Forty seeds tell a spread to 11 %; the figures in `exact` are the ones to be sure of.
         factor = 1.5 if name in exact else 2.0
         assert 1 / factor < stated / spread < factor, name
         if name in exact:
-            assert abs(np.mean(values) - exact[name]) < 4 * spread / np.sqrt(20), name
+            assert abs(np.mean(values) - exact[name]) < 4 * spread / np.sqrt(40), name
             assert spread < 0.06 * exact[name], name
 
 
@@ -169,6 +105,7 @@ def test_a_boundary_in_two_parts():
     assert error < 0.04 * expected
 
 
+@pytest.mark.slow
 def test_brute_force_with_three_classes():
     """Estimate labelled classes again and again; integrate each rule's error over a grid."""
     # Turned, so that no boundary runs along the grid.
@@ -251,25 +188,11 @@ def test_a_family_of_ones_own_draws_from_the_model_alone(monkeypatch):
     assert "not known" in far.plot().axes_[1].texts[0].get_text()
 
 
-def test_proposals_have_the_density_they_state():
-    rng = np.random.default_rng(0)
-    units = np.array([5.0, -3.0]), np.array([10.0, 0.1])
-    place = _boundary.Proposal(rng.standard_normal((4, 2)), np.array([[1.0, 0], [0.5, 2]]), units)
-    X = place.draw(40_000, rng)
-    wide = multivariate_normal(X.mean(axis=0), 4 * np.cov(X.T))
-    # Densities average to ones over the draws of another density, and under their own.
-    other = wide.rvs(40_000, random_state=rng)
-    assert np.exp(place.log_density(other) - wide.logpdf(other)).mean() == pytest.approx(
-        1, abs=0.05
-    )
-    assert np.exp(wide.logpdf(X) - place.log_density(X)).mean() == pytest.approx(1, abs=0.05)
-
-
 def test_weights_are_bounded_and_average_to_one(three_classes):
     X, y = three_classes
     clf = MixtureClassifier().fit(X, y)
     rng = np.random.default_rng(0)
-    sampler = _boundary.fit_sampler(clf, rng)
+    sampler = _boundary.fit_sampler(clf.fitted_, rng)
     X = sampler.draw(20_000, rng)
     w = np.exp(sampler.log_weights(X, clf.score_samples(X)))
     assert len(X) == 20_000
@@ -391,8 +314,8 @@ def test_a_parameter_at_its_bound_counts_as_known():
     data = simulate(n=300, random_state=0)
     clf = MixtureClassifier("t").fit(data.features, data.labels)
     known = MixtureClassifier(StudentT(dof=200.0)).fit(data.features, data.labels)
-    clf.state_ = dataclasses.replace(known.state_, theta=known.state_.theta)
-    clf.weights_, clf.mechanism_ = known.weights_, known.mechanism_
+    found = {"state": known.state_, "mechanism": known.mechanism_}
+    clf._publish(dataclasses.replace(clf.fitted_, **found))
     free, fixed = (efficiency(c, n_draws=2000, random_state=0) for c in (clf, known))
     assert free.excess_error["full"] == pytest.approx(fixed.excess_error["full"], rel=1e-6)
     assert not any(name.startswith("dof") for name in free.parameters)

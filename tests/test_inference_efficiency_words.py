@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from helpers import exact_excess, quadrature, univariate
 from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.inference import _displays, efficiency
-from test_inference_efficiency import exact_excess, quadrature, univariate
 
 
 @pytest.fixture(scope="module")

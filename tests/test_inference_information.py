@@ -116,6 +116,7 @@ def test_sandwich_agrees_when_the_model_is_right(mechanism):
     np.testing.assert_allclose(robust.std_error, plain.std_error, rtol=0.15)
 
 
+@pytest.mark.slow
 def test_sandwich_is_right_when_the_model_is_wrong():
     """Heavy tails fitted by Gaussian classes: simulate the spread of a variance estimate."""
     rng = np.random.default_rng(0)
@@ -134,6 +135,7 @@ def test_sandwich_is_right_when_the_model_is_wrong():
     assert np.mean(plain) < 0.75 * spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "replications"), [(None, 100), ("entropy", 200)])
 def test_coverage_of_95_percent_intervals(mechanism, replications):
     truth = {

@@ -137,7 +137,8 @@ def test_warnings_point_at_the_line_that_asks():
     X = rng.standard_normal((300, 1)) + 2.0 * truth[:, None]
     y = np.where(rng.random(300) < 0.6, truth, -1)
     clf = MixtureClassifier(mechanism=None).fit(X, y)
-    clf.state_ = dataclasses.replace(clf.state_, weights=np.array([0.2, 0.8]))
+    state = dataclasses.replace(clf.state_, weights=np.array([0.2, 0.8]))
+    clf._publish(dataclasses.replace(clf.fitted_, state=state))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf.summary()

@@ -20,7 +20,7 @@ def test_row_scores(three_classes, build, family, covariance):
     )
     chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
     axes = find_axes(likelihood.family, chart)
-    scores = class_scores(likelihood.family, axes, X)
+    scores = class_scores(axes, X)
     for axis in range(axes.size):
         vector = np.zeros(chart.size)
         vector[axis] = STEP

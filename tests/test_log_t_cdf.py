@@ -2,7 +2,6 @@
 
 import json
 import math
-from functools import cache
 from pathlib import Path
 
 import mpmath as mp
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import special
 
+from helpers import reference
 from hesitant.families._skew_t_kernels import CELLS, C, skew_t_rows, tables
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "log_t_cdf.json").read_text())
@@ -25,47 +25,11 @@ RADII = [0.03, 1.0, 40.0, 1e4, 1e8]
 halves = st.floats(math.log(0.55), math.log(1e12)).map(math.exp)
 
 
-@cache
-def legendre() -> list[tuple[mp.mpf, mp.mpf]]:
-    """Gauss-Legendre on [0, 1] to 40 digits: 192 nodes."""
-    with mp.workdps(40):
-        rule = mp.calculus.quadrature.GaussLegendre(mp.mp).calc_nodes(7, 160)
-        return [((x + 1) / 2, weight / 2) for x, weight in rule]
-
-
-def reference(r: float, a: float) -> tuple[mp.mpf, mp.mpf, mp.mpf]:
-    """Log F, D and the ratio, by another integral than the package's.
-
-    F(-s) = C (1 + s^2)^-a J, J = int exp(-2a h(v)) dv, h(v) = log(cosh v + tau sinh v).
-    """
-    with mp.workdps(40):
-        r, a = mp.mpf(r), mp.mpf(a)
-        s = abs(r)
-        tau = s / mp.sqrt(1 + s * s)
-        c = mp.exp(40 / a)
-        top = mp.log((c + mp.sqrt(c * c - 1 / (1 + s * s))) / (1 + tau))
-        mass = moment = mp.mpf(0)
-        for x, weight in legendre():
-            e = mp.exp(top * x)
-            h = mp.log(((1 + tau) * e + (1 - tau) / e) / 2)
-            term = weight * top * mp.exp(-2 * a * h)
-            mass += term
-            moment += term * h
-        log_c = mp.loggamma(a + 0.5) - mp.loggamma(a) - mp.log(mp.pi) / 2
-        log_f = log_c - a * mp.log1p(s * s) + mp.log(mass)
-        d = mp.psi(0, a + 0.5) - mp.psi(0, a) - mp.log1p(s * s) - 2 * moment / mass
-        ratio = 1 / (mp.sqrt(2 * a * (1 + s * s)) * mass)
-        if r <= 0:
-            return log_f, d, ratio
-        f = mp.exp(log_f)
-        return mp.log1p(-f), -f / (1 - f) * d, f / (1 - f) * ratio
-
-
 def log_t_cdf(r: np.ndarray, a: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Log F, D and the ratio from the kernel: those of a row at distance zero, one feature."""
     nu = np.array([2.0 * a - 1.0])
     along = np.asarray(r, dtype=float)[:, None] * math.sqrt(nu[0])
-    rows = skew_t_rows(np.zeros_like(along), along, nu, 1, *tables(nu, 1))
+    rows = skew_t_rows(np.zeros_like(along), along, nu, 1, tables(nu, 1))
     log_f, _, d, drive = (v[:, 0] for v in rows)
     return log_f, d, drive * math.sqrt(nu[0] / (2 * a))
 

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.mixture import GaussianMixture
 
-from conftest import read_simulated
+from helpers import read_simulated
 from hesitant import MixtureClassifier
 from hesitant.mechanisms import EntropyMechanism, MixedMechanism
 

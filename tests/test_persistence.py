@@ -294,10 +294,10 @@ class Bomb:
         (b"a,b\n1,2\n", "not a model"),
         (b"{}", "not a model"),
         (b"[" * 100_000, "not a model"),
-        (b'{"hesitant model": 1e999}', "damaged"),
+        (b'{"hesitant model": 1e999}', "is not one from 1"),
         (b'{"hesitant model": ' + b"9" * 10_000 + b"}", "damaged"),
         (b'{"hesitant model": 3, "written_by": "hesitant 9.0"}', "Upgrade"),
-        (b'{"hesitant model": 0}', "no model format"),
+        (b'{"hesitant model": 0}', "is not one from 1"),
         (b'{"hesitant model": 1}', "damaged"),
         (b'{"hesitant model": 1, "classifier": 7}', "damaged"),
     ],
@@ -311,7 +311,7 @@ def test_files_that_are_no_models(content, words, tmp_path):
 
 
 def test_absent_files_and_folders(tmp_path):
-    with pytest.raises(ModelFileError, match="no such file"):
+    with pytest.raises(ModelFileError, match=r"(?i)no such file"):
         load(tmp_path / "none.model")
     with pytest.raises(ModelFileError, match="folder"):
         load(tmp_path)

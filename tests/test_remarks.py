@@ -26,7 +26,7 @@ TRUTH = np.asarray(DATA.truth).astype(int)
 Y = np.where(DATA.labelled, TRUTH, -1)
 
 
-def heard(X, y, *, fit=None, **options):
+def warned(X, y, *, fit=None, **options):
     with collect_warnings() as said:
         clf = MixtureClassifier(**options).fit(X, y, **(fit or {}))
     return clf, " ".join(said)
@@ -61,7 +61,7 @@ def collinear_in_class_1():
 )
 @pytest.mark.parametrize("family", ["gaussian", "t"])
 def test_a_collapsed_class_is_named(make, words, family):
-    clf, said = heard(*make(), family=family)
+    clf, said = warned(*make(), family=family)
     assert words in said
     assert np.isfinite(clf.log_likelihood_)
 
@@ -69,18 +69,18 @@ def test_a_collapsed_class_is_named(make, words, family):
 def test_a_healthy_start_beats_a_collapsed_one():
     doubled = np.r_[X, np.repeat(X[Y < 0][:1], 6, axis=0)]
     y = np.r_[Y, [-1] * 6]
-    clf, said = heard(doubled, y, classes=[0, 1, 2], n_init=10, random_state=0)
+    clf, said = warned(doubled, y, classes=[0, 1, 2], n_init=10, random_state=0)
     assert "constant" not in said
     assert np.linalg.eigvalsh(clf.covariances_).min() > 1e-4
 
 
 def test_a_prior_that_outweighs_the_data_is_said_so():
-    _, said = heard(X, Y, reg_covar=1e6)
+    _, said = warned(X, Y, reg_covar=1e6)
     assert "reg_covar=1e+06 is large for rows of total weight 300" in said
-    _, said = heard(X, Y, fit={"sample_weight": np.full(300, 1e-12)})
+    _, said = warned(X, Y, fit={"sample_weight": np.full(300, 1e-12)})
     assert "total weight 3e-10" in said
     assert "vanished" not in said
-    _, said = heard(np.c_[X, X], Y, reg_covar=0)
+    _, said = warned(np.c_[X, X], Y, reg_covar=0)
     assert "kept invertible by rounding errors alone" in said
 
 
@@ -100,40 +100,40 @@ def test_many_classes_are_one_remark():
 @pytest.mark.parametrize("marker", ["nan", "None", "-1"])
 def test_blanks_turned_to_text(marker):
     y = np.where(Y < 0, marker, np.where(Y == 1, "b", "a"))
-    clf, said = heard(X, y, mechanism=None)
+    clf, said = warned(X, y, mechanism=None)
     assert marker in clf.classes_
     assert f"Class '{marker}' looks like a blank that was turned into text" in said
-    clf, said = heard(X, y, missing_label=marker)
+    clf, said = warned(X, y, missing_label=marker)
     assert clf.classes_.tolist() == ["a", "b"]
     assert said == ""
 
 
 def test_bytes_and_strings_of_any_length():
     y = np.where(Y < 0, b"", np.where(Y == 1, b"x", b"z"))
-    assert heard(X, y, missing_label=b"")[0].classes_.tolist() == [b"x", b"z"]
+    assert warned(X, y, missing_label=b"")[0].classes_.tolist() == [b"x", b"z"]
     text = np.array(
         [None if v < 0 else "ab"[v] for v in Y], dtype=np.dtypes.StringDType(na_object=None)
     )
-    assert heard(X, text)[0].classes_.tolist() == ["a", "b"]
+    assert warned(X, text)[0].classes_.tolist() == ["a", "b"]
 
 
 def test_labels_of_no_weight():
     weight = np.where(Y == 1, 0.0, 1.0)
-    _, said = heard(X, Y, mechanism=None, random_state=0, fit={"sample_weight": weight})
+    _, said = warned(X, Y, mechanism=None, random_state=0, fit={"sample_weight": weight})
     assert "Class 1 has no labelled row of positive weight" in said
     with pytest.raises(ValueError, match="1 of 300 rows have a positive weight, for 2 classes"):
         MixtureClassifier().fit(X, Y, sample_weight=np.eye(300)[0])
 
 
 def test_all_labelled_stays_finite():
-    clf, _ = heard(X, TRUTH)
+    clf, _ = warned(X, TRUTH)
     assert json.loads(json.dumps(clf.mechanism_.intercept_, allow_nan=False)) > 30
     assert clf.labelling_probability(X).min() > 1 - 1e-12
 
 
 @pytest.mark.parametrize(("kind", "marker"), [("i1", -1), ("i4", -1), ("f8", -1), ("i8", -1.0)])
 def test_samples_mark_blanks_in_the_type_of_the_classes(kind, marker):
-    clf, _ = heard(X, Y.astype(kind), missing_label=marker)
+    clf, _ = warned(X, Y.astype(kind), missing_label=marker)
     _, _, y = clf.sample(50, random_state=np.random.default_rng(0))
     assert y.dtype == np.dtype(kind)
     assert set(np.unique(y)) == {-1, 0, 1}
@@ -143,7 +143,7 @@ def test_samples_mark_blanks_in_the_type_of_the_classes(kind, marker):
 
 
 def test_scores_of_wrong_input():
-    clf, _ = heard(X, Y)
+    clf, _ = warned(X, Y)
     with pytest.raises(ValueError, match="sample_weight"):
         clf.score(X, TRUTH, sample_weight=np.ones(5))
     with pytest.raises(ValueError, match="sample_weight is zero for every row"):
@@ -332,6 +332,7 @@ def test_a_failed_fit_leaves_nothing_of_the_last():
     assert clf.fit(X, Y).predict(X).shape == (300,)  # and columns without names are as good
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_a_keyboard_interrupt():
     """Wherever it comes, kernels included, which numba would make a SystemError of."""
     script = """

@@ -45,6 +45,7 @@ def shortfall(X, y, family="gaussian", solver="auto", **options):
     return again.log_likelihood_ - first.log_likelihood_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "t"])
 def test_converged_means_at_a_maximum(family):
     gains = [shortfall(*problem(s)[:2], family, **problem(s)[2]) for s in range(30)]
@@ -99,7 +100,7 @@ def test_rare_classes_stay_in_the_sample():
     X = np.random.default_rng(1).standard_normal((n, 1)) + np.maximum(codes, 0)[:, None]
     lazy = dask.from_array(X, chunks=(7000, 1))
     for weights in (None, np.full(n, 1 / n)):
-        there = clf.fit(lazy, codes, sample_weight=weights)._rows.sample(20_000)[1]
+        there = clf.fit(lazy, codes, sample_weight=weights).fit_rows.sample(20_000)[1]
         assert (there == 1).sum() == 5
         assert len(there) < 25_000
     with pytest.raises(ValueError, match="sample_weight is zero for every row"):

@@ -55,6 +55,7 @@ print(clf.converged_, (most - before) / X.nbytes)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_beyond_a_mapped_file(tmp_path):
     """A fit to 80 MB on disk takes less than a quarter of that in memory."""
@@ -64,6 +65,7 @@ def test_memory_beyond_a_mapped_file(tmp_path):
         capture_output=True,
         text=True,
         check=True,
+        env={**os.environ, "HESITANT_COMPILE": "always"},  # a compiler takes memory of its own
     )
     converged, share = run.stdout.split()
     assert converged == "True"
@@ -92,6 +94,7 @@ def test_tables(paper, make):
     np.testing.assert_allclose(clf.entropy(table), clf.entropy(X), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_restarts_run_on_joblib(three_classes, backend):
     X, y = three_classes

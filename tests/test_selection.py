@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from hesitant import FitWarning, MixtureClassifier, MixtureClassifierCV, load, save
 from hesitant.datasets import simulate
+from hesitant.families import KernelDensity, Ranked
 from hesitant.model_selection import LabelledKFold, labelled_scorer, seen_probability
 from hesitant.model_selection._held_out import paired_gaps, stack_weights
 
@@ -194,6 +195,41 @@ def test_empty_cells(data):
     X[::9, 0] = np.nan
     clf = MixtureClassifierCV(FEW, cv=2, random_state=0).fit(X, data.labels)
     assert clf.score(X, data.truth) > 0.75
+
+
+def test_a_panel_is_combined_too(data):
+    rng = np.random.default_rng(0)
+    said = np.where(rng.random((300, 3)) < 0.9, data.truth[:, None], 1 - data.truth[:, None])
+    said[rng.random(said.shape) < 0.3] = -1
+    pair = [MixtureClassifier(mechanism=m, experts="fallible") for m in (None, "entropy")]
+    clf = MixtureClassifierCV(pair, cv=2, random_state=0).fit(data.features, said)
+    resolved = clf.resolve(data.features, said)
+    assert (resolved.argmax(axis=1) == data.truth).mean() > 0.95
+    only = clf.model_.resolve(data.features, said)
+    assert len(clf.models_) > 1 or resolved == pytest.approx(only)
+
+
+@pytest.mark.parametrize("family", [KernelDensity(), Ranked(), Ranked(KernelDensity())], ids=str)
+def test_families_of_any_shape(data, family, tmp_path):
+    """Densities add up to one, rows drawn are spread like them, and files keep them."""
+    X = np.sign(data.features) * data.features**2
+    clf = MixtureClassifier(family, mechanism=None, alpha=1.0).fit(X, data.labels)
+    assert clf.score(X, data.truth) > 0.85
+    drawn = clf.sample(4000, random_state=0)[0]
+    near = (np.abs(drawn - np.median(X, axis=0)) < [4, 4]).all(axis=1)
+    grid = [np.linspace(m - 4, m + 4, 401)[:-1] + 0.01 for m in np.median(X, axis=0)]
+    points = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, 2)
+    mass = np.exp(clf.score_samples(points)).sum() * 0.02**2
+    assert mass == pytest.approx(near.mean(), abs=0.05)
+    again = load(save(clf, tmp_path / "some.model"))
+    assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
+
+
+def test_a_feature_that_says_nothing_stops_counting(data):
+    noise = np.random.default_rng(0).standard_normal((300, 1))
+    X = np.hstack((data.features, noise))
+    clf = MixtureClassifier(KernelDensity(), mechanism=None, alpha=1.0).fit(X, data.truth)
+    assert clf.family_.rates_[2] < 0.7 * clf.family_.rates_[:2].min()
 
 
 def test_own_folds(data):

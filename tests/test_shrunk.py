@@ -1,5 +1,6 @@
 """Shrunken covariances: a proper prior, strengths from the data, and claims that hold."""
 
+import re
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 import hesitant
 from hesitant import MixtureClassifier
 from hesitant.chart import Chart
+from hesitant.datasets import make_cytometry_like
 from hesitant.families import Gaussian, Shrunk, SkewNormal, SkewT, StudentT
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism, Ignorable
@@ -171,6 +173,20 @@ def test_claims_hold_in_wide_data():
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diag"])
+def test_claims_are_held_against_rows_left_out(covariance):
+    X, y, X_test, truth = wide(0)
+    clf = MixtureClassifier(covariance=covariance, mechanism=None, max_iter=30)
+    with pytest.warns(hesitant.FitWarning, match="labelled rows left out of a fit") as seen:
+        clf.fit(X, y)
+    said = next(str(w.message) for w in seen if "left out" in str(w.message))
+    claimed, right = (int(figure) for figure in re.findall(r"(\d+)%", said))
+    chances = clf.predict_proba(X_test)
+    assert claimed / 100 == pytest.approx(chances.max(axis=1).mean(), abs=0.15)
+    assert right / 100 == pytest.approx(np.mean(chances.argmax(axis=1) == truth), abs=0.2)
+    assert "covariance='shrunk'" in said
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "diag"])
 def test_too_few_rows_are_warned_of(covariance):
     X, y, _, _ = wide(0)
     clf = MixtureClassifier(covariance=covariance, mechanism=None, max_iter=30)
@@ -223,3 +239,18 @@ def test_wrong_strengths_are_named(value):
     X, y = apart(30)
     with pytest.raises(ValueError, match=r"towards_pooled=.*number of rows"):
         MixtureClassifier(covariance=Shrunk(towards_pooled=value)).fit(X, y)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "t"])
+def test_classes_pulled_together_have_standard_errors(family):
+    data = make_cytometry_like(n=600, random_state=0)
+    errors = {}
+    for covariance in ("full", Shrunk(200, 20, 5), Shrunk(1e-3, 1e-3, 1e-3)):
+        clf = MixtureClassifier(family, covariance=covariance, mechanism="entropy+class")
+        table = clf.fit(data.features, data.labels).summary().set_index("parameter")
+        errors[str(covariance)] = table["std_error"].filter(regex="mean|coef|intercept")
+    full, strong, weak = errors.values()
+    assert np.isfinite(strong).all()
+    assert (strong > 0).all()
+    # made-up rows that hardly count change nothing
+    assert weak.to_numpy() == pytest.approx(full.to_numpy(), rel=0.05)

@@ -12,20 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
+from helpers import COVARIANCES, assert_gradient, climb, finite_difference, reference
 from hesitant import MixtureClassifier
 from hesitant.chart import Chart
 from hesitant.exceptions import FitWarning
 from hesitant.families import SkewNormal, SkewT, StepError, StudentT
 from hesitant.families import _skew_t_params as step
 from hesitant.families._covariance import Full
-from hesitant.families._heavy_tailed import HeavyTailedParams
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
 from hesitant.families._skew_t_params import SkewTParams, slants
+from hesitant.families._student_t import HeavyTailedParams
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism, Ignorable
-from test_gradients import assert_gradient, finite_difference
-from test_heavy_tails import COVARIANCES, climb
-from test_log_t_cdf import reference
 
 OPTIONS = {
     "free": SkewT(),
@@ -74,7 +72,7 @@ def test_density_is_exact_in_both_tails(dof, sign):
     z, lam = (v.ravel() for v in np.meshgrid(place, slope))
     q, along = (z * z)[:, None], (sign * z * lam)[:, None]
     nu = np.array([dof])
-    found = skew_t_rows(q, along, nu, 2, *tables(nu, 2))[0][:, 0]
+    found = skew_t_rows(q, along, nu, 2, tables(nu, 2))[0][:, 0]
     for value, q_i, a_i in zip(found, q[:, 0], along[:, 0], strict=True):
         with mp.workdps(40):
             # The slanted argument as the machine rounds it: its own error is not the cdf's.
@@ -134,7 +132,7 @@ def test_skew_normal_limit_is_reached_and_approached():
 def test_expectations_are_those_of_the_latent_precision(q, along, dof):
     p = 3
     nu = np.array([dof])
-    rows = skew_t_rows(np.array([[q]]), np.array([[along]]), nu, p, *tables(nu, p))
+    rows = skew_t_rows(np.array([[q]]), np.array([[along]]), nu, p, tables(nu, p))
     _, precision, logs, drive = (float(v[0, 0]) for v in rows)
 
     def mean(function):
@@ -219,19 +217,27 @@ def test_em_never_falls(build, seed, covariance, option, p, steep):
     assert np.diff(values).min() > -1e-10 * np.abs(values).max()
 
 
-def test_both_steps_agree(monkeypatch):
+def test_the_step_is_the_regression_on_the_latent_variable(monkeypatch):
+    # With free matrices x | V ~ N(μ + c V, Σ/W) gives the same answer, and at once.
     X, _ = two_classes(seed=1)
     weights = np.random.default_rng(0).uniform(0, 1, (len(X), 2))
     count, mass, first, second, _, drive, driven = SkewT().statistics(TRUTH, X, weights)
-    sums = step.Sums(TRUTH.axis, count, mass, first, second, drive, driven)
     monkeypatch.setattr(step, "_ROUNDS", 300)
-    slant, no_ridge = TRUTH.slant, np.zeros(2)
-    both = (
-        step.free_step(sums, slant, no_ridge),
-        step.structured_step(Full().pool, sums, slant, no_ridge, TRUTH.scale),
-    )
-    for a, b in zip(*both, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+    sums = count, mass, first, second, drive, driven
+    found = step.skewed_step(Full().pool, TRUTH, sums, np.zeros(2))
+    for h, (shift, whitener, axis) in enumerate(zip(*found, strict=True)):
+        eta = TRUTH.axis[h]
+        v0, v1 = eta @ first[h] + drive[h], second[h] @ eta + driven[h]
+        vv = eta @ v1 + count[h]
+        design = np.array([[mass[h], v0], [v0, vv]])
+        moved, slope = np.linalg.solve(design, np.stack((first[h], v1)))
+        scatter = second[h] - np.outer(moved, first[h]) - np.outer(slope, v1)
+        sigma, delta = scatter / count[h], slope * np.sqrt(vv / count[h])
+        inner = np.linalg.solve(sigma, delta)
+        scale = sigma + np.outer(delta, delta)
+        np.testing.assert_allclose(shift, moved, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(np.linalg.inv(whitener.T @ whitener), scale, rtol=1e-7)
+        np.testing.assert_allclose(axis, inner / np.sqrt(1 + delta @ inner), rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)

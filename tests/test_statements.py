@@ -71,8 +71,8 @@ def test_probabilities_are_kept_and_rounded_ones_add_up_again():
 
 def test_sets_of_one_class_and_of_all_are_a_label_and_a_blank():
     said = Statements.from_sets({"x": [{"a", "b"}, "c", None, ("b", "a"), {"a", "b", "c"}]})
-    assert said.said.ravel().tolist() == [0, 1, -1, 0, -1]
-    assert said.options.tolist() == [[True, True, False], [False, False, True]]
+    assert said.said.ravel().tolist() == [1, 0, -1, 1, -1]
+    assert said.options.tolist() == [[False, False, True], [True, True, False]]
     assert said.votes()[0].tolist() == [0.5, 0.5, 0.0]
 
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from helpers import COVARIANCES, climb, two_classes
 from hesitant import MixtureClassifier
 from hesitant.chart import Chart
 from hesitant.exceptions import FitWarning
@@ -18,11 +19,10 @@ from hesitant.families._dof import (
     HIGHEST,
     LOWEST,
 )
-from hesitant.families._heavy_tailed import HeavyTailedParams
 from hesitant.families._location_scale import LocationScaleParams
+from hesitant.families._student_t import HeavyTailedParams
 from hesitant.labels import encode
 from hesitant.mechanisms import Ignorable
-from test_heavy_tails import COVARIANCES, climb, two_classes
 
 
 def make(location, scale, dof):

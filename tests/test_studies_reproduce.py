@@ -11,14 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hesitant.studies import PARTS, PRINTED, Design, StudyError, _readings, reproduce
-from hesitant.studies._cardiotocography import RAW
+from hesitant.studies import PARTS, PRINTED, Design, StudyError, _real, reproduce
 from hesitant.studies._checkpoint import Checkpoint
 from hesitant.studies._figures import draw_full
-from hesitant.studies._gastrointestinal import DOCTORS
-from hesitant.studies._page import about_full
-from hesitant.studies._readings import RealData, readings
-from hesitant.studies._real import compare_full, compare_readings, fit_reading
+from hesitant.studies._loaders import DOCTORS, RAW
+from hesitant.studies._page import write_page
+from hesitant.studies._real import (
+    RealData,
+    compare_full,
+    compare_readings,
+    fit_reading,
+    readings,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::hesitant.datasets.DataContentWarning")
 
@@ -95,7 +99,7 @@ def data(tmp_path_factory):
 def everything(data, tmp_path_factory):
     """The whole paper on the small files, two readings of each data set."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_readings, "readings", lambda name: readings(name)[:2])
+        patch.setattr(_real, "readings", lambda name: readings(name)[:2])
         return run(None, tmp_path_factory.mktemp("paper"), data=data)
 
 
@@ -193,6 +197,7 @@ def finished(path: Path) -> set[int]:
         return set(kept.finished)
 
 
+@pytest.mark.slow
 def test_resumed_files_equal_uninterrupted_ones(tmp_path) -> None:
     whole = run("simulation", tmp_path / "whole", replications=3)
     part = run("simulation", tmp_path / "part", replications=3)
@@ -235,25 +240,20 @@ def test_earlier_names_of_options_are_understood(tmp_path) -> None:
         ).ok
 
 
-def test_words_agree_with_their_numbers() -> None:
-    row = {
-        "slope": -5.0,
-        "slope_se": 0.5,
-        "likelihood_ratio": 1846.1,
-        "unlabelled_moved": 1,
-        "space_moved": 0.01,
-        "median_se_ratio": 0.9,
-        "log_likelihood": -10.0,
-    }
-    words = " ".join(about_full([row, {**row, "unlabelled_moved": 2}]))
-    assert "likelihood ratio is 1,846.1 on" in words
-    assert "1 unlabelled row changes class, and 1.0 % of" in words
+def test_words_agree_with_their_numbers(everything, tmp_path) -> None:
+    content = everything.to_dict()
+    line, log = content["parts"]["full"]["tables"]["full"][:2]
+    line |= {"slope": -5.0, "likelihood_ratio": 1846.1, "space_moved": 0.01}
+    line["unlabelled_moved"], log["unlabelled_moved"] = 1, 2
+    words = " ".join(write_page(tmp_path, content).read_text(encoding="utf-8").split())
+    assert "likelihood ratio is 1,846.1 on one" in words
+    assert "1 unlabelled row changes class, and 1.0 % of new rows would." in words
     assert "with it 2 unlabelled rows change class." in words
 
 
 def test_panels_of_the_full_figure(data) -> None:
     reading = readings("cytometry")[0]
-    table = reading.load(RealData(data))
+    table = RealData(data).load(reading)
     ignorance = fit_reading(reading, table)
     figure = draw_full(compare_full(reading, table, ignorance))
     figure.canvas.draw()
@@ -305,7 +305,7 @@ def test_missing_data_stop_nothing_else(tmp_path) -> None:
 
 def test_one_data_set_is_enough_for_its_rows(tmp_path, monkeypatch) -> None:
     write_cytometry(tmp_path, np.random.default_rng(1))
-    monkeypatch.setattr(_readings, "readings", lambda name: readings(name)[:1])
+    monkeypatch.setattr(_real, "readings", lambda name: readings(name)[:1])
     result = run(["table1", "table2"], tmp_path / "out", data=tmp_path)
     assert not result.ok
     assert {row["dataset"] for row in result.table("table1")} == {"cytometry"}
@@ -393,6 +393,7 @@ def compared(name, *wanted):
     return compare_readings(chosen, RealData())
 
 
+@pytest.mark.slow
 @real
 def test_real_cytometry() -> None:
     (row,) = compared("cytometry", "channels", "freedom: own", "start: ours")
@@ -403,6 +404,7 @@ def test_real_cytometry() -> None:
     assert row["ks"] == pytest.approx(0.874, abs=0.01)
 
 
+@pytest.mark.slow
 @real
 def test_real_cardiotocography() -> None:
     ours, labelled = compared("cardiotocography", "21 of the Data", "freedom: own")
@@ -412,9 +414,10 @@ def test_real_cardiotocography() -> None:
     assert labelled["distance"] < 0.05 < 0.5 < ours["distance"]
 
 
+@pytest.mark.slow
 @real
 def test_real_gastrointestinal() -> None:
-    rows = compared("gastrointestinal", "f294", "light: both", "freedom: common")
+    rows = compared("gastrointestinal", "f294", "7 doctors", "freedom: common", "matrices: own")
     counts = {(row["n_labelled"], row["n_unlabelled"]) for row in rows}
     assert counts == {(128, 24), (106, 46)}
     (nearest,) = [row for row in rows if row["nearest"]]

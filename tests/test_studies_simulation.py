@@ -201,6 +201,7 @@ def test_any_backend_gives_the_same(tmp_path, uninterrupted, backend) -> None:
         assert run(tmp_path / "journal", 4, n_jobs=None) == uninterrupted
 
 
+@pytest.mark.slow
 def test_backend_that_returns_lists_gives_the_same(tmp_path, uninterrupted) -> None:
     # In a process of its own: forks of one that has used OpenMP may hang.
     script, path = tmp_path / "study.py", tmp_path / "journal"
@@ -237,6 +238,7 @@ def finished(path: Path) -> dict:
         return kept.finished
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
 def test_killed_run_resumes_and_its_workers_end(tmp_path, uninterrupted) -> None:
     path, script = tmp_path / "study", tmp_path / "study.py"

@@ -97,15 +97,15 @@ EXPORTS = {
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_labelled_withheld_and_never_shown(tool):
     joined = join(EXPORTS[tool], FEATURES, "export", id="id", label=None)
-    assert joined.frame[joined.label].tolist() == ["T", "B", None, None, None]
-    assert joined.frame[joined.reviewed].tolist() == [True, True, True, False, False]
+    assert joined.frame[joined.labels[0]].tolist() == ["T", "B", None, None, None]
+    assert joined.shown.tolist() == [[True], [True], [True], [False], [False]]
     assert "2 rows labelled, 1 withheld, 2 never shown" in joined.notes[0]
     assert joined.notes[0].startswith(tool.split(",")[0] if "table" not in tool else "Labels")
     assert "'c9'" in joined.notes[-1]
     assert list(FEATURES) == ["id", "x"]  # untouched
 
 
-def test_several_readers_decide_by_majority():
+def test_every_reader_has_a_column():
     long = pd.DataFrame(
         [
             ("c1", "ada", "T"), ("c1", "bo", "T"), ("c1", "cy", "B"),
@@ -116,11 +116,12 @@ def test_several_readers_decide_by_majority():
         columns=["id", "annotator_id", "kind"],
     )  # fmt: skip
     joined = join(long, FEATURES, "long.csv", id="id", label="kind")
-    assert joined.frame["kind"].tolist() == ["T", None, None, "B", "B"]
-    assert joined.reviewed is None
-    assert "3 rows labelled, 2 withheld, 0 never shown" in joined.notes[0]
+    assert joined.labels == ["ada", "bo", "cy"]
+    assert joined.frame["ada"].tolist() == ["T", "T", "B", None, None]
+    assert joined.frame["cy"].tolist() == ["B", None, None, "B", "B"]
+    assert joined.shown.sum(axis=0).tolist() == [3, 3, 3]
+    assert "5 rows labelled, 0 withheld, 0 never shown" in joined.notes[0]
     assert "disagree on 2 cases" in joined.notes[1]
-    assert len(joined.statements) == 10
 
 
 def test_exports_that_do_not_fit_are_refused():
@@ -187,15 +188,17 @@ def test_an_export_alone_has_no_features(tmp_path):
 
 def test_what_an_export_leaves_out_is_said():
     csv = LONG.assign(annotation_id=[1, 2, 3, 4], lead_time=1.0)
-    assert "skipped tasks" in join(csv, FEATURES, "e", id="id", label="label").notes[-1]
+    assert "skipped tasks" in join(csv, FEATURES, "e", id="id", label="label").notes[-2]
+    images = [{"filename" if k == "text" else k: v for k, v in row.items()} for row in DOCCANO]
+    assert join(images, FEATURES, "e", id="id", label=None).notes[0].startswith("doccano")
     unconfirmed = [{k: v for k, v in row.items() if k != "is_confirmed"} for row in DOCCANO]
     joined = join(unconfirmed, FEATURES, "e", id="id", label=None)
-    assert "confirmed" in joined.notes[-1]
-    assert joined.frame[joined.reviewed].tolist() == [True, True, True, True, False]
+    assert "confirmed" in joined.notes[-2]
+    assert joined.shown[:, 0].tolist() == [True, True, True, True, False]
 
 
 def test_names_that_the_features_have_already_are_kept():
     taken = FEATURES.assign(label=1.0, shown=2.0)
     joined = join(PRODIGY, taken, "e", id="id", label=None)
-    assert (joined.label, joined.reviewed) == ("label_", "shown_")
+    assert joined.labels == ["label_"]
     assert joined.frame["label"].tolist() == [1.0] * 5

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hesitant.tables
-from hesitant.tables import TableError, errors, formats, read_table, select_columns
+from hesitant.tables import TableError, errors, read_table, reading, select_columns
 
 HOSTILE = ["<b>&amp;", 'say "hi"', "two\nlines", "🧬", "=1+1", "x" * 10_000]
 
@@ -138,7 +138,7 @@ def test_fcs_compensation_and_scales() -> None:
         assert (np.argsort(scaled[:, 1]) == np.argsort(plain[:, 1])).all()
     refused(stained(), "no compensation matrix", compensate=True)
     refused(stained(spillover="2,FL1-A,FL9-A,1,0,0,1"), "$SPILLOVER", compensate=True)
-    refused(b"a,b\n1,2\n", "only apply to FCS files", transform="asinh")
+    refused(b"a,b\n1,2\n", "only applies to FCS files", transform="asinh")
 
 
 def test_fcs_refusals() -> None:
@@ -157,7 +157,7 @@ def test_fcs_refusals() -> None:
     ("package", "data", "words"),
     [
         ("flowio", b"FCS3.1    ", "hesitant[fcs]"),
-        ("pyarrow", b"ARROW1\0\0", "hesitant[cli]"),
+        ("pyarrow", b"ARROW1\0\0", "hesitant[data]"),
     ],
 )
 def test_a_missing_extra_is_named(
@@ -168,7 +168,7 @@ def test_a_missing_extra_is_named(
             raise ImportError(name)
         return importlib.import_module(name)
 
-    monkeypatch.setattr(formats, "import_module", import_module)
+    monkeypatch.setattr(reading, "import_module", import_module)
     refused(data, words)
 
 

@@ -92,7 +92,7 @@ def test_json(form):
         ("[[1, 2], [3, 4]]", "no table"),
         ("[]", "no columns"),
         ('[{"x": 1}]', "only one column"),
-        ('{"x": [1, 2], "y": [1]}', "not of one length"),
+        ('{"x": [1, 2], "y": [1]}', "same length"),
         ("[" * 100_000 + "{", "JSON"),
     ],
 )

@@ -40,23 +40,24 @@ def refused(source: str | bytes | pd.DataFrame, *words: str, **options: object) 
 
 
 @pytest.mark.parametrize(
-    ("text", "decimal", "words"),
+    ("text", "decimal", "mark"),
     [
-        ("a;b;y\n1.001,5;0,25;x\n999,5;1;z\n", ",", "marks between thousands"),
-        ("a;b;y\n1.001,5;0.25;x\n0,5;1;z\n", ".", "remove them and give ',' to --decimal"),
-        ("a\tb\ty\n1,001.5\t0.25\tx\n9,000,000\t1\tz\n", ".", "marks between thousands"),
-        ("a;b;y\n1 001,5;0,25;x\n9 002,5;1;z\n", ",", "marks between thousands"),
-        ("a;b;y\n1.001;0,25;x\n2.002;1;z\n", ",", "If it stands between thousands, remove it"),
-        ("a;b;y\n1,001;0.25;x\n2,002;1;z\n", ".", "If it stands between thousands, remove it"),
-        ("a;b;y\n1.5;0,25;x\n2.5;1;z\n", ",", "If the point is the decimal mark, give '.'"),
+        ("a;b;y\n1.001,5;0,25;x\n999,5;1;z\n", ",", "."),
+        ("a;b;y\n1.001,5;0.25;x\n0,5;1;z\n", ".", ","),
+        ("a\tb\ty\n1,001.5\t0.25\tx\n9,000,000\t1\tz\n", ".", ","),
+        ("a;b;y\n1 001,5;0,25;x\n9 002,5;1;z\n", ",", "."),
+        ("a;b;y\n1.001;0,25;x\n2.002;1;z\n", ",", "."),
+        ("a;b;y\n1,001;0.25;x\n2,002;1;z\n", ".", ","),
+        ("a;b;y\n1.5;0,25;x\n2.5;1;z\n", ",", "."),
     ],
 )
-def test_marks_of_other_countries_drop_no_column(text: str, decimal: str, words: str) -> None:
+def test_marks_of_other_countries_drop_no_column(text: str, decimal: str, mark: str) -> None:
     frame = read_table(io.BytesIO(text.encode()), decimal=decimal)
-    error = refused(frame, words)
+    words = ("looks like one with other marks", f"give {mark!r} to --decimal", "thousands, remove")
+    error = refused(frame, *words)
     assert (error.column, error.row) == ("a", 1)
     # nor is 1.001 read as about one where a point marks thousands
-    refused(frame, words, features=["a"])
+    refused(frame, *words, features=["a"])
 
 
 def test_words_with_commas_are_no_numbers() -> None:
@@ -223,10 +224,11 @@ def test_missing_and_infinite_features() -> None:
 
 def test_roles_do_not_overlap_and_exist() -> None:
     refused(CELLS, "both as label and as id", label="population", id="population")
-    refused(CELLS, "given as label", label="population", features=["population", "CD3"])
-    refused(CELLS, "left out", label="population", features=["CD3"], drop=["CD3"])
-    refused(CELLS, "to be left out", label="population", drop=["population"])
-    refused(CELLS, "more than once", label="population", features=["CD3", "CD3"])
+    features = {"label": "population", "features": ["CD3", "population"]}
+    refused(CELLS, "both as label and as features", **features)
+    refused(CELLS, "both as drop and as features", drop=["CD3"], **features)
+    refused(CELLS, "both as label and as drop", label="population", drop=["population"])
+    refused(CELLS, "features and as features", label="population", features=["CD3", "CD3"])
     refused(CELLS, "No feature", label="population", features=[])
     refused(CELLS, "--features", "'CD33', 'CD44'", label="population", features=["CD33", "CD44"])
     refused(CELLS, "--weight", "'weight'", label="population", weight="weight")

@@ -5,6 +5,7 @@ import errno
 import gzip
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -28,7 +29,7 @@ from hesitant.tables import (
     write_table,
     write_together,
 )
-from hesitant.tables.output import guard, unguard
+from hesitant.tables.output import GUARD, UNGUARD
 
 
 @pytest.fixture(params=["hard links", "no hard links"])
@@ -240,7 +241,7 @@ def test_folders_are_made_before_the_work(tmp_path: Path, monkeypatch: pytest.Mo
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(Path, "mkdir", forbid)
-    with pytest.raises(TableError, match=r"You have no permission to write in .*new"):
+    with pytest.raises(TableError, match=r"new.*Permission denied"):
         prepare(tmp_path / "new" / "out", force=False)
 
 
@@ -261,7 +262,7 @@ def test_where_no_file_can_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(builtins, "open", forbid)
-    with pytest.raises(TableError, match="no permission to write in"):
+    with pytest.raises(TableError, match="Permission denied"):
         write_atomically(tmp_path / "out", b"")
 
 
@@ -296,9 +297,9 @@ def test_cells_cannot_start_a_formula(tmp_path: Path) -> None:
     text = write_csv(frame, tmp_path / "t.csv").read_text()
     lines = text.replace("\r", " ").replace("\"'\n", "\"'").splitlines()
     assert lines[0] == '"\'=HYPERLINK()","\'-x","ok","object","delta"'
-    assert lines[1].startswith('"\'=1+1",-4.0,"CD4+",-1,"\'-1 days')
-    assert lines[2].startswith('"\'+1",-3.0,"CD4+",-2,')
-    assert lines[4].startswith('"\'@SUM(A1)",-1.0,"CD4+","\'-4",')
+    assert lines[1].startswith('"\'=1+1",-4,"CD4+","\'-1","\'-1 days')
+    assert lines[2].startswith('"\'+1",-3,"CD4+","\'-2",')
+    assert lines[4].startswith('"\'@SUM(A1)",-1,"CD4+","\'-4",')
     back = read_table(tmp_path / "t.csv")
     assert back["=HYPERLINK()"].tolist() == bad
     assert back["-x"].tolist() == frame["-x"].tolist()
@@ -306,8 +307,8 @@ def test_cells_cannot_start_a_formula(tmp_path: Path) -> None:
 
 @given(st.text(alphabet="'=+-@\t\r\n＝a ", max_size=6) | st.text())
 def test_the_guard_is_undone_exactly(text: str) -> None:
-    guarded = guard(text)
-    assert unguard(guarded) == text
+    guarded = re.sub(*GUARD, text)
+    assert re.sub(*UNGUARD, guarded) == text
     assert not guarded.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
 
 
@@ -381,7 +382,7 @@ def test_tables_come_back_whatever_their_format(tmp_path: Path, suffix: str) -> 
 def test_whole_numbers_among_blanks_stay_whole(tmp_path: Path) -> None:
     frame = pd.DataFrame({"label": np.array([1, None, 0], dtype=object), "x": [1.0, 2.0, 3.0]})
     path = write_table(frame, tmp_path / "out.csv")
-    assert path.read_text().splitlines()[1:] == ["1,1.0", '"",2.0', "0,3.0"]
+    assert path.read_text().splitlines()[1:] == ["1,1", ",2", "0,3"]
 
 
 @pytest.mark.parametrize(

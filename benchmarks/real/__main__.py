@@ -1,6 +1,7 @@
 """Compare with other classifiers on real data, and keep the figures.
 
-``python -m benchmarks.real [--repeats 2] [--sets iris,wine] [--only known|hesitation]``
+``python -m benchmarks.real [--repeats 2] [--sets iris,wine] [--models "LDA;QDA"]
+[--only known|hesitation]``
 
 Writes ``benchmarks/real/results.csv``: one line for each set, pattern, split and model.
 """
@@ -48,10 +49,13 @@ def verdict(X: np.ndarray, y: np.ndarray) -> str:
     return str(found.finding) + (", by class" if found.missing_by_class else "")
 
 
-def known_rows(names: tuple[str, ...], repeats: int) -> Iterator[dict[str, Any]]:
-    """Yield results on sets whose classes are known."""
-    for data in known_sets(names):
-        for repeat in range(repeats):
+def known_rows(
+    names: tuple[str, ...], repeats: int, models: tuple[str, ...] = ()
+) -> Iterator[dict[str, Any]]:
+    """Yield results on sets whose classes are known, one split of all of them after the other."""
+    sets = list(known_sets(names))
+    for repeat in range(repeats):
+        for data in sets:
             for pattern in PATTERNS:
                 part = split(data, pattern, repeat)
                 about = {
@@ -65,7 +69,7 @@ def known_rows(names: tuple[str, ...], repeats: int) -> Iterator[dict[str, Any]]
                     "labelled": (part.y >= 0).mean(),
                     "diagnose": verdict(part.X, part.y),
                 }
-                for model in (*LABELLED, *PARTLY, OURS):
+                for model in models or (*LABELLED, *PARTLY, OURS):
                     begin = time.perf_counter()
                     fit = (
                         MixtureClassifierCV(random_state=repeat).fit(part.X, part.y)
@@ -81,12 +85,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--repeats", type=int, default=2)
     options.add_argument("--sets", default="")
+    options.add_argument("--models", default="", help="these alone; the others' rows are kept")
     options.add_argument("--only", choices=("known", "hesitation"))
     given = options.parse_args()
     if data_folder() is None:
         raise SystemExit("Set HESITANT_DATA to the folder of the data.")
     warnings.simplefilter("ignore")
     names = tuple(name for name in given.sets.split(",") if name)
+    models = tuple(name for name in given.models.split(";") if name)
     import sklearn
 
     stamp = {
@@ -95,15 +101,18 @@ def main() -> None:
         f"Python {platform.python_version()}",
     }
     kept = []
-    if TABLE.exists() and given.only:
+    if TABLE.exists() and (given.only or names or models):
         with open(TABLE, newline="", encoding="utf-8") as file:
-            kept = [row for row in csv.DictReader(file) if row["kind"] != given.only]
+            kept = [row for row in csv.DictReader(file)
+                    if (given.only and row["kind"] != given.only)
+                    or (names and row["set"] not in names)
+                    or (models and row["model"] not in models)]  # fmt: skip
     with open(TABLE, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, HEAD, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(kept)
         if given.only != "hesitation":
-            _write(writer, file, known_rows(names, given.repeats), stamp)
+            _write(writer, file, known_rows(names, given.repeats, models), stamp)
         if given.only != "known":
             _write(writer, file, hesitation_rows(names, judge, verdict), stamp)
 

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hesitant._optional import find_lazily
 from hesitant.exceptions import FitWarning
 
 if TYPE_CHECKING:
@@ -45,28 +46,14 @@ _ROOMS = {
     "save": "hesitant.persistence",
 }
 # `import hesitant` is enough to write `hesitant.families.Gaussian`.
-_PACKAGES = (
-    "datasets",
-    "diagnostics",
-    "experts",
-    "families",
-    "inference",
-    "mechanisms",
-    "model_selection",
-    "persistence",
-    "report",
-    "solvers",
-    "studies",
-    "tables",
-)
+_PACKAGES = {"experts", "families", "mechanisms", "report", "solvers", "studies", "tables"}
+_PACKAGES |= {"datasets", "diagnostics", "inference", "model_selection", "persistence"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ROOMS[name]), name)
+    return find_lazily(__name__, name, _ROOMS)
 
 
 def __dir__() -> list[str]:

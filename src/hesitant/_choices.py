@@ -13,21 +13,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def choose(parameter: str, value: object, names: Mapping[str, type[T]], kind: type[T]) -> T:
-    """Return the object that ``value`` names or is, or say what would have been right.
-
-    Parameters
-    ----------
-    parameter : str
-        Name of the option, for the message.
-    value : object
-        What the user gave.
-    names : mapping
-        The names understood and the class each stands for.
-    kind : type
-        What an object must be an instance of.
-    """
+    """Return the object that ``value`` names or is, or say what would have been right."""
     if isinstance(value, kind):
-        refuse_incomplete(parameter, value, kind)
+        if not type(value).__module__.startswith("hesitant."):  # ours are complete
+            refuse_incomplete(parameter, value, kind)
         return value
     return look_up(parameter, value, names, f", or an instance of {kind.__name__}")()
 
@@ -72,7 +61,8 @@ def renamed(**names: str) -> Callable[[F], F]:
 def refuse_incomplete(parameter: str, value: object, kind: type) -> None:
     """Name what a user's own class has left out, before a fit stumbles over it."""
     cls: Any = type(value)
-    missing = [*_abstract(cls), *(k for k in _required(kind) if not _has(value, k))]
+    needed = getattr(kind, "required", ())
+    missing = [*_abstract(cls), *(k for k in needed if not _has(value, k))]
     if missing:
         listed = ", ".join(f"`{k}`" for k in missing)
         raise TypeError(
@@ -85,10 +75,6 @@ def _has(value: object, name: str) -> bool:
         return hasattr(value, name)
     except (TypeError, ValueError):  # a property stumbled over an option, which is checked later
         return True
-
-
-def _required(kind: type) -> tuple[str, ...]:
-    return getattr(kind, "required", ())
 
 
 @cache

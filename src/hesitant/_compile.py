@@ -38,34 +38,26 @@ def njit(plain: Any = None, **options: Any) -> Callable[[Callable[..., Any]], An
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        compiled = None
+        compiled: Any = None
         instead = function if plain is True else plain
 
         def compile_now() -> Any:
             nonlocal compiled
             with _LOCK:
                 if compiled is None:
-                    import numba
-
-                    try:
-                        compiled = numba.njit(**options)(_with_kernels(function))
-                    except RuntimeError as error:
-                        if "cannot cache" not in str(error):
-                            raise
-                        _say_that_nothing_is_kept()
-                        compiled = numba.njit(**{**options, "cache": False})(
-                            _with_kernels(function)
-                        )
+                    compiled = _compile(function, options)
             return compiled
 
         @functools.wraps(function)
         def kernel(*arguments: Any) -> Any:
-            if compiled is None and instead is not None and _plain_will_do(arguments):
-                done = instead(*arguments)
-                if done is not NotImplemented:
-                    return done
             try:
-                return (compiled or compile_now())(*arguments)
+                if compiled is not None:
+                    return compiled(*arguments)
+                if instead is not None and _plain_will_do(arguments):
+                    done = instead(*arguments)
+                    if done is not NotImplemented:
+                        return done
+                return compile_now()(*arguments)
             except SystemError as error:
                 raise _interrupted(error) from None
 
@@ -73,6 +65,31 @@ def njit(plain: Any = None, **options: Any) -> Callable[[Callable[..., Any]], An
         return kernel
 
     return decorate
+
+
+def _compile(function: Any, options: dict[str, Any]) -> Any:
+    """Compile a function and the kernels that it calls."""
+    import numba
+
+    names = {k: function.__globals__.get(k) for k in function.__code__.co_names}
+    kernels = {k: v.compile_now() for k, v in names.items() if hasattr(v, "compile_now")}
+    spaces = {**function.__globals__, **kernels}
+    whole = types.FunctionType(function.__code__, spaces, function.__name__)
+    functools.update_wrapper(whole, function)
+    try:
+        return numba.njit(**options)(whole)
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+    if not _Effort.warned:
+        _Effort.warned = True
+        warnings.warn(
+            "No folder can be written in which compiled code could be kept: every process will "
+            "compile anew, which takes some seconds. Set NUMBA_CACHE_DIR to a folder that can be "
+            "written.",
+            stacklevel=4,
+        )
+    return numba.njit(**{**options, "cache": False})(whole)
 
 
 def _plain_will_do(arguments: tuple[Any, ...]) -> bool:
@@ -98,31 +115,9 @@ def _compiled_before() -> bool:
         return False
 
 
-def _say_that_nothing_is_kept() -> None:
-    if not _Effort.warned:
-        _Effort.warned = True
-        warnings.warn(
-            "No folder can be written in which compiled code could be kept: every process will "
-            "compile anew, which takes some seconds. Set NUMBA_CACHE_DIR to a folder that can be "
-            "written.",
-            stacklevel=4,
-        )
-
-
 def _interrupted(error: SystemError) -> BaseException:
     """Return what numba makes a SystemError of, if Ctrl-C came while it boxed a result."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__ or cause.__context__
     return error if cause is None else cause
-
-
-def _with_kernels(function: Any) -> types.FunctionType:
-    """Return the function with the other kernels that it calls compiled."""
-    names = {k: function.__globals__.get(k) for k in function.__code__.co_names}
-    kernels = {k: v.compile_now() for k, v in names.items() if hasattr(v, "compile_now")}
-    out = types.FunctionType(
-        function.__code__, {**function.__globals__, **kernels}, function.__name__
-    )
-    functools.update_wrapper(out, function)
-    return out

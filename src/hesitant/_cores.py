@@ -6,8 +6,6 @@ from contextlib import ExitStack, contextmanager
 
 from joblib import cpu_count
 
-__all__ = ["one_blas_thread", "threads_allowed"]
-
 _LOCK = threading.Lock()
 _LIMITED = ExitStack()
 _USERS = 0

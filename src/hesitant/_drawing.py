@@ -1,7 +1,7 @@
 """What all pictures share: colours anyone can tell apart, plain axes, rows as points.
 
 Displays draw on figures that pyplot knows, so ``plt.show()`` and ``plt.savefig`` work on them.
-Pages and files (the report, the studies) draw on figures of their own.
+Pages and files (the report, the desk, the studies) draw on figures of their own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,9 @@ from hesitant._typing import FloatArray, IntArray
 from hesitant._words import short
 
 # Okabe and Ito's colours, told apart with any kind of colour vision; black is for blanks.
-_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 _MARKERS = ("o", "^", "v", "D", "P", "X", "*")
-BLANK = "#000000"
-GREY = "#6b6b6b"
-INK = "#333333"
+BLANK, GREY, INK = "#000000", "#6b6b6b", "#333333"
 
 _STYLE = {
     "axes.edgecolor": INK,
@@ -45,12 +43,12 @@ _STYLE = {
 
 def class_color(h: int) -> str:
     """Return the colour of class h."""
-    return _COLORS[h % len(_COLORS)]
+    return COLORS[h % len(COLORS)]
 
 
 def class_marker(h: int) -> str:
     """Return the marker of class h; with the colour, 49 classes can be told apart."""
-    return _MARKERS[(h + h // len(_COLORS)) % len(_MARKERS)]
+    return _MARKERS[(h + h // len(COLORS)) % len(_MARKERS)]
 
 
 @contextmanager
@@ -62,9 +60,8 @@ def drawing(**style: Any) -> Iterator[None]:
 
 def new_figure(width: float, height: float) -> Any:
     """Return an empty figure, in inches, that pyplot does not know of."""
-    figure = need("matplotlib.figure", "plot").Figure(
-        figsize=(width, height), layout="constrained"
-    )
+    size = (width, height)
+    figure = need("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
     need("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(figure)
     return figure
 
@@ -77,13 +74,7 @@ def as_text(name: object, limit: int = 40) -> str:
 class Drawing:
     """Base of the displays: what has been drawn, and how to keep it.
 
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-        Known to pyplot unless axes were given.
-    axes_ : array of Axes
-    ax_ : Axes
-        The first, or only, of them.
+    ``figure_`` is known to pyplot unless axes were given; ``ax_`` is the first of its ``axes_``.
     """
 
     figure_: Any
@@ -106,9 +97,6 @@ class Drawing:
         return new
 
 
-# -- rows as points -------------------------------------------------------------------------------
-
-
 def scatter(ax: Any, points: FloatArray, codes: IntArray) -> None:
     """Draw labelled rows by class, then blanks on top of them.
 
@@ -120,21 +108,13 @@ def scatter(ax: Any, points: FloatArray, codes: IntArray) -> None:
     faint = 0.6 if n < 2000 else 0.4 if n < 6000 else 0.25
     many = n > 3000  # thousands of vector shapes would make a file nobody can open
     for h in [*np.unique(codes[codes >= 0]), -1]:
-        blank = h < 0
         mine = np.flatnonzero(codes == h)
-        group = ax.scatter(
-            points[mine, 0],
-            points[mine, 1],
-            s=max(0.9 * size, 4.0) if blank else size,
-            marker="s" if blank else class_marker(h),
-            color=BLANK if blank else class_color(h),
-            alpha=(0.85 if mine.size < 2000 else 0.5) if blank else faint,
-            linewidths=0,
-            rasterized=many,
-            zorder=4 if blank else 3,
-            gid="rows-blank" if blank else f"rows-{h}",
-        )
-        group.rows = mine
+        look = {"s": size, "marker": class_marker(h), "color": class_color(h), "alpha": faint}
+        look |= {"zorder": 3, "gid": f"rows-{h}", "linewidths": 0, "rasterized": many}
+        if h < 0:
+            look |= {"s": max(0.9 * size, 4.0), "marker": "s", "color": BLANK, "zorder": 4}
+            look |= {"alpha": 0.85 if mine.size < 2000 else 0.5, "gid": "rows-blank"}
+        ax.scatter(*points[mine].T[:2], **look).rows = mine
 
 
 def legend_handles(classes: Sequence[str], codes: IntArray) -> list[Any]:

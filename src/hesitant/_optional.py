@@ -15,6 +15,19 @@ def need(module: str, extra: str = "data") -> Any:
         ) from error
 
 
+def templates(package: str, **options: Any) -> Any:
+    """Return a package's page templates: everything escaped, and no name that is not given."""
+    jinja2 = need("jinja2", "cli")
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **options,
+    )
+
+
 def is_null(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or pandas' NA."""
     # NaN and NaT differ from themselves; pandas.NA refuses to say, and is not imported for that.

@@ -7,7 +7,6 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from numbers import Integral
 from typing import Any
@@ -23,6 +22,22 @@ from hesitant.exceptions import FitWarning, collect_warnings
 WORTH_PROCESSES = 64  # tasks that are worth the seconds it takes to start workers
 
 
+def workers(n_jobs: int | None, n_tasks: int) -> int | None:
+    """Return how many workers to ask joblib for; None is all cores, as it is in a fit.
+
+    Unless ``joblib.parallel_config`` says otherwise, or the tasks are so few that starting
+    processes would take longer.
+    """
+    if n_jobs is not None or effective_n_jobs(None) > 1:
+        return n_jobs
+    return -1 if n_tasks >= WORTH_PROCESSES else 1
+
+
+def side_by_side(n_jobs: int | None, n_tasks: int) -> bool:
+    """Whether several tasks run at once; a fit in one of them then keeps to one thread."""
+    return effective_n_jobs(workers(n_jobs, n_tasks)) > 1
+
+
 def run_tasks(
     function: Callable[..., Any],
     tasks: Iterable[tuple[Any, ...]],
@@ -33,49 +48,27 @@ def run_tasks(
     description: str = "",
     already_done: int = 0,
 ) -> Iterator[Any]:
-    """Yield the function's answers as they come, on whatever backend joblib is told to use.
+    """Yield the function's answers to tasks (tuples of arguments), on any joblib backend.
 
-    Parameters
-    ----------
-    function : callable
-    tasks : iterable of tuple
-        The arguments of each call.
-    n_jobs : int, optional
-        Workers; None as :func:`workers` has it.
-    in_order : bool, default=True
-        Whether answers come in the order of the tasks. Without, each comes once it is there.
-    progress : bool or None, default=False
-        Show a bar if tqdm is installed; None only where somebody watches, not in a log file.
-    description : str
-        What the bar counts.
-    already_done : int, default=0
-        How many earlier ones the bar counts as done.
+    ``progress`` shows a bar if tqdm is installed, None only where somebody watches.
     """
     tasks = list(tasks)
     answers = _answers(function, tasks, workers(n_jobs, len(tasks)), in_order)
-    if progress is not False and find_spec("tqdm"):
-        from tqdm.auto import tqdm
-
-        answers = tqdm(
-            answers,
-            desc=description,
-            total=already_done + len(tasks),
-            initial=already_done,
-            leave=False,
-            disable=None if progress is None else False,
-        )
-    yield from answers
+    count = {"total": already_done + len(tasks), "initial": already_done}
+    yield from with_bar(answers, progress, description, **count)
 
 
-def workers(n_jobs: int | None, n_tasks: int) -> int | None:
-    """Return how many workers to ask joblib for; None is all cores, as it is in a fit.
+def with_bar(
+    answers: Iterable[Any], progress: bool | None, description: str, **count: int
+) -> Iterable[Any]:
+    """Show how far a computation is: None only where somebody watches, not in a log file."""
+    if progress is False or not find_spec("tqdm"):  # a bar is no reason to fail
+        return answers
+    from tqdm.auto import tqdm
 
-    Unless ``joblib.parallel_config`` says otherwise, or the tasks are so few that starting
-    processes would take longer.
-    """
-    if n_jobs is not None or effective_n_jobs(None) > 1:
-        return n_jobs
-    return -1 if n_tasks >= WORTH_PROCESSES else 1
+    hidden = None if progress is None else False
+    bar: Iterable[Any] = tqdm(answers, desc=description, leave=False, disable=hidden, **count)
+    return bar
 
 
 def _answers(
@@ -100,40 +93,26 @@ def _answers(
         yield from run(calls(tasks))
 
 
-def _call(parent: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    if os.getppid() == parent:  # a worker process of this machine
-        _end_with(parent)
-    return function(*arguments)
-
-
 _watched: set[int] = set()
 
 
+def _call(parent: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    # A killed parent cannot tell its worker processes to end: they look for it themselves.
+    if os.getppid() == parent and parent not in _watched:
+        _watched.add(parent)
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    return function(*arguments)
+
+
 def _end_with(parent: int) -> None:
-    """Let this process end when its parent has: a killed parent cannot tell its workers."""
-    if parent in _watched:
-        return
-    _watched.add(parent)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Replicates:
-    """What came of repeated attempts.
-
-    Attributes
-    ----------
-    values : list
-        Results of the attempts that succeeded.
-    failures : dict
-        Reasons of those that did not, each with its count.
-    """
+    """Results of the attempts that succeeded, and reasons of those that did not, with counts."""
 
     values: list[Any]
     failures: dict[str, int]
@@ -173,10 +152,9 @@ def replicate(
     """Run a task n times, each with a generator of its own, on any joblib backend."""
     check_number("n", n, Integral, 1)
     tasks = [(task, seed) for seed in seeds(random_state, n)]
-    with _quiet():
-        outcomes = list(
-            run_tasks(_attempt, tasks, n_jobs=n_jobs, progress=progress, description=description)
-        )
+    outcomes = list(
+        run_tasks(_attempt, tasks, n_jobs=n_jobs, progress=progress, description=description)
+    )
     values = [value for value, reason in outcomes if reason is None]
     failures = Counter(reason for _, reason in outcomes if reason is not None)
     return Replicates(values, dict(failures.most_common()))
@@ -186,19 +164,12 @@ def _attempt(
     task: Callable[[np.random.Generator], Any], seed: np.random.SeedSequence
 ) -> tuple[Any, str | None]:
     try:
-        with _quiet():
+        with warnings.catch_warnings():  # the user knows of it since the first fit
+            warnings.simplefilter("ignore", FitWarning)
             return task(np.random.default_rng(seed)), None
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
         first_sentence = str(error).split(": ")[0].split(". ")[0]
         return None, f"{type(error).__name__}, {first_sentence}"
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep fits from repeating in every replicate what the user knows of the first."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitWarning)
-        yield
 
 
 def refit(
@@ -209,13 +180,13 @@ def refit(
     start: Any = None,
     reviewed: Any = None,
     sample_weight: Any = None,
-    heard: list[str] | None = None,
+    warned: list[str] | None = None,
     **changes: Any,
 ) -> Any:
     """Fit a copy of a classifier to other rows, from where the classifier ``start`` ended.
 
     A family that cannot start from given parameters starts afresh. What the fit warns of is added
-    to ``heard``, if given, and not said aloud.
+    to ``warned``, if given, and not said aloud.
     """
     new = clone(clf).set_params(**changes)
     if start is not None and start.family_.has_from_attributes:
@@ -225,6 +196,6 @@ def refit(
     new.set_params(verbose=0)
     with collect_warnings() as said:
         new.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
-    if heard is not None:
-        heard += [words for words in said if words not in heard]
+    if warned is not None:
+        warned += [words for words in said if words not in warned]
     return new

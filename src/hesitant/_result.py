@@ -6,16 +6,16 @@ the same content, and neither needs an optional library.
 
 import dataclasses
 import html
-import itertools
 import math
 import textwrap
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = ["Result", "Table", "number", "percent", "plain"]
+from hesitant._optional import need
 
 WIDTH = 88
 LONGEST = 30  # rows of a table that is read and not searched
@@ -33,30 +33,79 @@ class Table:
     caption: str = ""
     rest: str = ".to_frame()"
 
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], caption: str = "") -> "Table":
+        """Return a table of named columns."""
+        return cls(list(columns), list(zip(*columns.values(), strict=True)), caption)
+
     @property
-    def shown(self) -> Sequence[Sequence[Any]]:
-        """The rows to print; a few too many are no reason to cut."""
-        return self.rows if len(self.rows) <= LONGEST + 2 else self.rows[:LONGEST]
+    def cells(self) -> list[list[str]]:
+        """Header and rows as they are printed; a few too many are no reason to cut."""
+        shown = self.rows if len(self.rows) <= LONGEST + 2 else self.rows[:LONGEST]
+        return [list(self.header), *([number(v) for v in row] for row in shown)]
 
     @property
     def left_out(self) -> str:
-        """What to say of the others; empty if there are none."""
-        more = len(self.rows) - len(self.shown)
+        """What to say of the other rows; empty if there are none."""
+        more = len(self.rows) + 1 - len(self.cells)
         return f"... and {more:,} more: {self.rest} has them all" if more else ""
+
+    @property
+    def words(self) -> list[bool]:
+        """Which columns are words, and align left; numbers align right."""
+        shown = self.rows[: LONGEST + 2]
+        return [all(isinstance(row[k], str) for row in shown) for k in range(len(self.header))]
+
+    def as_text(self) -> str:
+        """Return the table in columns of fixed width."""
+        widths = [max(map(len, column)) for column in zip(*self.cells, strict=True)]
+        sides = ["<" if left else ">" for left in self.words]
+        pad = [f"{{:{side}{w}}}" for side, w in zip(sides, widths, strict=True)]
+        lines = ["  ".join(pad).format(*row).rstrip() for row in self.cells]
+        lines.insert(1, "-" * max(map(len, lines)))
+        caption = [_wrap(self.caption)] if self.caption else []
+        return "\n".join([*caption, *lines, *filter(None, [self.left_out])])
+
+    def as_html(self) -> str:
+        """Return the table as HTML, aligned inline: the page around it may have any style."""
+
+        def row(values: Sequence[str], tag: str) -> str:
+            cells = (
+                f'<{tag} style="text-align:{"left" if left else "right"}">{html.escape(v)}</{tag}>'
+                for v, left in zip(values, self.words, strict=True)
+            )
+            return f"<tr>{''.join(cells)}</tr>"
+
+        header, *body = self.cells
+        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
+        foot = ""
+        if self.left_out:
+            cell = f'<td colspan="{len(header)}">{html.escape(self.left_out)}</td>'
+            foot = f"<tfoot><tr>{cell}</tr></tfoot>"
+        rows = "".join(row(r, "td") for r in body)
+        head = f"<thead>{row(header, 'th')}</thead>"
+        return f"<table>{caption}{head}<tbody>{rows}</tbody>{foot}</table>"
 
 
 class Result:
-    """Base of the result objects; each is a frozen dataclass that writes :meth:`_content`."""
+    """Base of the result objects: frozen dataclasses that say what they contain.
+
+    One that has ``remarks`` ends with them.
+    """
 
     title: ClassVar[str]
 
     @abstractmethod
     def _content(self) -> Iterator[str | Table]:
-        """Yield what there is to say: paragraphs and tables."""
+        """Yield what there is to say: paragraphs (list items start with ``*``) and tables."""
 
-    @abstractmethod
+    def _columns(self) -> dict[str, Any]:
+        """Return the numbers by column."""
+        raise NotImplementedError
+
     def to_frame(self) -> Any:
         """Return the numbers as a pandas data frame."""
+        return need("pandas", "data").DataFrame(self._columns())
 
     @abstractmethod
     def plot(self) -> Any:
@@ -64,31 +113,44 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain lists, numbers and strings, fit for JSON."""
-        shown = [f.name for f in dataclasses.fields(self) if f.repr]  # type: ignore[arg-type]
-        return {name: plain(getattr(self, name)) for name in shown}
+        return _fields(self)
+
+    def _parts(self) -> list[str | Table]:
+        return [*self._content(), *(f"* {remark}" for remark in getattr(self, "remarks", ()))]
 
     def __str__(self) -> str:
-        parts = [f"{self.title}\n{'=' * len(self.title)}"]
-        for part in self._content():
-            parts.append(_text_table(part) if isinstance(part, Table) else _wrap(part))
-        return "\n\n".join(parts)
+        parts = [p.as_text() if isinstance(p, Table) else _wrap(p) for p in self._parts()]
+        return "\n\n".join([f"{self.title}\n{'=' * len(self.title)}", *parts])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         parts = [f"<h4>{html.escape(self.title)}</h4>"]
-        for is_item, group in itertools.groupby(self._content(), _is_item):
-            inner = "".join(map(_html_part, group))
+        for is_item, group in groupby(self._parts(), lambda p: str(p).startswith("* ")):
+            inner = "".join(_html_part(part, is_item) for part in group)
             parts.append(f"<ul>{inner}</ul>" if is_item else inner)
         return f'<div class="hesitant-result">{"".join(parts)}</div>'
 
 
+def _wrap(paragraph: str) -> str:
+    indent = "  " if paragraph.startswith("* ") else ""
+    return textwrap.fill(paragraph, WIDTH, subsequent_indent=indent)
+
+
+def _html_part(part: str | Table, is_item: bool) -> str:
+    if isinstance(part, Table):
+        return part.as_html()
+    return f"<li>{html.escape(part[2:])}</li>" if is_item else f"<p>{html.escape(part)}</p>"
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}
+
+
 def plain(value: Any) -> Any:
     """Return a value as JSON knows it: arrays as lists, what is not finite as None."""
-    if isinstance(value, Result):
-        return value.to_dict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}
+        return _fields(value)
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -119,75 +181,3 @@ def number(value: Any, digits: int = 4) -> str:
 def percent(share: float, digits: int = 1) -> str:
     """Return a share as a percentage."""
     return f"{100 * share:.{digits}f} %"
-
-
-def _wrap(paragraph: str) -> str:
-    return textwrap.fill(
-        paragraph, WIDTH, subsequent_indent="  " if paragraph.startswith("* ") else ""
-    )
-
-
-def _is_item(part: str | Table) -> bool:
-    return isinstance(part, str) and part.startswith("* ")
-
-
-def _html_part(part: str | Table) -> str:
-    if isinstance(part, Table):
-        return _html_table(part)
-    if _is_item(part):
-        return f"<li>{html.escape(part[2:])}</li>"
-    return f"<p>{html.escape(part)}</p>"
-
-
-def _cells(table: Table) -> list[list[str]]:
-    return [list(table.header), *([number(v) for v in row] for row in table.shown)]
-
-
-def _is_text(table: Table) -> list[bool]:
-    """Tell columns of words, which align left, from columns of numbers."""
-    return [
-        all(isinstance(row[k], str) for row in table.shown) if table.rows else True
-        for k in range(len(table.header))
-    ]
-
-
-def _text_table(table: Table) -> str:
-    cells = _cells(table)
-    widths = [max(len(row[k]) for row in cells) for k in range(len(table.header))]
-    words = _is_text(table)
-    lines = [_line(row, widths, words) for row in cells]
-    lines.insert(1, "-" * max(map(len, lines)))
-    if table.left_out:
-        lines.append(table.left_out)
-    if table.caption:
-        lines.insert(0, _wrap(table.caption))
-    return "\n".join(lines)
-
-
-def _line(row: Iterable[str], widths: Sequence[int], words: Sequence[bool]) -> str:
-    padded = (
-        c.ljust(w) if left else c.rjust(w) for c, w, left in zip(row, widths, words, strict=True)
-    )
-    return "  ".join(padded).rstrip()
-
-
-def _html_table(table: Table) -> str:
-    # Inline alignment only: the page around it may have any style.
-    aligned = ["left" if left else "right" for left in _is_text(table)]
-
-    def row(values: Sequence[str], tag: str) -> str:
-        cells = (
-            f'<{tag} style="text-align:{a}">{html.escape(v)}</{tag}>'
-            for v, a in zip(values, aligned, strict=True)
-        )
-        return f"<tr>{''.join(cells)}</tr>"
-
-    header, *body = _cells(table)
-    caption = f"<caption>{html.escape(table.caption)}</caption>" if table.caption else ""
-    rows = "".join(row(r, "td") for r in body)
-    foot = ""
-    if table.left_out:
-        cell = f'<td colspan="{len(header)}">{html.escape(table.left_out)}</td>'
-        foot = f"<tfoot><tr>{cell}</tr></tfoot>"
-    head = f"<thead>{row(header, 'th')}</thead>"
-    return f"<table>{caption}{head}<tbody>{rows}</tbody>{foot}</table>"

@@ -9,5 +9,3 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 AnyArray: TypeAlias = npt.NDArray[Any]
-
-__all__ = ["AnyArray", "BoolArray", "FloatArray", "IntArray"]

@@ -11,16 +11,10 @@ _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # of emoji, and of 
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """Return a number with a few significant digits and a real minus sign.
-
-    Examples
-    --------
-    >>> number(-12345.67), number(2021.0), number(0.000012345), number(None)
-    ('−12,346', '2021', '1.234e−05', '–')
-    """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    """Return a number with a few significant digits and a real minus sign: −12,346 or 2021."""
+    if value is None or math.isnan(value):
         return "–"
-    if isinstance(value, float) and math.isinf(value):
+    if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     size = abs(value)
     if size != 0 and (size < 1e-4 or size >= 1e7):
@@ -32,50 +26,30 @@ def number(value: Any, digits: int = 4) -> str:
     return text.replace("-", "−")
 
 
-def decimals(value: float | None, digits: int = 2, *, signed: bool = False) -> str:
-    """Return a number with so many decimals and a real minus sign, a dash where there is none.
+def as_written(value: float | None) -> str:
+    """Return a feature's value nearly as its owner wrote it: 2021, 0.1235, −1.235e+07."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    whole = float(value).is_integer() and abs(value) < 1e7
+    return (f"{value:.0f}" if whole else f"{value:.4g}").replace("-", "−")
 
-    Examples
-    --------
-    >>> decimals(-1234.567), decimals(0.5, 1, signed=True), decimals(None)
-    ('−1,234.57', '+0.5', '–')
-    """
+
+def decimals(value: float | None, digits: int = 2, *, signed: bool = False) -> str:
+    """Return a number with so many decimals: −1,234.57, or +0.50 if signed."""
     if value is None:
         return "–"
     return f"{value:{'+' if signed else ''},.{digits}f}".replace("-", "−")
 
 
-def count(value: int) -> str:
-    """Return a count with separators."""
-    return f"{value:,}"
-
-
 def noun(value: int, one: str, many: str | None = None) -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> noun(1, "row"), noun(1200, "row")
-    ('1 row', '1,200 rows')
-    """
+    """Return a count with its noun: 1 row, 1,200 rows."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
 def percent(share: float | None, *, whole: bool = False) -> str:
     """Return a share as a percentage that never claims a certainty it does not have.
 
-    Parameters
-    ----------
-    share : float or None
-    whole : bool
-        Whether it was chosen rather than found, as a level of confidence: then without ".0".
-
-    Examples
-    --------
-    >>> [percent(p) for p in (0.1234, 0.5, 0.99999, 0.0002, 1.0)]
-    ['12.3 %', '50.0 %', '> 99.9 %', '< 0.1 %', '100.0 %']
-    >>> percent(0.95, whole=True)
-    '95 %'
+    One that was chosen rather than found, as a level of confidence, is printed ``whole``: 95 %.
     """
     if share is None or math.isnan(share):
         return "–"
@@ -88,13 +62,7 @@ def percent(share: float | None, *, whole: bool = False) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """Return a p-value as a sentence has it.
-
-    Examples
-    --------
-    >>> [p_value(p) for p in (0.03219, 1e-30, 0.9971)]
-    ['p = 0.032', 'p < 0.0001', 'p > 0.99']
-    """
+    """Return a p-value as a sentence has it: p = 0.032, p < 0.0001."""
     if p is None or math.isnan(p):
         return "not tested"
     if p < 1e-4:
@@ -102,34 +70,20 @@ def p_value(p: float | None) -> str:
     return "p > 0.99" if p >= 0.995 else f"p = {p:.2g}"  # rounded, it would be 1
 
 
-def printable(text: str, keep: str = "") -> str:
-    r"""Return text without characters that could steer a terminal.
-
-    Examples
-    --------
-    >>> printable("CD3\x1b[2J")
-    'CD3·[2J'
-    """
+def printable(text: str, keep: str = "", instead: str = "·") -> str:
+    """Return text without characters that could steer a terminal."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in keep or c in _JOINERS else "·" for c in text)
+    return "".join(c if c.isprintable() or c in keep or c in _JOINERS else instead for c in text)
 
 
 def short(name: object, limit: int = LONGEST) -> str:
-    r"""Return a name as one line of decent length; the start and the end tell names apart.
-
-    Examples
-    --------
-    >>> short("CD3\nlow"), short("x" * 100, 9)
-    ('CD3 low', 'xxxx…xxxx')
-    """
+    """Return a name as one line of decent length; the start and the end tell names apart."""
     text = str(name)
     if len(text) > 8 * limit:  # only the ends are shown
         text = f"{text[: 4 * limit]}…{text[-4 * limit :]}"
     text = " ".join(text.split()) or "(blank)"
-    text = "".join(
-        c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
+    text = printable(text, instead="\N{REPLACEMENT CHARACTER}")
     if len(text) <= limit:
         return text
     head = limit // 2
@@ -148,24 +102,12 @@ _APART = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[<=] \d)|(?<=p [<=]) (?=\d)|(?<=
 
 
 def together(text: str) -> str:
-    r"""Return text with spaces that do not break between a number and its sign.
-
-    Examples
-    --------
-    >>> together("in 12.5 % (p < 0.0001)").split(" ")
-    ['in', '12.5\xa0%', '(p\xa0<\xa00.0001)']
-    """
+    """Return text with spaces that do not break between a number and its sign."""
     return _APART.sub("\N{NO-BREAK SPACE}", text)
 
 
 def close_names(name: object, known: Iterable[str], *, limit: int = 3) -> list[str]:
-    """Find the known names most like this one; case and surrounding blanks do not count.
-
-    Examples
-    --------
-    >>> close_names("populaton", ["id", "Population "])
-    ['Population ']
-    """
+    """Find the known names most like this one; case and surrounding blanks do not count."""
 
     # long names are cut, because the comparison is quadratic in their length
     def plain(text: object) -> str:
@@ -178,12 +120,6 @@ def close_names(name: object, known: Iterable[str], *, limit: int = 3) -> list[s
 
 
 def did_you_mean(name: object, known: Iterable[str], form: str = "{!r}") -> str:
-    """Return a hint at the known name most like this one; empty if none is.
-
-    Examples
-    --------
-    >>> did_you_mean("tabel1", ["table1", "figures"]), did_you_mean("x", ["table1"])
-    (" Did you mean 'table1'?", '')
-    """
+    """Return a hint at the known name most like this one; empty if none is."""
     near = close_names(name, known, limit=1)
     return f" Did you mean {form.format(near[0])}?" if near else ""

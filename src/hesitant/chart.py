@@ -1,27 +1,20 @@
 """An unconstrained, well-scaled chart of everything that is estimated."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from hesitant._typing import FloatArray
 from hesitant.likelihood import Evaluation, Likelihood, State
-
-__all__ = ["Chart"]
 
 
 class Chart:
     """Class weights, family parameters and mechanism as one vector, zero at a reference.
 
     Each part is scaled by the root of its complete-data information at the reference, so that
-    plain gradient steps are EM steps and a quasi-Newton method starts from a good metric.
-
-    Parameters
-    ----------
-    likelihood : Likelihood
-    reference : State
-    evaluation : Evaluation
-        The likelihood at the reference.
-    mechanism : bool
-        Whether the mechanism's parameters are part of the chart (or profiled out).
+    plain gradient steps are EM steps and a quasi-Newton method starts from a good metric. With
+    ``mechanism`` its parameters are part of the chart (else they are profiled out).
     """
 
     def __init__(
@@ -30,6 +23,7 @@ class Chart:
         self.reference = reference
         self.total = likelihood.total
         pi = reference.weights
+        self.log_weights = np.log(np.maximum(pi, 1e-300))
         # Directions in which class weights can move, each of unit information.
         value, vector = np.linalg.eigh(self.total * (np.diag(pi) - np.outer(pi, pi)))
         keep = value > 1e-9 * self.total
@@ -47,9 +41,7 @@ class Chart:
     def decode(self, vector: FloatArray) -> State:
         """Return the state at a point of the chart."""
         i, j = self.splits
-        logits = np.log(np.maximum(self.reference.weights, 1e-300)) + (
-            self.weight_axes @ vector[:i]
-        )
+        logits = self.log_weights + self.weight_axes @ vector[:i]
         weights = np.exp(logits - logits.max())
         return State(
             weights / weights.sum(),
@@ -67,6 +59,19 @@ class Chart:
                 evaluation.theta_gradient @ self.theta_axes,
             )
         )
+
+
+@contextmanager
+def open_chart(likelihood: Likelihood, state: State) -> Iterator[tuple[Chart, Evaluation]]:
+    """Open the rows, and give the chart about a state with the likelihood there."""
+    if not likelihood.family.has_coordinates:
+        raise ValueError(
+            f"The family {type(likelihood.family).__name__} has no `coordinates` method, so the "
+            "information cannot be computed: write one, or use bootstrap()."
+        )
+    with likelihood.rows:
+        evaluation = likelihood.evaluate(state)
+        yield Chart(likelihood, state, evaluation, mechanism=True), evaluation
 
 
 def _standard_steps(information: FloatArray) -> FloatArray:

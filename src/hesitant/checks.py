@@ -12,15 +12,6 @@ from hesitant.labels import describe
 from hesitant.mechanisms import Ignorable, Mechanism
 from hesitant.rows import Tally
 
-__all__ = [
-    "check_blanks",
-    "check_jobs",
-    "check_number",
-    "check_reviewed",
-    "check_supply",
-    "check_weight",
-]
-
 
 def check_number(name: str, value: Any, kind: type, low: float, high: float = math.inf) -> None:
     """Raise unless ``value`` is a number of this kind in [low, high]."""
@@ -35,10 +26,8 @@ def check_number(name: str, value: Any, kind: type, low: float, high: float = ma
 
 def check_jobs(name: str, value: Any) -> None:
     """Raise unless ``value`` says how many workers to use, as joblib understands it."""
-    if value is None:
-        return
     right = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-    if not right or value == 0:
+    if value is not None and (not right or value == 0):
         error = ValueError if right else TypeError
         raise error(f"{name}={value!r}: give a whole number >= 1, −1 for all cores, or None.")
 
@@ -52,19 +41,12 @@ def check_reviewed(reviewed: Any, n: int) -> BoolArray:
         raise ValueError(
             f"reviewed has shape {values.shape}: give one boolean for each of {n} rows."
         )
-    if values.dtype != bool:
-        plain = [
-            isinstance(v, bool | int | float | np.bool_ | np.number) and v in (0, 1)
-            for v in values.tolist()
-        ]
-        if not all(plain):
-            row = plain.index(False)
+    for row, v in enumerate(values.tolist() if values.dtype != bool else ()):
+        if not isinstance(v, bool | int | float | np.bool_ | np.number) or v not in (0, 1):
             raise ValueError(
-                f"reviewed[{row}] is {values.tolist()[row]!r}: give True (somebody saw the case) "
-                "or False."
+                f"reviewed[{row}] is {v!r}: give True (somebody saw the case) or False."
             )
-        values = values.astype(bool)
-    return values
+    return values.astype(bool)
 
 
 def check_weight(sample_weight: Any, X: AnyArray) -> FloatArray:
@@ -74,30 +56,25 @@ def check_weight(sample_weight: Any, X: AnyArray) -> FloatArray:
     values = np.asarray(sample_weight)
     if values.size > 1 and not values.any():
         raise ValueError("sample_weight is zero for every row: give some row a weight.")
-    weight: FloatArray = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
+    how: dict[str, Any] = {"dtype": np.float64, "ensure_non_negative": True}
+    weight: FloatArray = _check_sample_weight(sample_weight, X, **how)
     return weight
 
 
 def check_supply(alpha: float, classes: AnyArray, tally: Tally) -> None:
     """Raise if the rows that alpha leaves cannot tell every class."""
-    if alpha == 0 and not tally.blank > 0:
-        raise ValueError(
-            f"alpha={alpha!r} uses blank rows only, and there are none: use alpha=0.5."
-        )
-    if alpha == 1 and not tally.labelled.any():
-        raise ValueError(
-            f"alpha={alpha!r} uses labelled rows only, and there are none: use alpha=0.5."
-        )
+    for edge, side, there in ((0, "blank", tally.blank), (1, "labelled", tally.labelled.any())):
+        if alpha == edge and not there:
+            raise ValueError(
+                f"alpha={alpha!r} uses {side} rows only, and there are none: use alpha=0.5."
+            )
     if alpha == 1 and not tally.labelled.all():
         missing = describe(classes[int(np.argmin(tally.labelled))])
         raise ValueError(
             f"class {missing} has no labelled row, and alpha={alpha!r} uses labelled rows only: "
             "use a smaller alpha, or leave the class out."
         )
-    sides = (0 if alpha == 0 else 1, 0 if alpha == 1 else 1)
-    counting = int(sides[0] * tally.counting[:-1].sum() + sides[1] * tally.counting[-1])
+    counting = int((alpha > 0) * tally.counting[:-1].sum() + (alpha < 1) * tally.counting[-1])
     if counting < len(classes):
         raise ValueError(
             f"{counting} of {tally.n:,.0f} rows have a positive weight, for {len(classes)} "
@@ -110,11 +87,9 @@ def check_blanks(mechanism: Mechanism, tally: Tally) -> tuple[Mechanism, list[st
     labelled, blank = tally.reviewed_labelled > 0, tally.reviewed_blank > 0
     if not mechanism.informative or (labelled and blank):
         return mechanism, []
-    seen = (
-        f"{'every' if labelled else 'no'} reviewed row is labelled"
-        if labelled or blank
-        else "no row was reviewed"
-    )
+    seen = f"{'every' if labelled else 'no'} reviewed row is labelled"
+    if not (labelled or blank):
+        seen = "no row was reviewed"
     return Ignorable(), [
         f"The mechanism cannot be estimated: {seen}, so blanks have no pattern. The classes "
         "were fitted by the ignorance likelihood (labels assumed missing at random)."

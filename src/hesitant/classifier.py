@@ -1,37 +1,35 @@
 """The estimator people import."""
 
 import dataclasses
+import math
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._choices import choose, look_up
 from hesitant._cores import threads_allowed
+from hesitant._optional import need
 from hesitant._probe import probe_mechanism
 from hesitant._typing import AnyArray, FloatArray
+from hesitant.base import PatternClassifier
 from hesitant.checks import check_blanks, check_jobs, check_number, check_supply
-from hesitant.criteria import Criteria
-from hesitant.evidence import Evidence
 from hesitant.exceptions import FitWarning
-from hesitant.experts import Panel, Readers, as_readers, readers_table
+from hesitant.experts import Panel, Readers, as_readers, reader_records
 from hesitant.families import FAMILIES, Components, Family
-from hesitant.fitting import Fit, fit_mixture
-from hesitant.intake import check_features, is_dask, take
+from hesitant.fitting import SAMPLE, fit_mixture, generator, match_to_labels
+from hesitant.intake import CheckedData, check_features, is_dask, take
 from hesitant.labels import names_of
-from hesitant.likelihood import Likelihood, State, log_posterior
-from hesitant.mechanisms import Mechanism, as_mechanism, row_term
+from hesitant.likelihood import Likelihood
+from hesitant.mechanisms import Mechanism, as_mechanism
+from hesitant.model import FittedModel
 from hesitant.remarks import NotConvergedWarning, fit_remarks, label_remarks
-from hesitant.rows import BLOCK_SIZE, Block, ManyRows
+from hesitant.rows import BLOCK_SIZE, ManyRows
 from hesitant.solvers import SOLVERS
-from hesitant.starts import SAMPLE, match_to_labels
 from hesitant.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["MixtureClassifier"]
 
 
-class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
+class MixtureClassifier(PatternClassifier):
     """Mixture classifier for partly labelled data that learns from the blanks too.
 
     Parameters
@@ -49,14 +47,14 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         The classes' distribution: a name in ``hesitant.families.FAMILIES`` or an object.
     covariance : {"full", "tied", "diag", "spherical", "shrunk"} or Shrunk, default="full"
         What the classes' scale matrices look like. With few rows for the features use "shrunk":
-        classes are pulled together as far as the data ask for (``hesitant.families.Shrunk``).
+        classes are pulled together as far as the data ask for.
     components : int, dict or "auto", default=1
-        How many components a class is a mixture of: one number for all classes, a number for
-        each by name (one for those not named), or "auto" to let held-out rows choose.
+        How many components a class is a mixture of: for all classes, for each by name (one for
+        those not named), or "auto" to let held-out rows choose.
     mechanism : {"entropy", "class", "entropy+class", "mixed"}, Mechanism or None
         How the chance of a label depends on the difficulty of a case ("entropy", the default), on
-        its class, or on both. With a mechanism the full likelihood is maximised; None is the
-        ignorance likelihood, which learns nothing from where the blanks are.
+        its class, or on both: the full likelihood. None is the ignorance likelihood, which learns
+        nothing from where the blanks are.
     experts : {"right", "fallible"} or Readers, default="right"
         Whether a label is always right, or readers may be wrong, each in a way of their own
         (:class:`hesitant.experts.Readers`).
@@ -66,11 +64,10 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         discriminant analysis, 0 cluster analysis with components named afterwards. Where the
         classes' shapes are wrong a larger alpha keeps the blanks from dragging them away.
     solver : {"auto", "em", "one_step_late", "quasi_newton", "profile"}, default="auto"
-        How to maximise. All climb the same likelihood; "auto" is the quickest for the family, and
-        the EM kind takes very many iterations for t and skew-t classes.
+        All climb the same likelihood; "auto" is the quickest for the family.
     classes : sequence, optional
-        All class values, where some have no labelled row, in the order wanted. Sort them if
-        scikit-learn's scorers are to be used.
+        All class values, where some have no labelled row. Sort them if scikit-learn's scorers are
+        to be used.
     n_init : int, default=1
         Starts; the best is kept. The first is taken from the labelled rows.
     max_iter : int, default=1000
@@ -78,9 +75,8 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     tol : float, default=1e-6
         Stop when no more than this is still to be gained, in units of log-likelihood.
     reg_covar : float, default=1e-6
-        Weak prior on scale matrices, in robust variances of each feature: as if every class
-        had this much extra scatter. It bounds the likelihood, and is far below the noise of any
-        data otherwise.
+        Weak prior on scale matrices that bounds the likelihood: as if every class had this much
+        extra scatter, in robust variances of each feature.
     init : dict or fitted MixtureClassifier, optional
         Parameters to start from ("weights", "means", "covariances", …).
     missing_label : scalar, default=-1
@@ -95,10 +91,8 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : array of shape (g,)
-    weights_ : array of shape (g,)
-    means_ : array of shape (g, p)
-    covariances_ : array of shape (g, p, p)
+    classes_, weights_, means_, covariances_ : arrays
+        The g classes; their weights, means (g, p) and covariances (g, p, p).
     mechanism_ : Mechanism
         Fitted, with ``intercept_`` and ``coef_``.
     log_likelihood_ : float
@@ -106,14 +100,14 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     n_parameters_, n_iter_ : int
     n_rows_ : float
         Rows of the fit; the sum of their weights, if they had some.
-    converged_ : bool
-    termination_ : str
-        Why the fit stopped.
+    converged_, termination_ : bool and str
+        Whether the fit converged, and why it stopped.
     history_ : array
         The objective (prior included) at each iteration. The few steps of EM that a fit with a
         mechanism begins with climb another objective; they count in ``n_iter_`` alone.
-    n_features_in_ : int
-    feature_names_in_ : array
+    fitted_ : FittedModel
+        All of these in one object, without data.
+    n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -124,9 +118,6 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     >>> bool(clf.mechanism_.coef_[0] < 0)  # harder cases are labelled less often
     True
     """
-
-    # Fit metadata that scikit-learn may route to this estimator.
-    __metadata_request__fit = {"sample_weight": None, "reviewed": None}  # noqa: RUF012
 
     def __init__(
         self,
@@ -190,51 +181,49 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         """
         family, mechanism = self._resolve()
         self._forget()
-        data = take(
-            self,
-            X,
-            y,
-            sample_weight,
-            reviewed,
-            classes=self.classes,
-            threads=self._threads(X),
-        )
-        rows, classes = data.rows, data.classes
-        rough = rows if data.rough is None else data.rough
-        check_supply(self.alpha, classes, rough.tally)
+        data = take(self, X, y, sample_weight, reviewed)
+        rows, rough, classes = data.rows, data.rows, data.classes
         mechanism = mechanism.prepare(len(classes))
         probe_mechanism(mechanism, len(classes))
-        if data.statements is None or data.votes is None:
+        if data.statements is None:
             mechanism, remarks = check_blanks(mechanism, rows.tally)
         else:
             readers, remarks = as_readers(self.experts), []
-            mechanism = readers.panel(data.statements, mechanism, data.votes)
+            votes = readers.rough(data.statements)
+            rough = rows.relabelled(votes)
+            mechanism = readers.panel(data.statements, mechanism, votes)
+        check_supply(self.alpha, classes, rough.tally)
         mechanism.class_names = names_of(classes)
         if self.classes is None and self.alpha > 0 and data.statements is None:
             remarks += label_remarks(classes, self.missing_label, rough.tally)
-        family = family.suit(partial(rough.sample, SAMPLE), classes)
+        family = family.prepare(partial(rough.sample, SAMPLE), classes)
         likelihood = Likelihood(rows, family, mechanism, self.alpha, rough)
         with rows, rough:
-            fit = fit_mixture(
-                likelihood,
-                look_up("solver", self.solver, SOLVERS),
-                classes,
-                init=self.init,
-                n_init=self.n_init,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                verbose=self.verbose,
-                rng=partial(_generator, self.random_state),
-            )
+            fit = fit_mixture(likelihood, classes, self)
             likelihood.mechanism = mechanism = fit.mechanism or mechanism
             if self.alpha == 0:  # clusters have no names of their own
                 named = match_to_labels(fit.state, family, rows)
                 fit = dataclasses.replace(fit, state=named)
-            features = getattr(self, "feature_names_in_", None)
-            remarks += fit_remarks(fit, likelihood, classes, features)
-        self._rows = rows
-        fitted = mechanism.fitted(fit.state.theta, rows.tally.rate)
-        self._publish(family, fitted, classes, fit, rows.tally.weight)
+            remarks += fit_remarks(fit, likelihood, classes, data.named_features)
+        self._data = data
+        progress = fit.progress
+        self._publish(
+            FittedModel(
+                family=family,
+                mechanism=mechanism.fitted(fit.state.theta, rows.tally.rate),
+                state=fit.state,
+                classes=classes,
+                n_features=rows.n_features,
+                named_features=data.named_features,
+                alpha=self.alpha,
+                log_likelihood=float(fit.final.log_likelihood),
+                n_rows=float(rows.tally.weight),
+                n_iter=len(progress.history),
+                converged=progress.converged,
+                termination=progress.reason,
+                history=np.array(progress.stage),
+            )
+        )
         if not self.converged_:
             warnings.warn(
                 f"The fit did not converge: {self.termination_}. Raise max_iter, or tol if the "
@@ -246,16 +235,17 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
             warnings.warn(remark, FitWarning, stacklevel=2)
         return self
 
+    def _publish(self, model: FittedModel) -> None:
+        """Show a model's parameters as scikit-learn's estimators do."""
+        self.fitted_ = model
+        for name, value in model.shown.items():
+            setattr(self, f"{name}_", value)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         family = FAMILIES.get(self.family) if isinstance(self.family, str) else self.family
         tags.input_tags.allow_nan = bool(getattr(family, "takes_gaps", False))
         return tags
-
-    def _forget(self) -> None:
-        """Drop an earlier fit: one that fails on the way must not leave half of each."""
-        for name in [k for k in vars(self) if k == "_rows" or k.endswith("_")]:
-            delattr(self, name)
 
     def _resolve(self) -> tuple[Family, Mechanism]:
         """Turn the constructor's parameters into objects, or say which is wrong."""
@@ -264,9 +254,15 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
         check_number("reg_covar", self.reg_covar, Real, 0)
+        check_jobs("n_jobs", self.n_jobs)
         if not isinstance(self.verbose, Integral):  # True is one
             raise TypeError(f"verbose={self.verbose!r}: give 0, 1 or 2.")
-        _check_seed(self.random_state)
+        kinds = (Integral, np.random.RandomState, np.random.Generator)
+        if not (self.random_state in (None, np.random) or isinstance(self.random_state, kinds)):
+            raise TypeError(
+                f"random_state={self.random_state!r}: give a whole number, a NumPy generator, or "
+                "None."
+            )
         look_up("solver", self.solver, SOLVERS)
         family = choose("family", self.family, FAMILIES, Family)
         mechanism = as_mechanism(self.mechanism)
@@ -286,89 +282,79 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
 
     def _threads(self, X: Any) -> int:
         """Return how many threads to use on these rows."""
-        jobs = self.n_jobs
-        check_jobs("n_jobs", jobs)
-        if not is_dask(X) and getattr(X, "shape", (BLOCK_SIZE + 1,))[:1] <= (BLOCK_SIZE,):
+        if len(X) <= BLOCK_SIZE:
             return 1  # one block; counting the cores would take longer than it saves
-        return threads_allowed(jobs)
+        return threads_allowed(self.n_jobs)
 
-    def _publish(
-        self,
-        family: Family,
-        mechanism: Mechanism,
-        classes: AnyArray,
-        fit: Fit,
-        n_rows: float,
-    ) -> None:
-        state = fit.state
-        self.classes_ = classes
-        self.mechanism_ = mechanism
-        self.family_ = family
-        self.state_ = state
-        self.weights_ = state.weights
-        shown = family.attributes(state.params)
-        for name, value in shown.items():
-            setattr(self, f"{name}_", value)
-        self.parameters_ = {"weights": state.weights, **shown, "mechanism": state.theta}
-        self.log_likelihood_ = float(fit.final.log_likelihood)
-        self.n_parameters_ = (
-            state.weights.size - 1 + family.n_parameters(state.params) + mechanism.n_parameters
-        )
-        self.n_rows_ = float(n_rows)
-        self.n_iter_ = len(fit.progress.history)
-        self.converged_ = fit.progress.converged
-        self.termination_ = fit.progress.reason
-        self.history_ = np.array(fit.progress.stage)
+    # -- data for a fit -----------------------------------------------------------------------
 
-    # -- using a fit --------------------------------------------------------------------
+    def check(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
+    ) -> CheckedData:
+        """Return data checked against the fit, for methods that take X: none checks them again.
+
+        Without X and y, those of the fit.
+        """
+        check_is_fitted(self, "fitted_")
+        if X is None and y is None:
+            if sample_weight is not None or reviewed is not None:
+                raise ValueError("sample_weight and reviewed belong to X and y: give those too.")
+            if not hasattr(self, "_data"):
+                raise ValueError(
+                    "X and y are needed: this model was loaded or copied, and does not carry the "
+                    "rows it was fitted to."
+                )
+            return self._data
+        return take(self, X, y, sample_weight, reviewed, reset=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The rows of the fit serve questions asked at once (`summary()`); they do not travel.
+        return {k: v for k, v in super().__getstate__().items() if k != "_data"}
+
+    @property
+    def fit_rows(self) -> ManyRows | None:
+        """The rows of the fit, unless the model was loaded or copied."""
+        data: CheckedData | None = getattr(self, "_data", None)
+        return None if data is None else data.rows
+
+    def __sklearn_clone__(self) -> Self:
+        new: Self = super().__sklearn_clone__()
+        new.init = self.init  # scikit-learn would take the fit out of a fitted start
+        return new
+
+    # -- using a fit --------------------------------------------------------------------------
 
     def _by_rows(
-        self, X: Any, pick: Callable[..., AnyArray], width: int | None = None, dtype: Any = float
+        self, X: Any, pick: Callable[..., AnyArray], wide: bool = False, dtype: Any = float
     ) -> Any:
-        """Return what ``pick`` makes of (log posteriors, posteriors, log densities), by block.
+        """Return what ``pick`` makes of (log posteriors, posteriors, log densities).
 
-        Only what is asked for is kept. A Dask collection gives a lazy Dask array.
+        A Dask collection gives a lazy Dask array.
         """
-        check_is_fitted(self, "state_")
+        check_is_fitted(self, "fitted_")
+        shape = (len(self.classes_),) if wide else ()
         if is_dask(X):
             from hesitant.dask_rows import map_lazily
 
-            return map_lazily(self, X, pick, width, dtype)
+            return map_lazily(self, X, pick, shape, dtype)
         X = check_features(self, X, reset=False)
-        out = np.empty(len(X) if width is None else (len(X), width), dtype=dtype)
-
-        def work(start: int) -> None:
-            part = slice(start, start + BLOCK_SIZE)
-            rows = np.array(X[part], dtype=np.float64, order="C")
-            out[part] = pick(*log_posterior(self.family_, self.state_, rows))
-
-        starts = range(0, len(X), BLOCK_SIZE)
-        if len(starts) == 1:
-            work(0)
-        else:
-            with ThreadPoolExecutor(self._threads(X)) as pool:
-                list(pool.map(work, starts))
-        return out
+        return self.fitted_.by_rows(X, pick, shape, dtype, self._threads(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of each row."""
-        check_is_fitted(self, "state_")
         codes = self._by_rows(X, lambda log_tau, tau, log_f: log_tau.argmax(axis=1), dtype=int)
-        return (
-            self.classes_[codes]
-            if isinstance(codes, np.ndarray)
-            else codes.map_blocks(self.classes_.__getitem__, dtype=self.classes_.dtype)
-        )
+        if isinstance(codes, np.ndarray):
+            return self.classes_[codes]
+        lazy: AnyArray = codes.map_blocks(self.classes_.__getitem__, dtype=self.classes_.dtype)
+        return lazy
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class posteriors (n, g)."""
-        check_is_fitted(self, "state_")
-        return self._by_rows(X, lambda log_tau, tau, log_f: tau, len(self.classes_))
+        return self._by_rows(X, lambda log_tau, tau, log_f: tau, wide=True)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log posteriors (n, g), accurate where posteriors round to 0 or 1."""
-        check_is_fitted(self, "state_")
-        return self._by_rows(X, lambda log_tau, tau, log_f: log_tau, len(self.classes_))
+        return self._by_rows(X, lambda log_tau, tau, log_f: log_tau, wide=True)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the log density of each row."""
@@ -377,13 +363,10 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
         """Return the uncertainty of each row's class posterior.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-        measure : Uncertainty, optional
-            By default the mechanism's own measure (Shannon's entropy unless told otherwise).
+        By the mechanism's own measure (Shannon's entropy unless told otherwise) or another of
+        :mod:`hesitant.uncertainty`.
         """
-        check_is_fitted(self, "state_")
+        check_is_fitted(self, "fitted_")
         measure = self.mechanism_.uncertainty if measure is None else measure
         if not isinstance(measure, Uncertainty):
             raise TypeError(
@@ -394,29 +377,17 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
 
     def labelling_probability(self, X: Any) -> FloatArray:
         """Return the probability that each row would be given a label, if reviewed."""
-        check_is_fitted(self, "state_")
-        mechanism = self.mechanism_
-        return self._by_rows(X, lambda log_tau, tau, log_f: mechanism.probability(log_tau, tau))
+        check_is_fitted(self, "fitted_")
+        chance = self.mechanism_.probability
+        return self._by_rows(X, lambda log_tau, tau, log_f: chance(log_tau, tau))
 
-    def resolve(self, X: Any, y: Any, reviewed: Any = None) -> FloatArray:
+    def resolve(self, X: Any, y: Any = None, reviewed: Any = None) -> FloatArray:
         """Return class probabilities given the features and what was said of each row.
 
         A label settles the class, unless readers are fallible: then labels are weighed against
         the features and each other. A blank says something about it if the chance of a label
         depends on the class (``mechanism="class"`` or ``"entropy+class"``); of a row that nobody
-        was shown only the features speak, as in :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-        y : array-like of shape (n,) or (n, J), or Statements
-            As for :meth:`fit`.
-        reviewed : boolean array-like of shape (n,), optional
-            As for :meth:`fit`.
-
-        Returns
-        -------
-        array of shape (n, g)
+        was shown only the features speak, as in :meth:`predict_proba`. Data as for :meth:`fit`.
 
         Examples
         --------
@@ -427,21 +398,18 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         >>> clf.resolve(data.features, data.labels).shape
         (300, 2)
         """
-        with self._attach(X, y, None, reviewed) as rows:
-            work = partial(
-                _resolve_block, family=self.family_, mechanism=self.mechanism_, state=self.state_
-            )
-            return np.concatenate(rows.collect(work))
+        return self.fitted_.resolve(self.check(X, y, None, reviewed).rows)
 
     @property
     def readers(self) -> list[str] | None:
         """The readers of the fit, if it was one to statements."""
-        return getattr(getattr(self, "mechanism_", None), "readers", None)
+        return self.fitted_.readers if hasattr(self, "fitted_") else None
 
     @property
     def readers_(self) -> "pd.DataFrame":
         """What the fit found of each reader, a row a reader, with standard errors."""
-        return readers_table(self)
+        frame: pd.DataFrame = need("pandas").DataFrame(reader_records(self))
+        return frame
 
     @property
     def confusion_(self) -> FloatArray:
@@ -450,42 +418,6 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
         if not isinstance(panel, Panel):
             raise AttributeError("confusion_ belongs to a fit with experts='fallible'.")
         return panel.confusion()
-
-    def _attach(self, X: Any, y: Any, sample_weight: Any, reviewed: Any) -> ManyRows:
-        """Return data as rows, checked against the features and classes of the fit.
-
-        Without X and y, the rows of the fit.
-        """
-        check_is_fitted(self, "state_")
-        if X is None and y is None:
-            if sample_weight is not None or reviewed is not None:
-                raise ValueError("sample_weight and reviewed belong to X and y: give those too.")
-            return self._remembered()
-        return take(
-            self,
-            X,
-            y,
-            sample_weight,
-            reviewed,
-            classes=list(self.classes_),
-            threads=self._threads(X),
-            reset=False,
-        ).rows
-
-    def _remembered(self) -> ManyRows:
-        try:
-            return self._rows
-        except AttributeError:
-            raise ValueError(
-                "X and y are needed: this model was loaded or copied, and does not carry the "
-                "rows it was fitted to."
-            ) from None
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The rows of the fit serve questions asked at once (`summary()`); they do not travel.
-        state: dict[str, Any] = dict(super().__getstate__())
-        state.pop("_rows", None)
-        return state
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None
@@ -502,60 +434,44 @@ class MixtureClassifier(Evidence, Criteria, ClassifierMixin, BaseEstimator):
             ``missing_label`` where the classes' type can hold it, else None. Of a panel the
             :class:`Statements` of its readers, shown every row.
         """
-        check_is_fitted(self, "state_")
+        check_is_fitted(self, "fitted_")
         check_number("n_samples", n_samples, Integral, 1)
-        rng = _generator(random_state)
-        codes = rng.choice(len(self.classes_), size=n_samples, p=self.weights_)
-        X = np.empty((n_samples, self.n_features_in_))
-        for h in range(len(self.classes_)):
-            mine = np.flatnonzero(codes == h)
-            X[mine] = self.family_.sample(self.state_.params, h, mine.size, rng)
-        truth = self.classes_[codes]
-        log_tau, tau, _ = log_posterior(self.family_, self.state_, X)
-        if isinstance(self.mechanism_, Panel):
-            said = self.mechanism_.draw(codes, log_tau, tau, self.classes_, rng)
-            return X, truth, said
-        chance = self.mechanism_.probability(log_tau, tau, np.eye(len(self.classes_))[codes])
-        blank = rng.random(n_samples) >= chance
-        return X, truth, _with_blanks(truth, blank, self.missing_label)
+        return self.fitted_.sample(n_samples, generator(random_state), self.missing_label)
 
-    def __sklearn_clone__(self) -> Self:
-        new: Self = super().__sklearn_clone__()
-        new.init = self.init  # scikit-learn would take the fit out of a fitted start
-        return new
+    # -- how well it explains rows --------------------------------------------------------------
 
+    def _value_and_size(self, *given: Any) -> tuple[float, float]:
+        """Return the objective and the number of rows, by default those of the fit."""
+        check_is_fitted(self, "fitted_")
+        if all(part is None for part in given):
+            return self.log_likelihood_, self.n_rows_ or math.nan  # the first files did not say
+        with self.check(*given).rows as rows:
+            value = self.fitted_.likelihood(rows).evaluate(self.state_).log_likelihood
+        return float(value), rows.tally.weight
 
-def _resolve_block(block: Block, family: Family, mechanism: Mechanism, state: State) -> FloatArray:
-    log_tau, tau, _ = log_posterior(family, state, block.X)
-    difficulty = mechanism.difficulty(log_tau, tau, slopes=False)
-    evidence = mechanism.evidence(difficulty, block.said, state.theta)
-    resolved = row_term(evidence, log_tau, tau, block.codes).resolved
-    unheard = (block.review == 0) & ~block.labelled
-    return np.where(unheard[:, None], tau, resolved)
+    def log_likelihood(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
+    ) -> float:
+        """Return the objective at the fitted parameters, of the fit's rows or others."""
+        return self._value_and_size(X, y, sample_weight, reviewed)[0]
 
+    def aic(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
+    ) -> float:
+        """Return Akaike's criterion, of the fit's rows or others; smaller is better.
 
-def _check_seed(random_state: Any) -> None:
-    """Raise unless this is a seed, whether or not a fit will need one."""
-    kinds = (Integral, np.random.RandomState, np.random.Generator)
-    if not (random_state in (None, np.random) or isinstance(random_state, kinds)):
-        raise TypeError(
-            f"random_state={random_state!r}: give a whole number, a NumPy generator, or None."
-        )
+        Models with and without a mechanism explain different things (the pattern of blanks, or
+        not), so their criteria do not compare. :func:`hesitant.compare` puts them on one footing.
+        """
+        value, _ = self._value_and_size(X, y, sample_weight, reviewed)
+        return 2 * self.n_parameters_ - 2 * value
 
+    def bic(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
+    ) -> float:
+        """Return the Bayesian criterion, of the fit's rows or others; smaller is better.
 
-def _generator(random_state: Any) -> np.random.Generator:
-    """Return a generator from any of scikit-learn's ways to give a seed, or from itself."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _with_blanks(truth: AnyArray, blank: AnyArray, missing_label: Any) -> AnyArray:
-    marker = np.asarray(missing_label)
-    same = marker.dtype.kind == truth.dtype.kind
-    numbers = {marker.dtype.kind, truth.dtype.kind} <= set("iuf")
-    if same or (numbers and marker == marker.astype(truth.dtype)):
-        return np.where(blank, marker.astype(truth.dtype) if numbers else marker, truth)
-    y = truth.astype(object)
-    y[blank] = None
-    return y
+        For models with and without a mechanism see :meth:`aic`.
+        """
+        value, n = self._value_and_size(X, y, sample_weight, reviewed)
+        return self.n_parameters_ * math.log(n) - 2 * value

@@ -16,13 +16,15 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import validate_data
 
-from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant._typing import AnyArray, IntArray
 from hesitant.checks import check_reviewed
 from hesitant.intake import check_number_of_classes, refuse_not_finite, takes_gaps
-from hesitant.labels import combine, encode, seen_in
-from hesitant.likelihood import log_posterior
+from hesitant.labels import combine, encode
+from hesitant.model import FittedModel
 from hesitant.rows import (
+    Block,
     ManyRows,
+    Sample,
     Tally,
     add,
     make_block,
@@ -32,67 +34,57 @@ from hesitant.rows import (
     tally_block,
 )
 
-__all__ = ["DaskRows", "map_lazily", "take_dask"]
+_task = partial(delayed, pure=False)
 
 
 class DaskRows(ManyRows):
-    """Rows in chunks of a Dask collection.
+    """Rows in chunks of a Dask collection, arrays or data frames.
 
-    Parameters
-    ----------
-    features : list of Delayed
-        The chunks of X, each an array or a data frame.
-    notes : list of Delayed
-        For each chunk its codes, weights or None, reviewed or None.
-    n_features : int
-    n_classes : int
-    said : list, optional
-        What was said of each chunk's rows, where that is more than their labels.
+    ``notes`` are the codes, weights or None, and reviewed or None of each chunk; ``said`` is what
+    was said of its rows, where that is more than their labels.
     """
 
     def __init__(
         self,
         features: list[Delayed],
-        notes: list[Delayed],
+        notes: Sequence[Delayed],
         n_features: int,
         n_classes: int,
         said: list[Any] | None = None,
     ) -> None:
-        self.features, self.notes, self.n_features = features, notes, n_features
+        self.features, self.notes, self.n_features = features, list(notes), n_features
         self.said = [None] * len(features) if said is None else said
         self.tally = Tally(*self.sum(partial(tally_block, n_classes=n_classes)))
         if not self.tally.counting.any():
             raise ValueError("sample_weight is zero for every row: give some row a weight.")
 
     def _tasks(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Delayed]:
-        work = delayed(_on_chunk, pure=False)
-        return [
-            work(function, *parts)
-            for parts in zip(self.features, self.notes, self.said, *extra, strict=True)
-        ]
+        chunks = zip(self.features, self.notes, self.said, *extra, strict=True)
+        return [_task(_on_chunk)(function, *parts) for parts in chunks]
 
     def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
-        """Apply a function to each chunk; the results stay on the workers."""
         return list(dask.persist(*self._tasks(function, *extra)))
 
     def collect(self, function: Callable[..., Any]) -> list[Any]:
-        """Return what a function makes of each chunk."""
         return [r for r in dask.compute(*self._tasks(function)) if r is not None]
 
     def sum(self, function: Callable[..., tuple[Any, ...]], *extra: Sequence[Any]) -> Any:
-        """Return the sum over chunks, added in a tree of fixed shape."""
         level = self._tasks(function, *extra)
-        join = delayed(_add_known, pure=False)
         while len(level) > 1:
-            pairs = [join(*level[k : k + 2]) for k in range(0, len(level) - 1, 2)]
+            pairs = [_task(_add_known)(*level[k : k + 2]) for k in range(0, len(level) - 1, 2)]
             level = pairs + level[len(level) - len(level) % 2 :]
         (total,) = dask.compute(*level)
         if total is None:
             raise ValueError("X has no rows: every chunk is empty.")
         return total
 
-    def sample(self, size: int, alpha: float = 0.5) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return every few of the rows that count, of each class and of the blanks."""
+    def relabelled(self, codes: IntArray) -> "DaskRows":
+        parts = _column_chunks("y", codes, self.features, None)
+        both = zip(self.notes, parts, strict=True)
+        notes = dask.persist(*(_task(_recode)(note, part) for note, part in both))
+        return DaskRows(self.features, notes, self.n_features, len(self.tally.labelled))
+
+    def sample(self, size: int, alpha: float = 0.5) -> Sample:
         strides = self.tally.strides(size)
         parts = self.collect(partial(_sample_chunk, strides=strides, alpha=alpha))
         X, codes, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -102,9 +94,9 @@ class DaskRows(ManyRows):
 def _on_chunk(
     function: Callable[..., Any], features: Any, notes: Any, said: Any, *extra: Any
 ) -> Any:
-    codes, weight, reviewed = notes
-    if not len(codes):
+    if not len(notes[0]):
         return None  # an empty chunk adds nothing
+    codes, weight, reviewed = notes
     block = make_block(_numbers(features), codes, weight, reviewed, said)
     return quietly(function, block, *extra)
 
@@ -116,81 +108,76 @@ def _numbers(chunk: Any) -> AnyArray:
     return np.asarray(chunk)
 
 
+def _recode(notes: Any, codes: IntArray) -> Any:
+    return codes, notes[1], None
+
+
 def _add_known(a: Any, b: Any = None) -> Any:
     if a is None or b is None:
         return b if a is None else a
     return add(a, b)
 
 
-def _sample_chunk(
-    block: Any, strides: IntArray, alpha: float
-) -> tuple[AnyArray, AnyArray, AnyArray]:
+def _sample_chunk(block: Block, strides: IntArray, alpha: float) -> Sample:
     keep = sample_positions(block.codes, block.weight, strides, alpha)
-    where = np.sort(np.concatenate(list(keep)))
-    return block.X[where], block.codes[where], sided(block, alpha)[where]
+    return block.X[keep], block.codes[keep], sided(block, alpha)[keep]
 
 
 def take_dask(
     estimator: Any,
     X: Any,
-    y: Any,
-    sample_weight: Any,
-    reviewed: Any,
-    *,
+    given: dict[str, Any],
     classes: Any,
     reset: bool,
     said: Any = None,
+    sizes: list[int] | None = None,
 ) -> tuple[DaskRows, AnyArray]:
     """Check Dask data for an estimator; return rows and classes.
 
-    ``y``, ``sample_weight`` and ``reviewed`` may be Dask collections with the same chunks as X, or
-    anything in memory.
+    What is given beside X (y, sample_weight, reviewed) may be Dask collections with the same
+    chunks, or anything in memory.
     """
-    features, sizes = _chunks("X", X)
+    features, known = _chunks("X", X)
+    sizes = known if sizes is None else sizes
     _remember_features(estimator, X, reset)
-    columns = {"y": y, "sample_weight": sample_weight, "reviewed": reviewed}
-    parts = {k: _column_chunks(k, v, features, sizes) for k, v in columns.items()}
+    parts = {k: _column_chunks(k, v, features, sizes) for k, v in given.items()}
     names = getattr(estimator, "feature_names_in_", None)
     first = _first_rows(sizes, len(features))
-    gaps = takes_gaps(estimator)
+    gaps, blank = takes_gaps(estimator), estimator.missing_label
     checked = [
-        delayed(_check_chunk, pure=False)(*chunk, names, gaps, k, first[k])
-        for k, chunk in enumerate(
-            zip(features, parts["y"], parts["sample_weight"], parts["reviewed"], strict=True)
+        _task(_check_chunk)(
+            chunk, dict(zip(parts, columns, strict=True)), names, gaps, k, first[k]
         )
+        for k, (chunk, *columns) in enumerate(zip(features, *parts.values(), strict=True))
     ]
     if classes is None:
-        seen = delayed(_seen_in_chunk, pure=False)
-        found = dask.compute(*(seen(p, estimator.missing_label) for p in parts["y"]))
-        classes = combine(found)
-    check_number_of_classes(np.asarray(classes), estimator.missing_label)
-    codes = delayed(_note_chunk, pure=False)
-    ordered = encode([], estimator.missing_label, list(classes)).classes
+        seen = dask.compute(*(_task(_seen_in_chunk)(part, blank) for part in parts["y"]))
+        classes = combine(seen)
+    check_number_of_classes(np.asarray(classes), blank)
+    ordered = encode([], blank, list(classes)).classes
     try:
-        notes = dask.persist(*(codes(c, estimator.missing_label, list(classes)) for c in checked))
+        notes = dask.persist(*(_task(_note_chunk)(c, blank, list(classes)) for c in checked))
         told = None if said is None else _column_chunks("y", said, features, sizes)
-        rows = DaskRows(features, list(notes), estimator.n_features_in_, len(ordered), told)
-    except _InChunkError as error:
-        _refuse_by_row(features, names, gaps, error.chunk)
-        raise
+        rows = DaskRows(features, notes, estimator.n_features_in_, len(ordered), told)
+    except _InChunkError:  # now it pays to count the rows: the message can name one
+        counted = _count_rows(features)
+        return take_dask(estimator, X, given, classes, reset, said, counted)
     return rows, ordered
 
 
 def map_lazily(
-    estimator: Any, X: Any, pick: Callable[..., AnyArray], width: int | None, dtype: Any
+    estimator: Any, X: Any, pick: Callable[..., AnyArray], rest: tuple[int, ...], dtype: Any
 ) -> Any:
     """Return a lazy Dask array of what ``pick`` makes of each chunk's posteriors."""
     features, sizes = _chunks("X", X)
     _remember_features(estimator, X, reset=False)
-    work = delayed(_pick_chunk, pure=False)
-    family, state = delayed(estimator.family_), delayed(estimator.state_)
-    names = getattr(estimator, "feature_names_in_", None)
     first = _first_rows(sizes, len(features))
-    known: Sequence[int | None] = [None] * len(features) if sizes is None else sizes
+    known: Sequence[float] = [np.nan] * len(features) if sizes is None else sizes
+    model = delayed(estimator.fitted_)
     arrays = [
         da.from_delayed(
-            work(chunk, family, state, pick, width, dtype, names, k, first[k]),
-            shape=(np.nan if size is None else size,) + (() if width is None else (width,)),
+            _task(_pick_chunk)(chunk, model, pick, rest, dtype, k, first[k]),
+            shape=(size, *rest),
             dtype=np.dtype(dtype),
         )
         for k, (chunk, size) in enumerate(zip(features, known, strict=True))
@@ -200,20 +187,18 @@ def map_lazily(
 
 def _pick_chunk(
     chunk: Any,
-    family: Any,
-    state: Any,
+    model: FittedModel,
     pick: Any,
-    width: int | None,
+    rest: tuple[int, ...],
     dtype: Any,
-    names: Any,
     k: int,
     first_row: int | None,
 ) -> AnyArray:
     X = np.array(_numbers(chunk), dtype=np.float64, order="C")
     if not len(X):
-        return np.zeros((0,) if width is None else (0, width), dtype=dtype)
-    _refuse_in_chunk(X, names, family.takes_gaps, k, first_row)
-    return np.asarray(quietly(pick, *log_posterior(family, state, X)), dtype=dtype)
+        return np.zeros((0, *rest), dtype=dtype)
+    _refuse_in_chunk(X, model.named_features, model.family.takes_gaps, k, first_row)
+    return np.asarray(quietly(pick, *model.posterior(X)), dtype=dtype)
 
 
 def _chunks(name: str, X: Any) -> tuple[list[Delayed], list[int] | None]:
@@ -226,6 +211,10 @@ def _chunks(name: str, X: Any) -> tuple[list[Delayed], list[int] | None]:
         X = X.rechunk({1: -1})  # a row must be whole
     sizes = None if np.isnan(X.chunks[0]).any() else list(X.chunks[0])
     return list(X.to_delayed().ravel()), sizes
+
+
+def _count_rows(features: list[Delayed]) -> list[int]:
+    return list(dask.compute(*(delayed(len)(chunk) for chunk in features)))
 
 
 def _first_rows(sizes: list[int] | None, n_chunks: int) -> list[int | None]:
@@ -241,31 +230,28 @@ def _column_chunks(
     """Return a column cut like the features."""
     if column is None:
         return [None] * len(features)
-    if hasattr(column, "to_delayed"):
-        if isinstance(column, da.Array) and sizes is not None and not np.isnan(column.shape[0]):
-            if column.shape[0] != sum(sizes):
-                raise ValueError(
-                    f"X has {sum(sizes)} rows and {name} has {column.shape[0]}: give one for each."
-                )
-            column = column.rechunk((tuple(sizes),))
-        parts, _ = _chunks(name, column)
-        if len(parts) != len(features):
-            raise ValueError(
-                f"X has {len(features)} chunks and {name} has {len(parts)}: cut them alike, for "
-                "example by taking both from one data frame, or call compute_chunk_sizes() on "
-                "both."
-            )
-        return parts
-    if sizes is None:
-        sizes = list(dask.compute(*(delayed(len)(chunk) for chunk in features)))
-    column = column if hasattr(column, "__getitem__") else list(column)
-    if len(column) != sum(sizes):
+    lazy = hasattr(column, "to_delayed")
+    if sizes is None and not lazy:
+        sizes = _count_rows(features)
+    if not hasattr(column, "__getitem__"):
+        column = list(column)
+    countable = not lazy or (isinstance(column, da.Array) and not np.isnan(column.shape[0]))
+    if sizes is not None and countable and len(column) != sum(sizes):
         raise ValueError(
             f"X has {sum(sizes)} rows and {name} has {len(column)}: give one for each row."
         )
-    edges = np.concatenate(([0], np.cumsum(sizes)))
-    cut = column.iloc if hasattr(column, "iloc") else column
-    return [cut[a:b] for a, b in pairwise(edges)]
+    if not lazy:
+        cut = column.iloc if hasattr(column, "iloc") else column
+        return [cut[a:b] for a, b in pairwise(np.cumsum([0, *(sizes or [])]))]
+    if sizes is not None and countable:
+        column = column.rechunk((tuple(sizes),))
+    parts, _ = _chunks(name, column)
+    if len(parts) != len(features):
+        raise ValueError(
+            f"X has {len(features)} chunks and {name} has {len(parts)}: cut them alike, for "
+            "example by taking both from one data frame, or call compute_chunk_sizes() on both."
+        )
+    return parts
 
 
 def _remember_features(estimator: Any, X: Any, reset: bool) -> None:
@@ -287,58 +273,34 @@ def _refuse_in_chunk(X: AnyArray, names: Any, gaps: bool, k: int, first_row: int
     except ValueError as error:
         if first_row is not None:
             raise
-        message = f"in chunk {k}, rows counted from its first: {error}"
-        raise _InChunkError(message, k) from None
+        raise _InChunkError(f"in chunk {k}, rows counted from its first: {error}") from None
 
 
 class _InChunkError(ValueError):
     """Something is wrong in a chunk, and where in the whole is not known."""
 
-    def __init__(self, message: str, chunk: int) -> None:
-        super().__init__(message, chunk)  # both, so that it can travel
-        self.chunk = chunk
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-def _refuse_by_row(features: list[Delayed], names: Any, gaps: bool, k: int) -> None:
-    """Raise for what is wrong in a chunk, now that it pays to count the rows before it."""
-    before = dask.compute(*(delayed(len)(chunk) for chunk in features[:k]))
-    again = delayed(_refuse_in_chunk, pure=False)
-    dask.compute(again(delayed(_numbers)(features[k]), names, gaps, k, sum(before)))
-
 
 def _check_chunk(
-    features: Any,
-    y: Any,
-    weight: Any,
-    reviewed: Any,
-    names: Any,
-    gaps: bool,
-    k: int,
-    first_row: int | None,
+    features: Any, columns: dict[str, Any], names: Any, gaps: bool, k: int, first_row: int | None
 ) -> Any:
     X = _numbers(features)
     _refuse_in_chunk(X, names, gaps, k, first_row)
-    for name, column in (("y", y), ("sample_weight", weight), ("reviewed", reviewed)):
+    for name, column in columns.items():
         if column is not None and len(column) != len(X):
             raise ValueError(
                 f"chunk {k} of X has {len(X)} rows and that of {name} {len(column)}: cut them "
                 "alike, for example by taking both from one data frame."
             )
+    weight, reviewed = columns["sample_weight"], columns["reviewed"]
     if weight is not None:
         weight = np.asarray(weight, dtype=np.float64)
         if not (np.isfinite(weight).all() and (weight >= 0).all()):
             raise ValueError(f"sample_weight has a negative or infinite value in chunk {k}.")
-    return y, weight, None if reviewed is None else check_reviewed(reviewed, len(X))
+    return columns["y"], weight, None if reviewed is None else check_reviewed(reviewed, len(X))
 
 
 def _seen_in_chunk(y: Any, missing_label: Any) -> AnyArray:
-    if not len(y):
-        return np.zeros(0, dtype=int)
-    labels = encode(y, missing_label)
-    return seen_in(labels.classes, missing_label)
+    return encode(y, missing_label).classes if len(y) else np.zeros(0, dtype=int)
 
 
 def _note_chunk(checked: Any, missing_label: Any, classes: list[Any]) -> Any:

@@ -4,8 +4,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["FitWarning", "collect_warnings"]
-
 
 class FitWarning(UserWarning):
     """Something about the data or the fit that a careful user should know."""
@@ -18,21 +16,21 @@ def collect_warnings() -> Iterator[list[str]]:
     Examples
     --------
     >>> import warnings
-    >>> with collect_warnings() as heard:
+    >>> with collect_warnings() as warned:
     ...     warnings.warn("a class has vanished", FitWarning)
-    >>> heard
+    >>> warned
     ['a class has vanished']
     """
-    heard: list[str] = []
+    warned: list[str] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", FitWarning)
-            yield heard
+            yield warned
     finally:
         for warning in caught:
             if not issubclass(warning.category, FitWarning):
                 warnings.warn_explicit(
                     warning.message, warning.category, warning.filename, warning.lineno
                 )
-            elif str(warning.message) not in heard:
-                heard.append(str(warning.message))
+            elif str(warning.message) not in warned:
+                warned.append(str(warning.message))

@@ -2,24 +2,31 @@
 
 import copy
 import dataclasses
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.optimize import linear_sum_assignment
+from sklearn.utils import check_random_state
 
+from hesitant._choices import look_up
 from hesitant._probe import probe_family
-from hesitant._typing import AnyArray
-from hesitant.likelihood import Evaluation, Likelihood, State
+from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant._words import did_you_mean
+from hesitant.families import Family
+from hesitant.likelihood import Evaluation, Likelihood, State, log_posterior
 from hesitant.mechanisms import Mechanism
-from hesitant.solvers import Progress, Solver
-from hesitant.starts import from_given, from_labels
-
-__all__ = ["Fit", "fit_mixture"]
+from hesitant.rows import Block, ManyRows
+from hesitant.solvers import SOLVERS, Progress, Solver
 
 FAILURES = (ArithmeticError, np.linalg.LinAlgError)  # a StepError is one of the former
 LARGEST_NOISE = 1e-3  # what rounding may hide of a log-likelihood that is called settled
+SAMPLE = 20_000
+# What the package's own fits show: parameters of one family may start another.
+_NAMES = {"weights", "mechanism", "means", "covariances", "locations", "scales", "shapes", "dof"}
+_NAMES.add("shrinkage")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,38 +39,35 @@ class Fit:
     mechanism: Mechanism | None = None
 
 
-def fit_mixture(
-    likelihood: Likelihood,
-    solver: Solver,
-    classes: AnyArray,
-    *,
-    init: Any,
-    n_init: int,
-    tol: float,
-    max_iter: int,
-    verbose: int,
-    rng: Callable[[], np.random.Generator],
-) -> Fit:
-    """Climb from every start and keep the highest point reached."""
+def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> Fit:
+    """Climb from every start and keep the highest point reached.
+
+    ``how`` is the estimator: its solver, starts, tolerance and limits count.
+    """
+    solver, init, n_init = look_up("solver", how.solver, SOLVERS), how.init, how.n_init
     theta = likelihood.mechanism.initial()
     solver.check(likelihood)
-    if init is not None:
-        given = from_given(init, likelihood, classes, theta)
+    given = None if init is None else from_given(init, likelihood, classes, theta)
+    rng = partial(generator, how.random_state)
     starts = from_labels(likelihood, len(classes), theta, n_init, rng)
     try:
-        states = [
-            (given, False) if init is not None and attempt == 0 else (next(starts), True)
-            for attempt in range(n_init)
-        ]
+        states = [given if k == 0 and given is not None else next(starts) for k in range(n_init)]
     except FAILURES as error:
         raise ValueError(_advice(error, None)) from error
-    probe_family(likelihood.family, states[0][0].params, likelihood.sample, len(classes))
-    jobs = [(likelihood, solver, *s, Progress(tol, max_iter, verbose)) for s in states]
-    # Joblib decides where restarts run: here one after the other, or wherever
-    # `joblib.parallel_config` says, a cluster included.
-    climbs = (
-        [_climb(*jobs[0])] if n_init == 1 else Parallel()(delayed(_climb)(*job) for job in jobs)
-    )
+    probe_family(likelihood.family, states[0].params, likelihood.sample, len(classes))
+    limits = how.tol, how.max_iter, how.verbose
+    jobs = [(state, Progress(*limits), state is not given) for state in states]
+    if n_init == 1:
+        climbs: list[Fit | str] = []
+        try:
+            with np.errstate(all="ignore"):  # a step too long is noticed, and shortened
+                climbs.append(Fit(*solver.run(likelihood, *jobs[0]), jobs[0][1]))
+        except FAILURES as error:
+            climbs.append(str(error))
+    else:
+        # Joblib decides where restarts run: here one after the other, or wherever
+        # `joblib.parallel_config` says, a cluster included.
+        climbs = Parallel()(delayed(_climb)(solver, likelihood, *job) for job in jobs)
     fits = [fit for fit in climbs if isinstance(fit, Fit)]
     if not fits:
         raise ValueError(_advice(climbs[0], init))
@@ -80,19 +84,19 @@ def fit_mixture(
         return best
     again = copy.copy(likelihood)
     again.mechanism = tuned
-    fit = _climb(again, solver, best.state, False, best.progress)
+    fit = _climb(solver, again, best.state, best.progress, False)
     return dataclasses.replace(fit, mechanism=tuned) if isinstance(fit, Fit) else best
 
 
 def _advice(reason: object, init: Any) -> str:
     """Return why no start led to a fit, and what to do about it."""
-    remedy = (
-        "init may be far from the data: look at its values, or leave it out."
-        if init is not None
-        else "The data may be degenerate (a class of identical rows, more features than rows, or "
-        "weights of very different sizes): drop features, look at sample_weight, or use "
-        "covariance='shrunk'."
-    )
+    remedy = "init may be far from the data: look at its values, or leave it out."
+    if init is None:
+        remedy = (
+            "The data may be degenerate (a class of identical rows, more features than rows, or "
+            "weights of very different sizes): drop features, look at sample_weight, or use "
+            "covariance='shrunk'."
+        )
     return f"No start led to a fit: {reason}. {remedy}"
 
 
@@ -100,17 +104,188 @@ def _rank(likelihood: Likelihood, fit: Fit) -> tuple[bool, float]:
     """Return what makes a fit the best of several."""
     # A class that shrank onto a few rows wins for want of others only, however large that makes
     # the likelihood.
-    state, total = fit.state, likelihood.total
-    healthy = not likelihood.family.held_up(state.params, state.weights, total)
-    return healthy, fit.final.objective
+    defects = likelihood.family.defects(fit.state.params, fit.state.weights, likelihood.total)
+    return not defects, fit.final.objective
 
 
 def _climb(
-    likelihood: Likelihood, solver: Solver, state: State, rough: bool, progress: Progress
+    solver: Solver, likelihood: Likelihood, state: State, progress: Progress, rough: bool
 ) -> Fit | str:
     """Climb from one start; say why if that is not possible."""
     try:
-        with np.errstate(all="ignore"):  # a step too long is noticed, and shortened
+        with np.errstate(all="ignore"):
             return Fit(*solver.run(likelihood, state, progress, rough), progress)
     except FAILURES as error:
         return str(error)
+
+
+# -- where to start ---------------------------------------------------------------------------
+
+
+def from_labels(
+    likelihood: Likelihood,
+    n_classes: int,
+    theta: FloatArray,
+    n_init: int,
+    make_rng: Callable[[], np.random.Generator],
+) -> Iterator[State]:
+    """Yield ``n_init`` starts.
+
+    The first takes every class from its labelled rows; the others from bootstrap samples of them.
+    Classes without a labelled row are seeded by k-means on the blank rows, away from the classes
+    that have some. Rows of weight zero do not count, so with alpha = 0 this is plain clustering.
+    """
+    X, codes, weight = likelihood.sample(SAMPLE)
+    weight = _tempered(weight)
+    labelled = np.flatnonzero(codes >= 0)
+    rng = cache(make_rng)  # most fits never need one
+    for attempt in range(n_init):
+        w = np.zeros((len(X), n_classes))
+        chosen = labelled if attempt == 0 else rng().choice(labelled, labelled.size)
+        np.add.at(w, (chosen, codes[chosen]), weight[chosen])
+        empty = np.flatnonzero(w.sum(axis=0) == 0)
+        if empty.size:
+            _seed(X, weight, w, empty, rng())
+        counts = w.sum(axis=0) + 1.0
+        yield State(counts / counts.sum(), likelihood.family.initial(X, w), theta)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a generator from any of scikit-learn's ways to give a seed, or from itself."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _tempered(weight: FloatArray) -> FloatArray:
+    """Return weights within a range that sums of squares can bear: a start need not be exact."""
+    positive = weight[weight > 0]
+    if not positive.size or (positive.max() < 1e6 and positive.min() > 1e-6):
+        return weight
+    middle = float(np.median(positive))
+    return np.where(weight > 0, np.clip(weight / middle, 1e-3, 1e3), 0.0)
+
+
+def _seed(
+    X: FloatArray, weight: FloatArray, w: FloatArray, empty: IntArray, rng: np.random.Generator
+) -> None:
+    """Give the classes without rows some of the rows that no class has."""
+    from sklearn.cluster import KMeans  # slow to import, and seldom needed
+
+    low, middle, high = np.nanquantile(X, [0.25, 0.5, 0.75], axis=0)
+    Z = np.nan_to_num((X - middle) / np.where(high > low, high - low, 1.0))
+    Z = np.clip(Z, -1e3, 1e3)  # a wild outlier must not claim a class for itself
+    taken = np.setdiff1d(np.arange(w.shape[1]), empty)
+    known = np.array([np.average(Z, axis=0, weights=w[:, h]) for h in taken])
+    known = known.reshape(-1, X.shape[1])
+    free = np.flatnonzero(w.sum(axis=1) == 0)
+    if free.size < empty.size:
+        free = np.arange(len(X))
+    distance = ((Z[free, None, :] - known[None]) ** 2).sum(axis=2).min(axis=1, initial=1e6)
+    centers = list(known)
+    for _ in empty:  # k-means++ from the known centres
+        chance = weight[free] * distance
+        total = chance.sum()
+        pick = rng.choice(free, p=chance / total if total > 0 else None)
+        centers.append(Z[pick])
+        distance = np.minimum(distance, ((Z[free] - Z[pick]) ** 2).sum(axis=1))
+    if free.size > len(centers):
+        means = KMeans(len(centers), init=np.array(centers), n_init=1, max_iter=50)
+        nearest = means.fit(Z[free], sample_weight=weight[free]).labels_
+    else:  # too few rows for k-means: each goes to the nearest of the rows chosen
+        nearest = ((Z[free, None, :] - np.array(centers)) ** 2).sum(axis=2).argmin(axis=1)
+    for slot, h in enumerate(empty):
+        members = free[nearest == len(known) + slot]
+        w[members, h] = weight[members]
+        if not members.size:  # duplicates all the way: any row will do
+            w[rng.choice(free), h] = 1.0
+
+
+def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: FloatArray) -> State:
+    """Return the state that the user's ``init`` describes: parameters by name, or a model.
+
+    A model's classes are matched by name, and its mechanism counts if it is of the same kind.
+    """
+    n_classes, family = len(classes), likelihood.family
+    order = np.arange(n_classes)
+    if isinstance(init, Mapping):
+        given = dict(init)
+        value = _numbers(given.get("mechanism", theta))
+        right = value.shape == theta.shape and np.isfinite(value).all()
+        if value.size and theta.size and not right:
+            raise ValueError(
+                f"init has mechanism {given['mechanism']!r}: give {theta.size} finite numbers, or "
+                "leave it out."
+            )
+    elif hasattr(init, "parameters_"):
+        given = dict(init.parameters_)
+        # From a weight of about zero, of a class that a fit has emptied, no step would lead back.
+        known = np.asarray(given["weights"], dtype=float)
+        given["weights"] = np.where(known < 1e-8, 1e-3, known)
+        order = _order(init.classes_, classes)
+    else:
+        raise TypeError(
+            f"init is a {type(init).__name__}: give a dict with 'weights', 'means' and "
+            "'covariances', or a fitted MixtureClassifier."
+        )
+    weights = _numbers(given.get("weights", np.full(n_classes, 1 / n_classes)))
+    if weights.shape != (n_classes,) or not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError(
+            f"init has weights {given['weights']!r}: give {n_classes} positive numbers, one a "
+            "class."
+        )
+    if not family.has_from_attributes:
+        raise ValueError(
+            f"init is given, and the family {type(family).__name__} has no `from_attributes` "
+            "method to start from it: write one, or leave init out."
+        )
+    X, _, _ = likelihood.sample(SAMPLE)
+    params = family.from_attributes(given, X)
+    described = len(family.moments(params)[0])
+    if described != n_classes:
+        raise ValueError(
+            f"init describes {described} classes, and the data have {n_classes}: give parameters "
+            "of each."
+        )
+    shown = family.attributes(params)
+    for name in given:
+        if name not in _NAMES | set(shown) and not str(name).startswith("component_"):
+            hint = did_you_mean(name, [*shown, "weights", "mechanism"])
+            raise ValueError(f"init has {name!r}, which is no parameter of a fit.{hint}")
+    mechanism = _numbers(given.get("mechanism", theta))
+    theta = mechanism if mechanism.shape == theta.shape else theta
+    return State(weights[order] / weights.sum(), family.permute(params, order), theta)
+
+
+def _order(known: AnyArray, classes: AnyArray) -> IntArray:
+    """Return where a model has each of these classes."""
+    place = {name: h for h, name in enumerate(known.tolist())}
+    if set(place) != set(classes.tolist()):
+        raise ValueError(
+            f"init has the classes {known.tolist()}, and the data {classes.tolist()}: give a "
+            "model of the same classes, or its parameters_, whose order is then yours."
+        )
+    return np.array([place[name] for name in classes.tolist()])
+
+
+def _numbers(value: Any) -> FloatArray:
+    """Return an array, NaN if it is none of numbers."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return np.full(1, np.nan)
+
+
+def match_to_labels(state: State, family: Family, rows: ManyRows) -> State:
+    """Return the state with its classes named to agree best with the labelled rows."""
+    (agreement,) = rows.sum(partial(_agreement_block, family=family, state=state))
+    _, order = linear_sum_assignment(agreement, maximize=True)
+    return State(state.weights[order], family.permute(state.params, order), state.theta)
+
+
+def _agreement_block(block: Block, family: Family, state: State) -> tuple[FloatArray]:
+    g = state.weights.size
+    _, tau, _ = log_posterior(family, state, block.X)
+    agreement = np.zeros((g, g))
+    np.add.at(agreement, block.codes[block.labelled], tau[block.labelled])
+    return (agreement,)

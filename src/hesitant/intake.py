@@ -9,125 +9,119 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from hesitant._typing import AnyArray, IntArray
+from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.checks import check_reviewed, check_weight
 from hesitant.experts import as_readers
 from hesitant.labels import Labels, encode
 from hesitant.rows import BLOCK_SIZE, ManyRows, Rows
 from hesitant.statements import Statements
 
-__all__ = ["Intake", "check_features", "take"]
-
 
 @dataclasses.dataclass(frozen=True)
-class Intake:
-    """Checked data.
-
-    Attributes
-    ----------
-    rows : ManyRows
-    classes : array of shape (g,)
-    statements : Statements, optional
-        What was said of the rows, where that is more than labels that are right.
-    votes : array of shape (n,), optional
-        Classes that are roughly right, by what was said alone; −1 where nobody can tell.
-    rough : ManyRows, optional
-        The same rows with these as labels.
-    """
+class CheckedData:
+    """Data that were checked for an estimator; given in place of X, they are not checked again."""
 
     rows: ManyRows
     classes: AnyArray
-    statements: Statements | None = None
-    votes: IntArray | None = None
-    rough: ManyRows | None = None
+    statements: Statements | None = None  # where more was said than labels that are right
+    named_features: AnyArray | None = None
+
+    @property
+    def X(self) -> AnyArray:
+        """The features, of rows in memory."""
+        assert isinstance(self.rows, Rows)
+        return self.rows.X
+
+    @property
+    def labels(self) -> Labels:
+        """The labels, of rows in memory."""
+        assert isinstance(self.rows, Rows)
+        return Labels(self.rows.codes, self.classes)
+
+    @property
+    def weight(self) -> FloatArray:
+        """Weight of each row in memory."""
+        given = getattr(self.rows, "weight", None)
+        return np.ones(len(self.X)) if given is None else given
+
+    @property
+    def reviewed(self) -> BoolArray:
+        """Whether each row in memory was shown to somebody."""
+        given = getattr(self.rows, "reviewed", None)
+        return np.ones(len(self.X), dtype=bool) if given is None else given
 
 
 def take(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    reviewed: Any,
-    *,
-    classes: Any,
-    threads: int,
-    reset: bool = True,
-) -> Intake:
-    """Check data for an estimator.
-
-    Parameters
-    ----------
-    estimator : MixtureClassifier
-        Whose ``missing_label`` and ``alpha`` apply, and who remembers the features (``reset``).
-    X, y, sample_weight, reviewed
-        As for ``fit``.
-    classes : sequence or None
-        All class values, if known.
-    threads : int
-    reset : bool
-        Whether the features may differ from those of an earlier fit.
-    """
+    estimator: Any, X: Any, y: Any, sample_weight: Any, reviewed: Any, reset: bool = True
+) -> CheckedData:
+    """Check data for an estimator, whose features and classes may only change with ``reset``."""
+    classes = estimator.classes if reset else list(estimator.classes_)
+    if isinstance(X, CheckedData):
+        if reset:
+            estimator.n_features_in_ = X.rows.n_features
+            if X.named_features is not None:
+                estimator.feature_names_in_ = X.named_features
+        return X
     if y is None:
         raise ValueError(
             "requires y to be passed, but the target y is None: give labels, with blanks "
             f"marked {estimator.missing_label!r} or None."
         )
     experts = as_readers(estimator.experts)
-    statements = experts.hear(y, reviewed, estimator.missing_label)
+    statements = experts.as_statements(y, reviewed, estimator.missing_label)
     if statements is not None and classes is not None:
         statements = statements.align(classes, None if reset else estimator.readers)
-    votes = experts.rough(statements) if statements is not None and reset else None
+    rows: ManyRows
     if is_dask(X):
         from hesitant.dask_rows import take_dask
 
-        if statements is None:
-            return Intake(
-                *take_dask(estimator, X, y, sample_weight, reviewed, classes=classes, reset=reset)
-            )
-        cut = partial(take_dask, estimator, X, sample_weight=sample_weight, reviewed=None)
-        cut = partial(cut, classes=statements.classes.tolist(), reset=reset)
-        known = cut(statements.labels(experts.known(statements)), said=statements)
-        roughly = None if votes is None else cut(statements.labels(votes))[0]
-        return Intake(*known, statements, votes, roughly)
-    X = check_features(estimator, X, reset=reset, at_least=2 if reset else 1)
-    if statements is None:
-        labels = encode(y, estimator.missing_label, classes)
+        given = {"y": y, "sample_weight": sample_weight, "reviewed": reviewed}
+        if statements is not None:
+            classes = statements.classes.tolist()
+            given |= {"y": statements.labels(experts.known(statements)), "reviewed": None}
+        rows, ordered = take_dask(estimator, X, given, classes, reset, said=statements)
     else:
-        labels, reviewed = Labels(experts.known(statements), statements.classes), None
-    if len(labels.codes) != len(X):
-        raise ValueError(
-            f"X has {len(X)} rows and y has {len(labels.codes)}: give one label, or a blank, for "
-            "each row."
-        )
-    check_number_of_classes(labels.classes, estimator.missing_label)
-    weight = None if sample_weight is None else check_weight(sample_weight, X)
-    seen = None if reviewed is None else check_reviewed(reviewed, len(X))
-    g = len(labels.classes)
-    rows = Rows(X, labels.codes, weight, seen, said=statements, n_classes=g, threads=threads)
-    rough = None if votes is None else Rows(X, votes, weight, n_classes=g, threads=threads)
-    return Intake(rows, labels.classes, statements, votes, rough)
+        X = check_features(estimator, X, reset=reset, at_least=2 if reset else 1)
+        if statements is None:
+            labels = encode(y, estimator.missing_label, classes)
+        else:
+            labels, reviewed = Labels(experts.known(statements), statements.classes), None
+        codes, ordered = labels.codes, labels.classes
+        if len(codes) != len(X):
+            raise ValueError(
+                f"X has {len(X)} rows and y has {len(codes)}: give one label, or a blank, for "
+                "each row."
+            )
+        check_number_of_classes(ordered, estimator.missing_label)
+        weight = None if sample_weight is None else check_weight(sample_weight, X)
+        seen = None if reviewed is None else check_reviewed(reviewed, len(X))
+        threads = estimator._threads(X)
+        g = len(ordered)
+        rows = Rows(X, codes, weight, seen, said=statements, n_classes=g, threads=threads)
+    return CheckedData(rows, ordered, statements, getattr(estimator, "feature_names_in_", None))
 
 
 def check_features(
     estimator: Any, X: Any, *, reset: bool, at_least: int = 1, gaps: bool = True
 ) -> AnyArray:
-    """Return features as a numeric array without a copy where possible.
+    """Return features as a numeric array, without a copy where possible.
 
     Empty cells are NaN in it; they are refused unless ``gaps``, and the family, allow them.
     """
+    if isinstance(X, CheckedData):
+        return X.X
     if not _is_plain(estimator, X, reset, at_least):
         _refuse_words(X)
-        X = validate_data(
-            estimator,
-            X,
-            dtype=[np.float64, np.float32],
-            reset=reset,
-            ensure_min_samples=at_least,
-            ensure_all_finite=False,
-        )
+        how: dict[str, Any] = {"ensure_min_samples": at_least, "ensure_all_finite": False}
+        X = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, **how)
     names = getattr(estimator, "feature_names_in_", None)
     if refuse_not_finite(X, names, partial(takes_gaps, estimator) if gaps else bool) and reset:
-        refuse_empty_columns(np.isnan(X).all(axis=0), names)
+        empty = np.flatnonzero(np.isnan(X).all(axis=0))
+        if empty.size:
+            where = _column(names, int(empty[0]))
+            raise ValueError(
+                f"X has no value at all in {where}: drop it, there is nothing to fit."
+            )
     checked: AnyArray = X
     return checked
 
@@ -136,15 +130,6 @@ def takes_gaps(estimator: Any) -> bool:
     """Whether the family that an estimator has, or would have, allows for empty cells."""
     family = estimator.family_ if hasattr(estimator, "family_") else estimator._resolve()[0]
     return bool(family.takes_gaps)
-
-
-def refuse_empty_columns(empty: AnyArray, names: AnyArray | None) -> None:
-    """Raise if a feature has no value in any row."""
-    if empty.any():
-        column = int(np.argmax(empty))
-        raise ValueError(
-            f"X has no value at all in {_column(names, column)}: drop it, there is nothing to fit."
-        )
 
 
 def _column(names: AnyArray | None, place: int) -> str:
@@ -218,18 +203,16 @@ def refuse_not_finite(
             if not bad.any() or found or allow_nan():
                 found = found or bool(bad.any())
                 continue
-        row, column = np.argwhere(bad)[0]
+        row, column = map(int, np.argwhere(bad)[0])
         more = int(bad.any(axis=1).sum()) - 1
         others = f" (and {more} more of the {len(part)} rows from there on)" if more else ""
-        where = f"row {first_row + start + int(row)}, {_column(names, int(column))}{others}"
-        if np.isinf(part[row, column]):
-            raise ValueError(
-                f"X contains infinity in {where}: features must be finite. Correct such cells, or "
-                "leave them empty (NaN)."
-            )
+        where = f"row {first_row + start + row}, {_column(names, column)}{others}"
         raise ValueError(
-            f"X contains NaN in {where}, which this family cannot allow for: use "
-            "one of the package's own, or drop or impute such rows first."
+            f"X contains infinity in {where}: features must be finite. Correct such cells, or "
+            "leave them empty (NaN)."
+            if np.isinf(part[row, column])
+            else f"X contains NaN in {where}, which this family cannot allow for: use one of the "
+            "package's own, or drop or impute such rows first."
         )
     return found
 
@@ -237,6 +220,15 @@ def refuse_not_finite(
 def is_dask(X: Any) -> bool:
     """Whether X is a Dask collection, found out without importing Dask."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def refuse_dask(X: Any) -> None:
+    """Raise if the rows are not in memory."""
+    if is_dask(X):
+        raise TypeError(
+            "X is a Dask collection, and this needs all rows at once: give X.compute(), or a "
+            "sample of the rows. (diagnose, information and summary do work on Dask collections.)"
+        )
 
 
 def check_number_of_classes(classes: AnyArray, missing_label: Any) -> None:

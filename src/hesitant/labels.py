@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -14,25 +14,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from hesitant._optional import is_null
 from hesitant._typing import AnyArray, BoolArray, IntArray
 
-__all__ = ["Labels", "combine", "describe", "encode", "names_of", "seen_in"]
-
 PART = 1 << 18
 
 
 @dataclasses.dataclass(frozen=True)
 class Labels:
-    """Class codes and blanks.
+    """Class codes and blanks."""
 
-    Attributes
-    ----------
-    codes : array of shape (n,)
-        Position of each row's class in ``classes``; −1 for a blank.
-    classes : array of shape (g,)
-        The classes, in the user's own values.
-    """
-
-    codes: IntArray
-    classes: AnyArray
+    codes: IntArray  # place of each row's class in classes, −1 for a blank
+    classes: AnyArray  # in the user's own values
 
     @property
     def labelled(self) -> BoolArray:
@@ -48,20 +38,9 @@ class Labels:
 def encode(y: Any, missing_label: Any = -1, classes: Sequence[Any] | None = None) -> Labels:
     """Turn labels into codes.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Labels; a blank is ``missing_label``, or any of None, NaN, NA, NaT and null.
-    missing_label : scalar, default=-1
-        The value that marks a blank.
-    classes : sequence, optional
-        All class values, in the order wanted; needed for classes without a labelled row. By
-        default the labels seen, sorted, as scikit-learn's scorers take for granted; those of a
-        categorical column too.
-
-    Returns
-    -------
-    Labels
+    A blank is ``missing_label``, or any of None, NaN, NA, NaT and null. ``classes`` lists all
+    class values in the order wanted, and is needed for classes without a labelled row; by default
+    they are the labels seen, sorted, as scikit-learn's scorers take for granted.
 
     Examples
     --------
@@ -70,24 +49,24 @@ def encode(y: Any, missing_label: Any = -1, classes: Sequence[Any] | None = None
     >>> labels.codes.tolist(), labels.classes.tolist()
     ([0, -1, 1, 0], ['benign', 'tumour'])
     """
-    _check_marker(missing_label)
+    if isinstance(missing_label, list | tuple | set | dict | np.ndarray):
+        raise TypeError(
+            f"missing_label={missing_label!r}: give one value. None, NaN and NA mark a blank as "
+            "well; turn further markers into one of these."
+        )
     values = _as_array(y)
+    # In parts, so that a hundred million labels need no second array of their size.
+    parts = [values[a : a + PART] for a in range(0, len(values), PART)]
+    given = [~_is_blank(part, missing_label) for part in parts]
     if classes is not None:
         ordered = _check_classes(classes, missing_label)
     else:
-        ordered = combine([seen_in(part, missing_label) for part in _parts(values)])
+        seen = [np.unique(_tidy(part[own])) for part, own in zip(parts, given, strict=True)]
+        ordered = combine(seen)
     codes = np.full(values.shape[0], -1, dtype=np.min_scalar_type(-len(ordered) - 1))
-    # In parts, so that a hundred million labels need no second array of their size.
-    for k, part in enumerate(_parts(values)):
-        blank = _is_blank(part, missing_label)
-        codes[k * PART : (k + 1) * PART][~blank] = _positions(_tidy(part[~blank]), ordered)
+    for k, (part, own) in enumerate(zip(parts, given, strict=True)):
+        codes[k * PART : (k + 1) * PART][own] = _positions(_tidy(part[own]), ordered)
     return Labels(codes, ordered)
-
-
-def seen_in(values: AnyArray, missing_label: Any) -> AnyArray:
-    """Return the distinct labels of an array, blanks left out."""
-    seen = _tidy(values[~_is_blank(values, missing_label)])
-    return np.unique(seen)
 
 
 def combine(seen: Sequence[AnyArray]) -> AnyArray:
@@ -102,10 +81,6 @@ def combine(seen: Sequence[AnyArray]) -> AnyArray:
     if together.dtype.kind == "f":  # only floats can be a continuous target by mistake
         check_classification_targets(together)
     return together
-
-
-def _parts(values: AnyArray) -> Iterator[AnyArray]:
-    return (values[a : a + PART] for a in range(0, len(values), PART))
 
 
 def _as_array(y: Any) -> AnyArray:
@@ -123,14 +98,14 @@ def _as_array(y: Any) -> AnyArray:
         return _one_column(y.astype(object) if y.dtype.kind == "T" else y)
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        values = _from_list(series.to_list()) if series.dtype != nw.Float64 else series.to_numpy()
-    elif hasattr(y, "__array__") and not hasattr(y, "columns"):
-        values = np.asarray(y)
-    elif hasattr(y, "columns"):
-        values = np.asarray(y, dtype=object)
-    else:
-        values = _from_list(list(y))
-    return _one_column(values)
+        if series.dtype == nw.Float64:
+            return _one_column(series.to_numpy())
+        y = series.to_list()
+    elif hasattr(y, "__array__") or hasattr(y, "columns"):
+        return _one_column(np.asarray(y, dtype=object if hasattr(y, "columns") else None))
+    y = list(y)
+    nested = any(isinstance(v, list | tuple | dict | set | np.ndarray) for v in y[:1000])
+    return _one_column(np.asarray(y) if nested else _object_array(y))
 
 
 def _one_column(values: AnyArray) -> AnyArray:
@@ -149,12 +124,6 @@ def _one_column(values: AnyArray) -> AnyArray:
     return values
 
 
-def _from_list(values: list[Any]) -> AnyArray:
-    if any(isinstance(v, list | tuple | dict | set | np.ndarray) for v in values[:1000]):
-        return np.asarray(values)
-    return _object_array(values)
-
-
 def _object_array(values: Sequence[Any]) -> AnyArray:
     out = np.empty(len(values), dtype=object)
     out[:] = list(values)
@@ -162,31 +131,25 @@ def _object_array(values: Sequence[Any]) -> AnyArray:
 
 
 def _is_blank(values: AnyArray, missing_label: Any) -> BoolArray:
-    no_marker = is_null(missing_label)
+    marked = not is_null(missing_label)
     if values.dtype == object:
-        marks = np.fromiter((is_null(v) for v in values), dtype=bool, count=len(values))
-        if not no_marker:
-            marks |= np.fromiter((_same(v, missing_label) for v in values), bool, len(values))
-        return marks
-    marks = np.isnan(values) if values.dtype.kind in "fc" else np.zeros(len(values), dtype=bool)
-    if values.dtype.kind in "mM":
-        marks = np.isnat(values)
-    if not no_marker and _comparable(values.dtype.kind, missing_label):
+        if set(map(type, values)) <= {str, type(None)}:  # by far the commonest, and quick
+            blanks = {None, missing_label if isinstance(missing_label, str) else None}
+            return np.fromiter(map(blanks.__contains__, values), dtype=bool, count=len(values))
+        blank = (is_null(v) or (marked and _same(v, missing_label)) for v in values)
+        return np.fromiter(blank, dtype=bool, count=len(values))
+    kind = values.dtype.kind
+    if kind in "fcmM":
+        marks = np.isnat(values) if kind in "mM" else np.isnan(values)
+    else:
+        marks = np.zeros(len(values), dtype=bool)
+    if marked and _kind(missing_label) in _FITTING.get(kind, ()):
         marks |= values == missing_label
     return marks
 
 
-def _comparable(kind: str, value: Any) -> bool:
-    """Whether a marker can occur in such an array; False == 0 must not make False a blank."""
-    if isinstance(value, bool | np.bool_):
-        return kind == "b"
-    if isinstance(value, str | bytes):
-        return kind == ("U" if isinstance(value, str) else "S")
-    return kind in "iuf" and isinstance(value, int | float | np.number)
-
-
 def _same(value: Any, marker: Any) -> bool:
-    if isinstance(value, bool | np.bool_) != isinstance(marker, bool | np.bool_):
+    if (_kind(value) == "bool") != (_kind(marker) == "bool"):
         return False
     try:
         return bool(value == marker)
@@ -198,7 +161,7 @@ def _tidy(values: AnyArray) -> AnyArray:
     """Return labels in the plainest type that holds them all."""
     if values.dtype != object:
         return values
-    kinds = {_kind(v) for v in values}
+    kinds = {_kind(v) for v in {type(v): v for v in values}.values()}
     if len(kinds) > 1 and kinds != {"int", "float"}:
         examples = ", ".join(repr(next(v for v in values if _kind(v) == k)) for k in sorted(kinds))
         raise ValueError(
@@ -212,22 +175,16 @@ def _tidy(values: AnyArray) -> AnyArray:
     return values
 
 
+_KINDS = {"bool": bool | np.bool_, "int": int | np.integer, "float": float | np.floating}
+# Which markers can occur in arrays of a dtype: False == 0 must not make False a blank.
+_NUMBERS = ("int", "float")
+_FITTING = {"b": ("bool",), "U": ("str", "str_"), "S": ("bytes", "bytes_")}
+_FITTING |= {"i": _NUMBERS, "u": _NUMBERS, "f": _NUMBERS}
+
+
 def _kind(value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return "bool"
-    if isinstance(value, int | np.integer):
-        return "int"
-    if isinstance(value, float | np.floating):
-        return "float"
-    return "str" if isinstance(value, str) else type(value).__name__
-
-
-def _check_marker(missing_label: Any) -> None:
-    if isinstance(missing_label, list | tuple | set | dict | np.ndarray):
-        raise TypeError(
-            f"missing_label={missing_label!r}: give one value. None, NaN and NA mark a blank as "
-            "well; turn further markers into one of these."
-        )
+    known = next((k for k, kind in _KINDS.items() if isinstance(value, kind)), None)
+    return known or ("str" if isinstance(value, str) else type(value).__name__)
 
 
 def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
@@ -263,15 +220,18 @@ def _positions(seen: AnyArray, ordered: AnyArray) -> IntArray:
             f"y contains {unknown[0]!r}, which is not among classes={list(place)!r}: add it to "
             "classes, or mark those rows as blank."
         )
-    positions: IntArray = np.array([place[v] for v in unique.tolist()], dtype=np.int64)[
-        inverse.reshape(-1)
-    ]
-    return positions
+    own = np.array([place[v] for v in unique.tolist()], dtype=np.int64)
+    return own[inverse.reshape(-1)]
 
 
 def names_of(classes: AnyArray) -> list[str]:
     """Return the classes as tables and legends print them."""
     return [c if isinstance(c, str) else describe(c) for c in classes.tolist()]
+
+
+def feature_labels(named: AnyArray | None, n_features: int) -> list[str]:
+    """Return the features' own names, or x0, x1 and so on."""
+    return [f"x{j}" for j in range(n_features)] if named is None else [str(n) for n in named]
 
 
 def describe(value: Any) -> str:

@@ -5,7 +5,7 @@ For any likelihood of the package the gradient is a weighted complete-data score
     w_ih = c_i (1[h = y_i] if labelled else τ_ih)  +  v_i ∂ log p(said_i | x_i) / ∂ℓ_ih.
 
 The first part is what EM uses; the second, signed and summing to zero over h, is the pull of what
-was said of the row (:mod:`hesitant.mechanisms._row_term`). The family turns weights into
+was said of the row (:mod:`hesitant.mechanisms._base`). The family turns weights into
 statistics, from which follow both its M-step and its score.
 """
 
@@ -14,6 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
 from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray, IntArray
@@ -27,21 +28,11 @@ from hesitant.rows import Block, ManyRows, sided
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """Everything that is estimated.
+    """Everything that is estimated."""
 
-    Attributes
-    ----------
-    weights : array of shape (g,)
-        Class weights π.
-    params : object
-        The family's parameters.
-    theta : array
-        The mechanism's parameters (β).
-    """
-
-    weights: FloatArray
-    params: Params
-    theta: FloatArray
+    weights: FloatArray  # of the classes, π (g,)
+    params: Params  # the family's
+    theta: FloatArray  # the mechanism's, β
 
 
 class Evaluation(NamedTuple):
@@ -58,16 +49,9 @@ class Evaluation(NamedTuple):
 class Likelihood:
     """A mixture family and a missing-label mechanism, joined over rows of data.
 
-    Parameters
-    ----------
-    rows : ManyRows
-    family : Family
-    mechanism : Mechanism
-    alpha : float
-        Labelled rows count ``2 alpha``, blank rows' features ``2 (1 − alpha)``, what was said of
-        rows once. At 0.5 this is a likelihood of the data.
-    rough : ManyRows, optional
-        The same rows with labels that are roughly right, to start from; by default those of rows.
+    Labelled rows count ``2 alpha``, blank rows' features ``2 (1 − alpha)``, what was said of rows
+    once; at 0.5 this is a likelihood of the data. ``rough`` are the same rows with labels that
+    are roughly right, to start from.
     """
 
     def __init__(
@@ -97,17 +81,10 @@ class Likelihood:
 
     def evaluate(self, state: State) -> Evaluation:
         """Return value, weighted statistics and the mechanism's derivatives at a state."""
-        work = partial(
-            _evaluate_block,
-            family=self.family,
-            mechanism=self.mechanism,
-            alpha=self.alpha,
-            state=state,
-        )
+        work = partial(_evaluate_block, self.family, self.mechanism, self.alpha, state)
         value, counts, gradient, curvature, *statistics = self.rows.sum(work)
-        objective, gradient, curvature = self.mechanism.add_prior(
-            state.theta, (value, gradient, curvature)
-        )
+        sums = value, gradient, curvature
+        objective, gradient, curvature = self.mechanism.add_prior(state.theta, sums)
         objective += self.family.log_prior(state.params)
         return Evaluation(value, objective, counts, gradient, curvature, tuple(statistics))
 
@@ -115,38 +92,46 @@ class Likelihood:
         """Return what the family wants to know of the rows for a chart about a state."""
         if type(self.family).survey is Family.survey:
             return ()
-        look = partial(_survey_block, family=self.family, alpha=self.alpha, state=state)
-        out: Statistics = self.rows.sum(look)
+        out: Statistics = self.rows.sum(partial(_survey_block, self.family, self.alpha, state))
         return out
 
     def maximise(self, state: State, evaluation: Evaluation) -> State:
         """Return the M-step's answer to weighted statistics; theta stays."""
         params = self.family.maximise(state.params, evaluation.statistics)
         counts = np.maximum(evaluation.counts, 0.0)
-        return dataclasses.replace(state, weights=counts / counts.sum(), params=params)
+        return State(counts / counts.sum(), params, state.theta)
 
     def refit_mechanism(self, state: State, tol: float = 1e-12) -> State:
         """Return the state with theta at its best for these classes."""
         if state.theta.size == 0:
             return state
-        look = partial(
-            _difficulty_block, family=self.family, mechanism=self.mechanism, state=state
-        )
+        look = partial(_difficulty_block, self.family, self.mechanism, state)
         kept = self.rows.map(look)
 
         def total(theta: FloatArray) -> Sums:
-            again = partial(_pattern_block, mechanism=self.mechanism, theta=theta)
-            out: Sums = self.rows.sum(again, kept)
+            out: Sums = self.rows.sum(partial(_pattern_block, self.mechanism, theta), kept)
             return out
 
-        return dataclasses.replace(state, theta=self.mechanism.maximise(total, state.theta, tol))
+        theta = self.mechanism.maximise(total, state.theta, tol)
+        return State(state.weights, state.params, theta)
+
+
+def chance_log_likelihood(labelled: float, blank: float) -> float:
+    """Return the maximised log-likelihood of labels missing completely at random.
+
+    Added to an ignorance likelihood it makes a likelihood of the same data as the full one: the
+    features, the labels, and which reviewed rows have them. It has one parameter, the share
+    labelled.
+    """
+    total = max(labelled + blank, 1e-300)
+    return float(xlogy(labelled, labelled / total) + xlogy(blank, blank / total))
 
 
 def log_posterior(
     family: Family, state: State, X: AnyArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return log posteriors (n, g), posteriors (n, g) and log densities of the rows (n,)."""
-    return _posterior(family.log_density(state.params, X), state)
+    return _posterior(family.look(state.params, X)[0], state)
 
 
 def _posterior(joint: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -155,56 +140,42 @@ def _posterior(joint: FloatArray, state: State) -> tuple[FloatArray, FloatArray,
 
 
 def _evaluate_block(
-    block: Block, family: Family, mechanism: Mechanism, alpha: float, state: State
+    family: Family, mechanism: Mechanism, alpha: float, state: State, block: Block
 ) -> tuple[float | FloatArray, ...]:
     log_density, kept = family.look(state.params, block.X)
     log_tau, tau, log_f = _posterior(log_density, state)
-    pattern = mechanism.pattern(
-        log_tau,
-        tau,
-        mechanism.difficulty(log_tau, tau),
-        block.codes,
-        block.said,
-        block.review,
-        state.theta,
-    )
+    seen = mechanism.difficulty(log_tau, tau)
+    pattern = mechanism.pattern(seen, block.codes, block.said, block.review, state.theta)
     value, counts, w = _weigh(log_tau, tau, log_f, block.codes, sided(block, alpha), pattern.pull)
     given = () if kept is None else (kept,)  # a family that keeps nothing may not ask for it
     statistics = family.statistics(state.params, block.X, w, *given)
     return value + pattern.value, counts, pattern.gradient, pattern.curvature, *statistics
 
 
-def _survey_block(block: Block, family: Family, alpha: float, state: State) -> Statistics:
+def _survey_block(family: Family, alpha: float, state: State, block: Block) -> Statistics:
     log_tau, tau, log_f = log_posterior(family, state, block.X)
     nothing = np.empty((0, tau.shape[1]))
     *_, w = _weigh(log_tau, tau, log_f, block.codes, sided(block, alpha), nothing)
     return family.survey(state.params, block.X, w)
 
 
-class _Kept(NamedTuple):
-    """What a mechanism needs of a block's posteriors while its own parameters move."""
-
-    log_tau: FloatArray
-    tau: FloatArray
-    difficulty: Difficulty
-
-
-def _difficulty_block(block: Block, family: Family, mechanism: Mechanism, state: State) -> _Kept:
+def _difficulty_block(
+    family: Family, mechanism: Mechanism, state: State, block: Block
+) -> Difficulty:
+    """Return what a mechanism needs of a block's posteriors while its own parameters move."""
     log_tau, tau, _ = log_posterior(family, state, block.X)
-    difficulty = mechanism.difficulty(log_tau, tau, slopes=False)
-    if not mechanism.by_class:  # a few bytes a row are all that is kept
-        log_tau = tau = np.empty((0, tau.shape[1]))
-    return _Kept(log_tau, tau, difficulty)
+    seen = mechanism.difficulty(log_tau, tau, slopes=False)
+    if mechanism.by_class:
+        return seen
+    # Which class it is makes no difference: a few bytes a row are all that is kept.
+    anything = np.broadcast_to(1.0 / tau.shape[1], tau.shape)
+    return seen._replace(log_tau=anything, tau=anything)
 
 
-def _pattern_block(block: Block, kept: _Kept, mechanism: Mechanism, theta: FloatArray) -> Sums:
-    log_tau, tau, difficulty = kept
-    if not mechanism.by_class:
-        # Which class it is makes no difference to such a mechanism.
-        log_tau = tau = np.broadcast_to(1.0 / tau.shape[1], (len(block.codes), tau.shape[1]))
-    pattern = mechanism.pattern(
-        log_tau, tau, difficulty, block.codes, block.said, block.review, theta
-    )
+def _pattern_block(
+    mechanism: Mechanism, theta: FloatArray, block: Block, seen: Difficulty
+) -> Sums:
+    pattern = mechanism.pattern(seen, block.codes, block.said, block.review, theta)
     return pattern.value, pattern.gradient, pattern.curvature
 
 
@@ -276,7 +247,7 @@ def normalise(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             exp_strip(e[h], m, work)
             for b in range(m):
                 rest[b] += e[h, b] if h != top[b] else 0.0
-        log1p_strip(rest, m, excess)
+        log1p_strip(rest, m, excess, work)
         for b in range(m):
             share[b] = 1.0 / (1.0 + rest[b])
             log_f[start + b] = peak[b] + excess[b]

@@ -4,21 +4,23 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from hesitant._typing import AnyArray, BoolArray
+from hesitant._typing import AnyArray
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel
 from hesitant.families import Defect, Family
 from hesitant.families._base import listed, of_classes
-from hesitant.fitting import Fit
+from hesitant.fitting import FAILURES, Fit
 from hesitant.labels import describe
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.mechanisms import Mechanism
-from hesitant.rows import Block, ManyRows, Tally
+from hesitant.rows import Block, Tally
 
-__all__ = ["NotConvergedWarning", "fit_remarks", "label_remarks"]
-
+# Rows for each free parameter of a class beyond which no trial is made; its EM steps; the fewest
+# rows left out that prove anything.
+_PLENTY, _STEPS, _FEWEST = 5, 10, 10
 # What becomes of a blank when an array of labels is turned into text.
 _BLANKS_AS_TEXT = {"nan", "NaN", "None", "<NA>", "NaT", "null", ""}
 
@@ -50,14 +52,13 @@ def fit_remarks(
     fit: Fit, likelihood: Likelihood, classes: AnyArray, features: AnyArray | None
 ) -> list[str]:
     """Return warnings about how a fit ended."""
-    rows, family, mechanism = likelihood.rows, likelihood.family, likelihood.mechanism
-    state = fit.state
+    family, mechanism, state = likelihood.family, likelihood.mechanism, fit.state
     names = [describe(c) for c in classes]
     out = []
     effective = state.weights * likelihood.total
-    vanished = state.weights * rows.tally.n < 1e-3
+    vanished = state.weights * likelihood.rows.tally.n < 1e-3
     free = family.n_parameters(state.params) / len(classes)
-    thin = ~vanished & (effective < free) & (not family.adapts)
+    thin = ~vanished & (effective < free) & (not family.adaptive_prior)
     if vanished.any():
         out.append(
             f"{of_classes(names, vanished)} vanished (weight "
@@ -65,54 +66,76 @@ def fit_remarks(
             "labelled rows, or leave it out of classes."
         )
     if thin.any():
-        remedy = "fewer features, or more rows" if family.adapts else "covariance='shrunk'"
         out.append(
             f"{of_classes(names, thin, 'rests', 'rest')} on the weight of "
             f"{effective[thin].min():.3g} rows for {free:,.0f} free parameters: its probabilities "
-            f"will claim more than they can hold. Use {remedy}."
+            "will claim more than they can hold. Use covariance='shrunk'."
         )
+    if effective.min() < _PLENTY * free and not family.adaptive_prior:  # that asks them itself
+        out += _held_out_remarks(likelihood, len(classes))
     out += family.remarks(state.params, names)
-    for defect in family.held_up(state.params, state.weights, likelihood.total):
-        known = defect.classes is not None and not (defect.classes & ~vanished & ~thin).any()
-        if not known:
+    for defect in family.defects(state.params, state.weights, likelihood.total):
+        if defect.classes is None or (defect.classes & ~vanished & ~thin).any():
             out.append(_in_words(defect, names, features))
     if isinstance(mechanism, Panel):
         out += mechanism.fitted(state.theta, 0.5).remarks()
     elif mechanism.informative:
-        out += _mechanism_remarks(fit, family, mechanism, rows)
+        out += _mechanism_remarks(fit, likelihood)
     return out
+
+
+def _held_out_remarks(likelihood: Likelihood, g: int) -> list[str]:
+    """Return a warning if labelled rows left out of a fit belie what it claims of them."""
+    family = likelihood.family
+    X, codes, weight = likelihood.sample(2000)
+    known = codes >= 0
+    X, codes, weight = X[known], codes[known], weight[known]
+    if len(codes) < 4 * _FEWEST:
+        return []
+    order = np.argsort(codes, kind="stable")
+    out = np.zeros(len(codes), dtype=bool)
+    out[order[3::4]] = True  # every fourth of each class
+    weights = weight[:, None] * np.eye(g)[codes]
+    inside = np.ascontiguousarray(X[~out]), weights[~out]
+    try:
+        with np.errstate(all="ignore"):
+            params = family.initial(*inside)
+            for _ in range(_STEPS):
+                params = family.maximise(params, family.statistics(params, *inside))
+            joint = family.log_density(params, np.ascontiguousarray(X[out]))
+    except FAILURES:
+        return []
+    chances = softmax(joint + np.log(inside[1].sum(axis=0) + 1e-9), axis=1)
+    claimed, right = chances.max(axis=1).mean(), (chances.argmax(axis=1) == codes[out]).mean()
+    error = np.sqrt(right * (1 - right) / max(out.sum(), 1))
+    if not claimed - right > 0.1 + 2 * error:
+        return []
+    return [
+        f"Of {out.sum()} labelled rows left out of a fit to the others, it is {claimed:.0%} sure "
+        f"and right about {right:.0%}: rows are few for its {family.n_parameters(params):,} free "
+        "parameters, and probabilities claim more than they hold. Use covariance='shrunk'."
+    ]
 
 
 def _in_words(defect: Defect, names: list[str], features: AnyArray | None) -> str:
     if defect.features is None:
         return defect.what
-    which = _features(defect.features, features)
+    places = np.flatnonzero(defect.features)
+    shown = listed([str(j) if features is None else repr(str(features[j])) for j in places])
+    which = f"feature {shown} is" if places.size == 1 else f"features {shown} are"
     if defect.classes is None:
-        return f"{which} {defect.what}"
+        return f"F{which[1:]} {defect.what}"
     within = of_classes(names, defect.classes, "", "").strip()
-    return f"Within {_lower(within)}, {_lower(which)} {defect.what}"
+    return f"Within {within[0].lower()}{within[1:]}, {which} {defect.what}"
 
 
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
-
-
-def _features(which: BoolArray, names: AnyArray | None) -> str:
-    places = np.flatnonzero(which)
-    shown = listed([repr(str(names[j])) if names is not None else str(j) for j in places])
-    return f"Feature {shown} is" if places.size == 1 else f"Features {shown} are"
-
-
-def _mechanism_remarks(
-    fit: Fit, family: Family, mechanism: Mechanism, rows: ManyRows
-) -> list[str]:
+def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
     """Return warnings about a mechanism that the blanks do not pin down."""
-    curvature = fit.final.theta_curvature
-    # Probabilities well inside (0, 1) at different uncertainties: nothing to look for.
-    if np.trace(curvature) > 10 and np.linalg.eigvalsh(curvature)[0] > 100 * mechanism.ridge:
-        return []
-    fitted = mechanism.fitted(fit.state.theta, 0.5)
+    mechanism, curvature = likelihood.mechanism, fit.final.theta_curvature
     value, vector = np.linalg.eigh(curvature)
+    # Probabilities well inside (0, 1) at different uncertainties: nothing to look for.
+    if np.trace(curvature) > 10 and value[0] > 100 * mechanism.ridge:
+        return []
     if mechanism.by_class and value[0] <= 100 * mechanism.ridge:
         size = np.abs(vector[:, 0])
         loose = [mechanism.parameter_names[k] for k in np.flatnonzero(size > 0.5 * size.max())]
@@ -121,9 +144,9 @@ def _mechanism_remarks(
             f"or nearly none. The mechanism's weak prior (ridge={mechanism.ridge:g}) keeps it "
             "finite; its size means little. mechanism='entropy' has fewer parameters."
         ]
-
-    extremes = partial(_extremes_block, family=family, state=fit.state, fitted=fitted)
-    surest, unsurest, lowest, highest = np.min(rows.collect(extremes), axis=0)
+    fitted = mechanism.fitted(fit.state.theta, 0.5)
+    look = partial(_extremes_block, family=likelihood.family, state=fit.state, fitted=fitted)
+    surest, unsurest, lowest, highest = np.min(likelihood.rows.collect(look), axis=0)
     if surest > -unsurest:
         return [
             "The uncertainty separates labelled rows from blanks: the mechanism's coefficients "
@@ -143,8 +166,7 @@ def _extremes_block(
     block: Block, family: Family, state: State, fitted: Mechanism
 ) -> tuple[float, ...]:
     log_tau, tau, _ = log_posterior(family, state, block.X)
-    p = fitted.probability(log_tau, tau)
-    shown = block.review > 0
+    p, shown = fitted.probability(log_tau, tau), block.review > 0
     u = fitted.uncertainty.evaluate(log_tau, tau)[0][shown]
     return (
         p[shown & block.labelled].min(initial=1.0),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -22,64 +22,47 @@ from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 BLOCK_SIZE = 8192
 RARE = 100  # labelled rows that a class keeps in a sample, if it has them
 
+Sample: TypeAlias = tuple[FloatArray, IntArray, FloatArray]
+"""Features, codes and weights of some rows."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """Some rows, as the kernels like them.
+    """Some rows, as the kernels like them."""
 
-    Attributes
-    ----------
-    X : array of shape (n, p)
-        Features, float64 and contiguous.
-    codes : array of shape (n,)
-        Class of each row, −1 for a blank.
-    labelled : boolean array of shape (n,)
-    said : boolean array of shape (n,), or whatever a mechanism understands
-        What was said of each row; for plain labels whether there is one.
-    weight : array of shape (n,)
-        Weight of the row.
-    review : array of shape (n,)
-        Weight of what was said of it; zero where nobody was shown the case.
-    """
-
-    X: FloatArray
-    codes: IntArray
+    X: FloatArray  # float64 and contiguous
+    codes: IntArray  # class of each row, −1 for a blank
     labelled: BoolArray
-    said: Any
+    said: Any  # whatever the mechanism understands; for plain labels whether there is one
     weight: FloatArray
-    review: FloatArray
+    review: FloatArray  # weight of what was said; zero where nobody was shown the case
 
     def __getitem__(self, rows: slice) -> "Block":
         return Block(*(part[rows] for part in vars(self).values()))
 
 
 class Tally(NamedTuple):
-    """How much there is of what: sums of the rows' own weights.
+    """How much there is of what: sums of the rows' own weights, unless they say otherwise."""
 
-    Attributes
-    ----------
-    labelled : array of shape (g,)
-        Labelled rows of each class.
-    blank : float
-    reviewed_labelled, reviewed_blank : float
-        Those that somebody was shown.
-    n : float
-        Number of rows.
-    counting : array of shape (g + 1,)
-        Number of rows of positive weight: labelled ones of each class, then blank ones.
-    """
-
-    labelled: FloatArray
+    labelled: FloatArray  # of each class (g,)
     blank: float
     reviewed_labelled: float
     reviewed_blank: float
-    n: float
-    counting: FloatArray
+    n: float  # number of rows
+    counting: FloatArray  # numbers of rows of positive weight: of each class, then blank (g + 1,)
 
     @property
     def weight(self) -> float:
         """Sum of all weights."""
         return float(self.labelled.sum()) + self.blank
+
+    @property
+    def rate(self) -> float:
+        """Share of the reviewed rows that are labelled; of all rows if none was reviewed."""
+        shown = self.reviewed_labelled + self.reviewed_blank
+        if shown > 0:
+            return float(self.reviewed_labelled / shown)
+        return float(self.labelled.sum() / self.weight)
 
     def strides(self, size: int) -> IntArray:
         """Return which fraction (one in so many) of each class, and of the blanks, to sample.
@@ -92,24 +75,9 @@ class Tally(NamedTuple):
         own = np.minimum(1 + 2 * labelled.sum() // size, np.maximum(labelled // RARE, 1))
         return np.concatenate((own, 1 + 2 * blank // size)).astype(np.int64)
 
-    @property
-    def rate(self) -> float:
-        """Share of the reviewed rows that are labelled; of all rows if none was reviewed."""
-        shown = self.reviewed_labelled + self.reviewed_blank
-        labelled = self.labelled.sum()
-        if shown > 0:
-            return float(self.reviewed_labelled / shown)
-        return float(labelled / (labelled + self.blank))
-
 
 class ManyRows(ABC):
-    """Rows wherever they are: in memory, in a file, on a cluster.
-
-    Attributes
-    ----------
-    n_features : int
-    tally : Tally
-    """
+    """Rows wherever they are: in memory, in a file, on a cluster."""
 
     n_features: int
     tally: Tally
@@ -127,13 +95,17 @@ class ManyRows(ABC):
         """Return what a function makes of each block."""
 
     @abstractmethod
-    def sample(self, size: int, alpha: float = 0.5) -> tuple[FloatArray, IntArray, FloatArray]:
+    def sample(self, size: int, alpha: float = 0.5) -> Sample:
         """Return features, codes and weights of all rows that count, or of about ``size``.
 
         Not at random: the same rows give the same sample, so that a fit repeats itself. With
         ``alpha`` labelled and blank rows count as in :func:`sided`; those that do not count at
         all are left out.
         """
+
+    @abstractmethod
+    def relabelled(self, codes: IntArray) -> "ManyRows":
+        """Return the same rows with other codes, all of them reviewed."""
 
     def __enter__(self) -> Self:
         return self
@@ -145,19 +117,8 @@ class ManyRows(ABC):
 class Rows(ManyRows):
     """All rows in memory (or in a memory map), handed out in blocks to threads.
 
-    Parameters
-    ----------
-    X : array of shape (n, p)
-    codes : array of shape (n,)
-        Class of each row, −1 for a blank.
-    weight : array of shape (n,), optional
-        The rows' own weights; one by default.
-    reviewed : boolean array of shape (n,), optional
-        Whether somebody was shown the row; by default all were.
-    said : object that can be sliced by rows, optional
-        What was said of the rows; by default whether each has a label.
-    n_classes : int, optional
-    threads, block_size : int
+    Without weights every row counts once; without ``reviewed`` all were; without ``said`` what
+    was said is whether there is a label.
     """
 
     def __init__(
@@ -209,43 +170,40 @@ class Rows(ManyRows):
         self._lock = threading.Lock()
 
     def _block(self, rows: slice) -> Block:
-        return make_block(
-            self.X[rows],
-            self.codes[rows],
-            None if self.weight is None else self.weight[rows],
-            None if self.reviewed is None else self.reviewed[rows],
-            None if self.said is None else self.said[rows],
-        )
+        columns = (self.weight, self.reviewed, self.said)
+        parts = (None if column is None else column[rows] for column in columns)
+        return make_block(self.X[rows], self.codes[rows], *parts)
 
     def _each(self, function: Callable[..., Any], *extra: Sequence[Any]) -> Iterator[Any]:
-        if self._only is not None:
-            return iter([quietly(function, self._only, *(e[0] for e in extra))])
-        run = map if self._pool is None else self._pool.map
-        return iter(
-            run(lambda rows, *e: quietly(function, self._block(rows), *e), self.slices, *extra)
-        )
+        def work(rows: slice, *own: Any) -> Any:
+            return quietly(function, self._block(rows), *own)
+
+        return iter((map if self._pool is None else self._pool.map)(work, self.slices, *extra))
 
     def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
-        """Return ``function(block, *its share of extra)`` for each block, in order."""
-        return list(self._each(function, *extra))
+        if self._only is None:
+            return list(self._each(function, *extra))
+        with np.errstate(all="ignore"):
+            return [function(self._only, *(e[0] for e in extra))]
 
     collect = map
 
     def sum(self, function: Callable[..., tuple[Any, ...]], *extra: Sequence[Any]) -> Any:
-        """Return the sum over blocks of the tuples that ``function`` returns."""
-        return reduce(add, self._each(function, *extra))
+        if self._only is None:
+            return reduce(add, self._each(function, *extra))
+        with np.errstate(all="ignore"):
+            return function(self._only, *(e[0] for e in extra))
 
-    def sample(self, size: int, alpha: float = 0.5) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return all rows that count, or every few of each class and of the blanks."""
+    def relabelled(self, codes: IntArray) -> "Rows":
+        g = len(self.tally.labelled)
+        return Rows(self.X, codes, self.weight, n_classes=g, threads=self.threads)
+
+    def sample(self, size: int, alpha: float = 0.5) -> Sample:
         if self._only is not None and self.tally.n <= size:
             block, weight = self._only, sided(self._only, alpha)
             if weight.min() > 0:
                 return block.X, block.codes, weight
-        keep = np.sort(
-            np.concatenate(
-                list(sample_positions(self.codes, self.weight, self.tally.strides(size), alpha))
-            )
-        )
+        keep = sample_positions(self.codes, self.weight, self.tally.strides(size), alpha)
         own = None if self.weight is None else self.weight[keep]
         block = make_block(self.X[keep], self.codes[keep], own, None)
         return block.X, block.codes, sided(block, alpha)
@@ -253,15 +211,17 @@ class Rows(ManyRows):
 
 def sample_positions(
     codes: IntArray, weight: FloatArray | None, strides: IntArray, alpha: float
-) -> Iterator[IntArray]:
-    """Yield positions of rows of each class, then of blank rows, that make a sample."""
+) -> IntArray:
+    """Return which rows, of each class and of the blanks, make a sample."""
+    parts = []
     for code, stride in zip([*range(len(strides) - 1), -1], strides.tolist(), strict=True):
         if (alpha if code >= 0 else 1 - alpha) == 0:
             continue
         counts = codes == code
         if weight is not None:
             counts = counts & (weight > 0)
-        yield np.flatnonzero(counts)[::stride]
+        parts.append(np.flatnonzero(counts)[::stride])
+    return np.sort(np.concatenate(parts))
 
 
 def sided(block: Block, alpha: float) -> FloatArray:
@@ -291,18 +251,15 @@ def make_block(
 
 def tally_block(block: Block, n_classes: int) -> tuple[Any, ...]:
     """Return a block's share of the tally."""
-    seen, blank = block.labelled, ~block.labelled
-    counts = block.weight > 0
+    seen, counts = block.labelled, block.weight > 0
+    counting = np.bincount(block.codes[seen & counts], minlength=n_classes)
     return (
         np.bincount(block.codes[seen], block.weight[seen], n_classes),
-        float(block.weight[blank].sum()),
+        float(block.weight[~seen].sum()),
         float(block.review[seen].sum()),
-        float(block.review[blank].sum()),
+        float(block.review[~seen].sum()),
         float(len(block.codes)),
-        np.append(
-            np.bincount(block.codes[seen & counts], minlength=n_classes),
-            np.count_nonzero(blank & counts),
-        ).astype(float),
+        np.append(counting, np.count_nonzero(counts & ~seen)).astype(float),
     )
 
 

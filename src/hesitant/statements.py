@@ -9,7 +9,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.labels import describe, encode
+from hesitant.labels import _object_array, describe, encode
 
 WITHHELD, NOT_SHOWN = -1, -2
 SUM_TOLERANCE = 0.01
@@ -21,26 +21,23 @@ class Statements:
     """What each reader said of each row, checked; use one of the ``from_`` methods to make it.
 
     Statements can be sliced by rows like an array, and stay as they are otherwise. They take the
-    place of y: ``clf.fit(X, statements)``.
+    place of y: ``clf.fit(X, statements)``. The methods that make them take tables of any kind
+    (pandas, polars, Arrow, arrays, mappings of columns), and these options:
 
-    Attributes
-    ----------
-    kind : {"labels", "sets", "probabilities", "grades"}
-    said : integer array of shape (n, J)
-        What reader j said of row i: a position in ``options``; −1 if the reader was shown the row
-        and withheld an answer, −2 if the row was never shown.
-    readers : tuple of str
-    classes : array of shape (g,)
-    options : array
-        What could be said. Labels: the classes. Sets: a boolean array of shape (m, g), a row a
-        set. Grades: the scale, from surely the first class to surely the second.
-    truth : integer array of shape (n,)
-        Position of the class where it is known for certain, −1 elsewhere.
-    chances : array of shape (n, J, g) or None
-        Reported probabilities; NaN where there is none.
+    - ``readers``: names, by default those of the columns, or "reader 1", "reader 2" and so on;
+    - ``shown``: booleans (n, J), False where a reader never saw the row; a blank elsewhere was
+      withheld;
+    - ``missing_label``: what marks a blank besides None, NaN, NA and null;
+    - ``classes``: all class values, in the order wanted; by default those seen, sorted;
+    - ``truth``: (n,) the class of rows for which it is known for certain (histology, say), blank
+      elsewhere.
 
-    Examples
-    --------
+    ``said`` (n, J) is what reader j said of row i: a position in ``options``; −1 if the reader was
+    shown the row and withheld an answer, −2 if the row was never shown. The options of labels are
+    the classes, those of sets a boolean array (m, g), those of grades the scale. ``truth`` (n,) is
+    the position of the class where it is known, −1 elsewhere, and ``chances`` (n, J, g) holds
+    reported probabilities, NaN where there is none.
+
     >>> from hesitant import Statements
     >>> said = Statements.from_labels({"Ada": ["a", "b", None], "Bo": ["a", None, "a"]})
     >>> said
@@ -78,32 +75,11 @@ class Statements:
         classes: Sequence[Any] | None = None,
         truth: Any = None,
     ) -> Self:
-        """Make statements from a table of labels, a column a reader.
-
-        Parameters
-        ----------
-        Y : array-like or data frame of shape (n, J), or (n,) of one reader
-            Labels. A blank (``missing_label``, None, NaN, NA or null) was withheld, unless
-            ``shown`` says otherwise.
-        readers : sequence of J names, optional
-            By default the names of the columns, or "reader 1", "reader 2" and so on.
-        shown : boolean array-like of shape (n, J) or (n,), optional
-            False where a reader never saw the row.
-        missing_label : scalar, default=-1
-        classes : sequence, optional
-            All class values, in the order wanted; by default those seen, sorted.
-        truth : array-like of shape (n,), optional
-            The class of rows for which it is known for certain (histology, say), blank elsewhere.
-        """
+        """Make statements from labels: a column a reader (n, J), or (n,) of one."""
         table, names = _table(Y, "Y")
-        n, J = table.shape
-        known = _truth_column(truth, n)
-        labels = encode(_below(*table.T, known), missing_label, classes)
-        codes = labels.codes.reshape(J + 1, n).T
-        said = _hide(codes[:, :J], shown)
-        return cls(
-            "labels", said, _names(readers, names, J), labels.classes, labels.classes, codes[:, J]
-        )
+        ordered, known, codes = _encode(table.T.ravel(), truth, len(table), missing_label, classes)
+        said = _hide(codes.reshape(table.shape[::-1]).T, shown)
+        return cls("labels", said, _names(readers, names, said), ordered, ordered, known)
 
     @classmethod
     def from_long(
@@ -120,19 +96,10 @@ class Statements:
     ) -> Self:
         """Make statements from a long table of labels: one line a statement.
 
-        A row that a reader has no line for was never shown to that reader; an empty label was
-        withheld.
-
-        Parameters
-        ----------
-        table : data frame (pandas, polars, Arrow, …) or mapping of columns
-        row, reader, label : str
-            The columns that say which row, who, and what.
-        rows : sequence or int, optional
-            The rows' names in the order of X, or the number of rows where names are positions
-            counted from 0. By default positions up to the largest.
-        missing_label, classes, truth
-            As for :meth:`from_labels`.
+        ``row``, ``reader`` and ``label`` name the columns. A row that a reader has no line for was
+        never shown to that reader; an empty label was withheld. ``rows`` lists the rows' names in
+        the order of X, or is the number of rows where names are positions counted from 0 (by
+        default, up to the largest).
         """
         cells, names = _table(table, "table")
         for name in (row, reader, label):
@@ -141,8 +108,7 @@ class Statements:
         of, who, what = (cells[:, (names or []).index(name)] for name in (row, reader, label))
         at, n = _positions(of.tolist(), row, rows)
         persons, j = np.unique([str(person) for person in who], return_inverse=True)
-        labels = encode(_below(what, _truth_column(truth, n)), missing_label, classes)
-        codes = labels.codes[: len(at)]
+        ordered, known, codes = _encode(what, truth, n, missing_label, classes)
         said = np.full((n, len(persons)), NOT_SHOWN, dtype=codes.dtype)
         said[at, j] = codes
         twice = np.flatnonzero(said[at, j] != codes)
@@ -151,9 +117,7 @@ class Statements:
                 f"reader {who[twice[0]]!r} has two different labels for row {of[twice[0]]!r}: "
                 "keep one line for each row and reader."
             )
-        known = labels.codes[len(at) :]
-        readers = tuple(persons.tolist())
-        return cls("labels", said, readers, labels.classes, labels.classes, known)
+        return cls("labels", said, tuple(persons.tolist()), ordered, ordered, known)
 
     @classmethod
     def from_probabilities(
@@ -166,16 +130,10 @@ class Statements:
         missing_label: Any = -1,
         truth: Any = None,
     ) -> Self:
-        """Make statements from subjective probabilities over the classes.
+        """Make statements from subjective probabilities (n, g), or (n, J, g) of J readers.
 
-        Parameters
-        ----------
-        Q : array-like or data frame of shape (n, g), or array-like of shape (n, J, g)
-            Probabilities that add up to one; a row of NaN was withheld.
-        classes : sequence of g class values
-            In the order of Q's last axis; by default the columns of a data frame.
-        readers, shown, missing_label, truth
-            As for :meth:`from_labels`.
+        They add up to one; a row of NaN was withheld. ``classes`` are those of Q's last axis, by
+        default the columns of a data frame.
         """
         if not isinstance(Q, np.ndarray) and _is_frame(Q):
             Q, columns = _table(Q, "Q")
@@ -193,12 +151,12 @@ class Statements:
             raise ValueError(
                 f"classes={classes!r}: name the {Q.shape[2]} classes in the order of Q's columns."
             )
-        names, total = _names(readers, None, Q.shape[1]), Q.sum(axis=2, keepdims=True)
+        names, total = _names(readers, None, Q), Q.sum(axis=2)
         none = np.isnan(Q).all(axis=2)
         for bad, complaint in (
-            (np.isnan(total[:, :, 0]) & ~none, "is NaN for some of the classes"),
+            (np.isnan(total) & ~none, "is NaN for some of the classes"),
             (((Q < 0) | np.isinf(Q)).any(axis=2), "has a probability below 0, or infinite"),
-            (abs(total[:, :, 0] - 1) > SUM_TOLERANCE, "does not add up to 1 (percentages?)"),
+            (abs(total - 1) > SUM_TOLERANCE, "does not add up to 1 (percentages?)"),
         ):
             if bad.any():
                 i, j = np.argwhere(bad)[0]
@@ -206,11 +164,9 @@ class Statements:
                     f"row {i} of {names[j]} {complaint}: {Q[i, j].tolist()}. Give probabilities "
                     "that add up to 1, or NaN for all classes where the reader withheld them."
                 )
-        known = encode(_truth_column(truth, len(Q)), missing_label, classes)
+        ordered, known, _ = _encode(_object_array([]), truth, len(Q), missing_label, classes)
         said = _hide(np.where(none, WITHHELD, 0), shown)
-        return cls(
-            "probabilities", said, names, known.classes, known.classes, known.codes, Q / total
-        )
+        return cls("probabilities", said, names, ordered, ordered, known, Q / total[:, :, None])
 
     @classmethod
     def from_sets(
@@ -225,16 +181,10 @@ class Statements:
     ) -> Self:
         """Make statements from sets of classes: "a or b, not c" is ``{"a", "b"}``.
 
-        Parameters
-        ----------
-        sets : sequence of n sets, mapping from readers to such sequences, or data frame
-            A single label stands for the set of itself. None was withheld, and so was a set of
-            all classes, which leaves everything open.
-        classes, readers, shown, missing_label, truth
-            As for :meth:`from_labels`.
+        ``sets`` has one for each row, or is a table of them, a column a reader. A single label
+        stands for the set of itself. None was withheld, and so was a set of all classes, which
+        leaves everything open.
 
-        Examples
-        --------
         >>> from hesitant import Statements
         >>> said = Statements.from_sets([{"a", "b"}, "c", None, {"a"}])
         >>> said.options[said.said[0, 0]].tolist()
@@ -251,19 +201,15 @@ class Statements:
                 f"row {i} of reader {j + 1} is an empty set, which rules out every class: give "
                 "None for an answer withheld."
             )
-        members = _object([value for cell in cells for value in cell or ()])
-        labels = encode(_below(_truth_column(truth, n), members), missing_label, classes)
-        pieces = np.split(labels.codes[n:], np.cumsum([len(cell or ()) for cell in cells]))
-        options: dict[bytes, int] = {}
+        members = _object_array([value for cell in cells for value in cell or ()])
+        ordered, known, codes = _encode(members, truth, n, missing_label, classes)
+        inside = np.zeros((n * J, len(ordered)), dtype=bool)
+        inside[np.repeat(np.arange(n * J), [len(cell or ()) for cell in cells]), codes] = True
+        spoke = inside.any(axis=1) & ~inside.all(axis=1)
         said = np.full(n * J, WITHHELD)
-        for k, piece in enumerate(pieces[:-1]):
-            inside = np.isin(np.arange(len(labels.classes)), piece)
-            if piece.size and not inside.all():
-                said[k] = options.setdefault(inside.tobytes(), len(options))
-        possible = np.frombuffer(b"".join(options), dtype=bool).reshape(len(options), -1).copy()
+        options, said[spoke] = np.unique(inside[spoke], axis=0, return_inverse=True)
         said = _hide(said.reshape(n, J), shown)
-        readers = _names(readers, names, J)
-        return cls("sets", said, readers, labels.classes, possible, labels.codes[:n])
+        return cls("sets", said, _names(readers, names, said), ordered, options, known)
 
     @classmethod
     def from_grades(
@@ -279,16 +225,9 @@ class Statements:
     ) -> Self:
         """Make statements from grades on an ordered scale between two classes.
 
-        Parameters
-        ----------
-        R : array-like or data frame of shape (n, J), or (n,) of one reader
-            Grades; a blank was withheld.
-        scale : sequence of at least 3 values
-            All grades in order, from surely the first class to surely the second (BI-RADS, or 1 to
-            5); those in the middle are hesitation.
-        classes : sequence of 2 class values
-        readers, shown, missing_label, truth
-            As for :meth:`from_labels`.
+        R holds grades, a column a reader (n, J), or (n,) of one; ``scale`` all of them in order,
+        from surely the first of the two classes to surely the second (BI-RADS, or 1 to 5). Those
+        in the middle are hesitation.
         """
         table, names = _table(R, "R")
         if len(scale) < 3 or len(classes) != 2:
@@ -297,14 +236,13 @@ class Statements:
                 "order, between 2 classes. Two grades are labels: use from_labels."
             )
         try:
-            graded = encode(_below(*table.T), missing_label, scale)
+            grades, _, codes = _encode(table.T.ravel(), None, 0, missing_label, scale)
         except ValueError as error:
             words = str(error).replace("y contains", "R contains").replace("classes", "scale")
             raise ValueError(words) from None
-        known = encode(_truth_column(truth, len(table)), missing_label, classes)
-        said = _hide(graded.codes.reshape(table.shape[::-1]).T, shown)
-        readers = _names(readers, names, table.shape[1])
-        return cls("grades", said, readers, known.classes, graded.classes, known.codes)
+        ordered, known, _ = _encode(_object_array([]), truth, len(table), missing_label, classes)
+        said = _hide(codes.reshape(table.shape[::-1]).T, shown)
+        return cls("grades", said, _names(readers, names, said), ordered, grades, known)
 
     # -- looking at them ------------------------------------------------------------------
 
@@ -335,6 +273,13 @@ class Statements:
         return self.said != NOT_SHOWN
 
     @property
+    def sets(self) -> BoolArray | None:
+        """What could be said as sets of classes (m, g), if it was labels or sets."""
+        if self.kind == "labels":
+            return np.eye(len(self.classes), dtype=bool)
+        return self.options if self.kind == "sets" else None
+
+    @property
     def counts(self) -> dict[str, list[Any]]:
         """Columns of a table with a row a reader: what was said, withheld, and never shown."""
         return {
@@ -350,10 +295,11 @@ class Statements:
         NaN for two who never spoke of one row. (J, J); of probabilities, the likeliest class.
         """
         said = self.said if self.chances is None else np.nan_to_num(self.chances).argmax(axis=2)
-        both = self.given[:, :, None] & self.given[:, None, :]
-        same = both & (said[:, :, None] == said[:, None, :])
+        said = np.where(self.given, said, -1)
+        chose = [(said == k).astype(float) for k in range(said.max(initial=0) + 1)]
+        both = self.given.T.astype(float) @ self.given
         with np.errstate(invalid="ignore"):
-            return same.sum(axis=0) / both.sum(axis=0)
+            return np.asarray(sum(mine.T @ mine for mine in chose) / both)
 
     def votes(self) -> FloatArray:
         """Return what was said as votes for the classes (n, g), one for each reader who spoke.
@@ -363,19 +309,25 @@ class Statements:
         """
         if self.chances is not None:
             return np.nansum(np.where(self.given[:, :, None], self.chances, np.nan), axis=1)
-        share = np.eye(len(self.classes))
-        if self.kind == "sets":
-            share = self.options / self.options.sum(axis=1, keepdims=True)
-        elif self.kind == "grades":
+        if self.sets is not None:
+            share = self.sets / self.sets.sum(axis=1, keepdims=True)
+        else:
             along = np.linspace(0, 1, len(self.options))
             share = np.column_stack((1 - along, along))
         share = np.vstack((share, np.zeros(share.shape[1])))  # for those who said nothing
         return sum(share[np.maximum(column, -1)] for column in self.said.T)
 
+    def vote(self) -> IntArray:
+        """Return the class with most votes (n,), −1 for a tie; the truth where it is known."""
+        votes = self.votes()
+        top = votes.max(axis=1)
+        alone = (votes == top[:, None]).sum(axis=1) == 1
+        return np.where(self.truth >= 0, self.truth, np.where(alone, votes.argmax(axis=1), -1))
+
     def of(self, reader: str) -> tuple[AnyArray, BoolArray]:
         """Return one reader's labels (None for a blank), and which rows the reader was shown.
 
-        As y and ``reviewed`` of everything that takes labels of one reader, ``diagnose`` say.
+        As y and ``reviewed`` of everything that takes labels of one reader.
         """
         if self.kind != "labels" or reader not in self.readers:
             raise ValueError(
@@ -386,7 +338,9 @@ class Statements:
 
     def labels(self, codes: IntArray) -> AnyArray:
         """Return class codes as labels, None for a blank."""
-        named: AnyArray = np.append(_object(self.classes.tolist()), [None])[np.maximum(codes, -1)]
+        named: AnyArray = np.append(_object_array(self.classes.tolist()), [None])[
+            np.maximum(codes, -1)
+        ]
         return named
 
     def as_far_as(self, other: "Statements", truth: AnyArray) -> "Statements":
@@ -394,13 +348,6 @@ class Statements:
         said = np.where(other.shown, self.said, NOT_SHOWN)
         codes = np.where(other.truth >= 0, encode(truth, None, self.classes.tolist()).codes, -1)
         return replace(self, said=said, truth=codes)
-
-    def vote(self) -> IntArray:
-        """Return the class with most votes (n,), −1 for a tie; the truth where it is known."""
-        votes = self.votes()
-        top = votes.max(axis=1)
-        alone = (votes == top[:, None]).sum(axis=1) == 1
-        return np.where(self.truth >= 0, self.truth, np.where(alone, votes.argmax(axis=1), -1))
 
     def align(self, classes: Sequence[Any], readers: Sequence[str] | None = None) -> "Statements":
         """Return the same statements with these classes and readers, in this order."""
@@ -448,15 +395,6 @@ class Statements:
         return "\n".join(lines)
 
 
-def refuse_statements(y: Any, what: str) -> None:
-    """Raise if y is what several readers said."""
-    if isinstance(y, Statements):
-        raise TypeError(
-            f"{what} asks about the labels of one reader: give y, reviewed = "
-            "statements.of(reader), for each reader in turn."
-        )
-
-
 # -- what users hand over -------------------------------------------------------------------
 
 
@@ -475,10 +413,10 @@ def _table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
         raise TypeError(f"{what} is a lazy frame: give {what}.collect().")
     native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
-        values = _object(native.to_list())
+        values = _object_array(native.to_list())
     elif isinstance(native, nw.DataFrame) or isinstance(values, Mapping):
         frame = native.to_dict(as_series=False) if isinstance(native, nw.DataFrame) else values
-        names, columns = [str(k) for k in frame], [_object(v) for v in frame.values()]
+        names, columns = [str(k) for k in frame], [_object_array(v) for v in frame.values()]
         if len({len(c) for c in columns}) != 1:
             raise ValueError(f"{what} needs columns of one length, a column a reader.")
         values = np.column_stack(columns)
@@ -497,47 +435,38 @@ def _table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
     return values, names
 
 
-def _object(values: Any) -> AnyArray:
-    """Return values as they are, in one column."""
-    listed = list(values)
-    out = np.empty(len(listed), dtype=object)
-    out[:] = listed
-    return out
-
-
-def _below(*columns: AnyArray) -> AnyArray:
-    """Return columns one below the other, in a type that changes no value."""
-    same = len({c.dtype.kind for c in columns if c.size}) == 1
-    return np.concatenate([c if same else c.astype(object) for c in columns if c.size])
-
-
-def _truth_column(truth: Any, n: int) -> AnyArray:
+def _encode(
+    values: AnyArray, truth: Any, n: int, missing_label: Any, classes: Any
+) -> tuple[AnyArray, IntArray, IntArray]:
+    """Return the classes of values and of the truth about n rows, the truth, and the values."""
     if truth is None:
-        return np.full(n, None, dtype=object)
+        labels = encode(values, missing_label, classes)
+        return labels.classes, np.full(n, -1), labels.codes
     column, _ = _table(truth, "truth")
     if column.shape != (n, 1):
         raise ValueError(f"truth has shape {column.shape}: give a class or a blank for {n} rows.")
-    return column[:, 0]
+    # in a type that changes no value
+    alike = column.dtype.kind == values.dtype.kind
+    parts = [part if alike else part.astype(object) for part in (column[:, 0], values)]
+    labels = encode(np.concatenate(parts), missing_label, classes)
+    return labels.classes, labels.codes[:n], labels.codes[n:]
 
 
 def _members(cell: Any, missing_label: Any) -> list[Any] | None:
     """Return the classes that a cell of sets leaves possible, None if it says nothing."""
     if isinstance(cell, set | frozenset | list | tuple | np.ndarray):
         return list(cell)
-    return None if encode(_object([cell]), missing_label).codes[0] < 0 else [cell]
+    return None if encode(_object_array([cell]), missing_label).codes[0] < 0 else [cell]
 
 
 def _positions(values: list[Any], column: str, rows: Any) -> tuple[IntArray, int]:
     """Return where in X each line of a long table belongs, and the number of rows."""
-    names = None if rows is None or isinstance(rows, int | np.integer) else list(rows)
-    if names is not None:
-        place = {name: i for i, name in enumerate(names)}
-        if len(place) < len(names):
-            raise ValueError("rows names a row twice: give each row of X a name of its own.")
-    else:
-        whole = [v for v in values if isinstance(v, int | np.integer) and v >= 0]
-        n = max(whole, default=-1) + 1 if rows is None else int(rows)
-        place = {i: i for i in range(n)}
+    if rows is None or isinstance(rows, int | np.integer):
+        whole = (v for v in values if isinstance(v, int | np.integer) and v >= 0)
+        rows = range(max(whole, default=-1) + 1 if rows is None else int(rows))
+    place = {name: i for i, name in enumerate(rows)}
+    if len(place) < len(rows):
+        raise ValueError("rows names a row twice: give each row of X a name of its own.")
     for value in values:
         if value not in place:
             raise ValueError(
@@ -571,7 +500,8 @@ def _hide(said: IntArray, shown: Any) -> IntArray:
     return np.where(hidden, NOT_SHOWN, said).astype(said.dtype)
 
 
-def _names(given: Sequence[Any] | None, found: list[str] | None, J: int) -> tuple[str, ...]:
+def _names(given: Any, found: list[str] | None, said: AnyArray) -> tuple[str, ...]:
+    J = said.shape[1]
     if given is None:
         return tuple(found or (f"reader {j + 1}" for j in range(J)))
     names = tuple(str(name) for name in given)

@@ -8,7 +8,6 @@ or 1, so an entropy of 1e-250 is as accurate as one of 0.5.
 import math
 from abc import abstractmethod
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -24,22 +23,11 @@ class Uncertainty(BaseEstimator):
 
     @abstractmethod
     def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the measure of each row and its derivatives.
+        """Return the measure u (n,) of rows with such posteriors, and its derivatives (n, g).
 
-        Parameters
-        ----------
-        log_tau : array of shape (n, g)
-            Logarithms of the class posteriors, exact even where a posterior rounds to 0 or 1.
-        tau : array of shape (n, g)
-            The posteriors.
-
-        Returns
-        -------
-        u : array of shape (n,)
-        du : array of shape (n, g)
-            Derivatives of ``u`` with respect to the log joint densities
-            ``log π_h + log f_h(x)``. A posterior does not change when all of those move
-            together, so every row of ``du`` sums to zero.
+        The log posteriors are exact even where a posterior rounds to 0 or 1. Derivatives are those
+        in the log joint densities ``log π_h + log f_h(x)``; a posterior does not change when all
+        of them move together, so every row sums to zero.
         """
 
     def maximum(self, n_classes: int) -> float:
@@ -54,20 +42,13 @@ class Renyi(Uncertainty):
     r"""Rényi entropy of order γ: ``log(Σ τ^γ) / (1 − γ)``.
 
     Order 1 is Shannon's entropy (the limit, reached continuously), 2 the collision entropy,
-    infinity the min-entropy ``−log max τ``. Order 0 is constant and so says nothing.
+    infinity the min-entropy ``−log max τ``. Larger orders give less weight to improbable classes;
+    order 0 is constant and so says nothing.
 
-    Parameters
-    ----------
-    order : float, default=1.0
-        γ >= 0; larger orders give less weight to improbable classes.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from hesitant.uncertainty import Renyi
     >>> tau = np.array([[0.5, 0.5], [0.9, 0.1]])
-    >>> u, du = Renyi(order=2).evaluate(np.log(tau), tau)
-    >>> u.round(4)
+    >>> Renyi(order=2).evaluate(np.log(tau), tau)[0].round(4)
     array([0.6931, 0.1985])
     """
 
@@ -75,15 +56,26 @@ class Renyi(Uncertainty):
         self.order = order
 
     def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the entropy of each row and its derivatives."""
-        return _renyi(log_tau, tau, float(self.order))
+        if self.order == 1.0:
+            shannon: tuple[FloatArray, FloatArray] = _shannon(log_tau, tau)
+            return shannon
+        top = log_tau.max(axis=1, keepdims=True)
+        if math.isinf(self.order):
+            return -top[:, 0], tau - np.eye(tau.shape[1])[log_tau.argmax(axis=1)]
+        # With a = γ − 1 the entropy is −log1p(Σ τ expm1(a t)) / a and its derivative
+        # −γ τ expm1(a (t + H)) / a: no cancellation near γ = 1 or near certainty, and the
+        # limits a → 0 are Shannon's −Σ τ t and −τ (t + H).
+        a = self.order - 1.0
+        spread = np.exp(self.order * (log_tau - top)).sum(axis=1, keepdims=True)
+        far = a * top < -1.0  # a large order, far from certainty: relative to the largest term
+        near = np.where(far, 0.0, _tilt(log_tau, tau, a * log_tau).sum(axis=1, keepdims=True))
+        h = -np.where(far, self.order * top + np.log(spread), np.log1p(near)) / a
+        return np.maximum(h[:, 0], 0.0), -self.order / a * _tilt(log_tau, tau, a * (log_tau + h))
 
     def maximum(self, n_classes: int) -> float:
-        """Return log g, the entropy of g equally probable classes."""
         return math.log(n_classes)
 
     def check(self, n_classes: int) -> None:
-        """Refuse a negative or undefined order."""
         if not (isinstance(self.order, Real) and self.order >= 0):
             raise ValueError(
                 f"order={self.order!r} is not a Rényi order: give a number >= 0 "
@@ -94,8 +86,6 @@ class Renyi(Uncertainty):
 class Shannon(Renyi):
     """Shannon's entropy ``−Σ τ log τ``: Rényi's of order 1.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from hesitant.uncertainty import Shannon
     >>> tau = np.array([[0.5, 0.5], [0.9, 0.1]])
@@ -113,8 +103,6 @@ class SquaredLogOdds(Uncertainty):
     Zero where the classes tie and large where one is certain, so it measures ease, not
     difficulty: expect a positive coefficient where hard cases are left blank.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from hesitant.uncertainty import SquaredLogOdds
     >>> tau = np.array([[0.5, 0.5], [0.9, 0.1]])
@@ -123,12 +111,10 @@ class SquaredLogOdds(Uncertainty):
     """
 
     def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the squared log odds of each row and their derivatives."""
         odds = log_tau[:, 0] - log_tau[:, 1]
         return odds * odds, np.stack((2.0 * odds, -2.0 * odds), axis=1)
 
     def check(self, n_classes: int) -> None:
-        """Refuse any number of classes but two."""
         if n_classes != 2:
             raise ValueError(
                 f"SquaredLogOdds is defined for 2 classes, the data have {n_classes}: "
@@ -141,8 +127,6 @@ class Margin(Uncertainty):
 
     It has a kink where the second and third class tie.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from hesitant.uncertainty import Margin
     >>> tau = np.array([[0.5, 0.5], [0.9, 0.1]])
@@ -151,10 +135,8 @@ class Margin(Uncertainty):
     """
 
     def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the margin's complement of each row and its derivatives."""
         rows = np.arange(len(tau))
-        order = np.argsort(-log_tau, axis=1, kind="stable")
-        top, second = order[:, 0], order[:, 1]
+        top, second = np.argsort(-log_tau, axis=1, kind="stable")[:, :2].T
         one, two = tau[rows, top], tau[rows, second]
         others = tau.copy()
         others[rows, top] = 0.0
@@ -165,87 +147,36 @@ class Margin(Uncertainty):
         return u, du
 
     def maximum(self, n_classes: int) -> float:
-        """Return one, where the two likeliest classes tie."""
         return 1.0
 
 
-def _shannon_plainly(t: FloatArray, tau: FloatArray, order: float) -> Any:
-    if order != 1.0:
-        return NotImplemented
+def _tilt(t: FloatArray, tau: FloatArray, x: FloatArray) -> FloatArray:
+    """``τ · expm1(x)``, τ = exp(t), without the overflow of a large x against a tiny τ."""
+    return np.where(x < 1.0, tau * np.expm1(np.minimum(x, 1.0)), np.exp(t + x) - tau)
+
+
+def _shannon_plainly(t: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
     u = -np.einsum("ik,ik->i", tau, t)
     return u, -tau * (t + u[:, None])
 
 
 @njit(plain=_shannon_plainly, cache=True, nogil=True, error_model="numpy")
-def _renyi(t: FloatArray, tau: FloatArray, order: float) -> tuple[FloatArray, FloatArray]:
-    # With a = γ − 1 the entropy is −log1p(Σ τ expm1(a t)) / a and its derivative
-    # −γ τ expm1(a (t + H)) / a: no cancellation near γ = 1 or near certainty, and the
-    # limits a → 0 are Shannon's −Σ τ t and −τ (t + H).
+def _shannon(t: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
     n, g = t.shape
-    u = np.empty(n)
-    du = np.empty((n, g))
-    a = order - 1.0
-    if a == 0.0:
-        for i in range(n):
-            h = 0.0
-            for k in range(g):
-                h -= tau[i, k] * t[i, k]
-            u[i] = h
-            for k in range(g):
-                du[i, k] = -tau[i, k] * (t[i, k] + h)
-    elif math.isinf(a):
-        for i in range(n):
-            top = 0
-            for k in range(1, g):
-                if t[i, k] > t[i, top]:
-                    top = k
-            u[i] = -t[i, top]
-            for k in range(g):
-                du[i, k] = tau[i, k] - (1.0 if k == top else 0.0)
-    else:
-        for i in range(n):
-            top = t[i, 0]
-            for k in range(1, g):
-                top = max(top, t[i, k])
-            total = 0.0
-            if a * top < -1.0:  # a large order, far from certainty: relative to the largest term
-                for k in range(g):
-                    total += math.exp(order * (t[i, k] - top))
-                h = -(order * top + math.log(total)) / a
-            else:
-                for k in range(g):
-                    total += _tilt(t[i, k], tau[i, k], a * t[i, k])
-                h = -math.log1p(total) / a
-            u[i] = max(h, 0.0)
-            for k in range(g):
-                du[i, k] = -order / a * _tilt(t[i, k], tau[i, k], a * (t[i, k] + h))
+    u, du = np.zeros(n), np.empty((n, g))
+    for i in range(n):
+        for k in range(g):
+            u[i] -= tau[i, k] * t[i, k]
+        for k in range(g):
+            du[i, k] = -tau[i, k] * (t[i, k] + u[i])
     return u, du
-
-
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _tilt(t: float, tau: float, x: float) -> float:
-    """``τ · expm1(x)``, τ = exp(t), without the overflow of a large x against a tiny τ."""
-    return tau * math.expm1(x) if x < 1.0 else math.exp(t + x) - tau
 
 
 def transformed_entropy(entropy: FloatArray, n_classes: int, floor: float = 1e-300) -> FloatArray:
     """Spread entropies over the whole line: ``logit(e / log g)``, for pictures and tests.
 
-    Parameters
-    ----------
-    entropy : array
-        Entropies in [0, log g].
-    n_classes : int
-        g, the number of classes.
-    floor : float, default=1e-300
-        Shares of ``log g`` below this count as this; likewise above one minus 1e-15.
+    Shares of ``log g`` below ``floor`` count as that, and those above 1 − 1e-15 as that.
 
-    Returns
-    -------
-    array of the same shape
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from hesitant.uncertainty import transformed_entropy
     >>> transformed_entropy(np.log(2) * np.array([0.1, 0.5]), 2).round(3)

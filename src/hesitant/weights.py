@@ -9,10 +9,9 @@ from sklearn.base import clone
 
 from hesitant._choices import look_up
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant.checks import check_number, check_reviewed
+from hesitant.checks import check_number
 from hesitant.classifier import MixtureClassifier
-from hesitant.intake import check_features
-from hesitant.labels import encode
+from hesitant.intake import refuse_not_finite, take
 
 REFERENCE = 2000
 BANDWIDTHS = np.geomspace(0.1, 2.5, 15)
@@ -21,7 +20,7 @@ FLOOR = 1e-3
 
 def inverse_probability_weights(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     chance: str = "mechanism",
     estimator: MixtureClassifier | None = None,
@@ -29,37 +28,28 @@ def inverse_probability_weights(
     reviewed: Any = None,
     missing_label: Any = -1,
 ) -> FloatArray:
-    """Weigh labelled rows by one over their chance of a label.
+    """Weigh labelled rows by one over their chance of a label, so that they look like all rows.
 
-    The labelled rows, so weighted, look like all rows: hard cases that did get a label count for
-    the many that did not. For ``fit(X, y, sample_weight=...)`` with ``alpha=1``, where blank rows
-    do not count at all.
+    For ``fit(X, y, sample_weight=...)`` with ``alpha=1``, where blank rows do not count at all.
 
     Parameters
     ----------
-    X : array-like of shape (n, p)
-    y : array-like of shape (n,)
+    X, y : array-likes
     chance : {"mechanism", "kernel"}, default="mechanism"
         Where the chance of a label comes from: the mechanism of a fitted classifier, or a kernel
         regression of "labelled" on the features, which assumes no mechanism and needs few features
         and many rows (its bandwidth is the best of 15 by leave-one-out likelihood).
     estimator : MixtureClassifier, optional
-        The classifier whose mechanism to use; fitted to X and y first, unless it is already. By
-        default Gaussian classes with the mechanism "entropy".
+        The classifier whose mechanism to use; fitted to X and y first, unless it is already.
     trim : float, default=0.95
         Weights above this quantile of them are cut down to it: one row with a chance of a label
-        near zero would otherwise outweigh all others. 1 leaves them as they are.
+        near zero would otherwise outweigh all others.
     reviewed : boolean array-like of shape (n,), optional
         False for rows that nobody was shown; they get no weight, and do not count as blanks.
     missing_label : scalar, default=-1
 
-    Returns
-    -------
-    weights : array of shape (n,)
-        Zero for blank rows, one on average over the labelled ones.
+    Returns weights (n,): zero for blank rows, one on average over the labelled ones.
 
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier, inverse_probability_weights
     >>> from hesitant.datasets import simulate
     >>> data = simulate(n=500, random_state=0)
@@ -69,21 +59,19 @@ def inverse_probability_weights(
     """
     check_number("trim", trim, Real, 0.5, 1)
     look_up("chance", chance, {"mechanism": None, "kernel": None})
-    labelled = encode(y, missing_label).labelled
-    seen = check_reviewed(reviewed, len(labelled))
-    if not (labelled & seen).any():
+    clf = MixtureClassifier(missing_label=missing_label) if estimator is None else estimator
+    fitted = hasattr(clf, "fitted_")
+    data = take(clf if fitted else clone(clf), X, y, None, reviewed, reset=not fitted)
+    labelled, seen = data.labels.labelled, data.reviewed
+    counts = labelled & seen
+    if not counts.any():
         raise ValueError("y has no label of a reviewed row: there is nothing to weigh.")
     if chance == "kernel":
-        values = check_features(MixtureClassifier(), X, reset=True, gaps=False)
-        p = _kernel_chance(np.asarray(values, dtype=float), labelled, seen)
+        refuse_not_finite(data.X, data.named_features, bool)
+        p = _kernel_chance(np.asarray(data.X, dtype=float), labelled, seen)
     else:
-        clf = MixtureClassifier(missing_label=missing_label) if estimator is None else estimator
-        if not hasattr(clf, "state_"):
-            clf = clone(clf).fit(X, y, reviewed=reviewed)
-        p = np.asarray(clf.labelling_probability(X))
-    if len(p) != len(labelled):
-        raise ValueError(f"X has {len(p)} rows and y has {len(labelled)}: give as many of both.")
-    counts = labelled & seen
+        clf = clf if fitted else clone(clf).fit(data, None)
+        p = np.asarray(clf.labelling_probability(data))
     raw = 1 / np.maximum(p[counts], FLOOR)
     weight = np.zeros(len(p))
     cut = np.minimum(raw, np.quantile(raw, trim))
@@ -93,7 +81,7 @@ def inverse_probability_weights(
 
 def _kernel_chance(X: FloatArray, labelled: BoolArray, seen: BoolArray) -> FloatArray:
     """Return a kernel estimate of the chance of a label, each row's own answer left out."""
-    # Every so manieth of the rows that were shown is enough to learn a smooth function from.
+    # Some thousand of the rows that were shown are enough to learn a smooth function from.
     own = np.flatnonzero(seen)
     base = own[:: -(-len(own) // REFERENCE)]
     scale = np.quantile(X, 0.75, axis=0) - np.quantile(X, 0.25, axis=0)

@@ -37,7 +37,6 @@ def _run() -> None:
         if hasattr(getattr(sys, name), "reconfigure"):
             # a terminal that cannot show a character shows another
             getattr(sys, name).reconfigure(errors="replace")
-    from hesitant.cli import _app_desk  # noqa: F401 (attached on import)
     from hesitant.cli._app import app
 
     try:

@@ -3,59 +3,57 @@
 import json
 import os
 import shlex
-import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hesitant._words import noun
-from hesitant.cli._data import TableOptions, stem
+from hesitant._words import noun, number, percent, short
+from hesitant.cli._data import learn, stem, table_notes
 from hesitant.cli._mistakes import in_options
-from hesitant.cli._notes import table_notes
-from hesitant.cli._predictions import prediction_frame
+from hesitant.cli._options import ModelOptions, TableOptions
+from hesitant.cli._predictions import draw, prediction_frame, write_frame
 from hesitant.cli._terminal import Terminal
 
 if TYPE_CHECKING:
-    from hesitant.cli._app import ModelOptions
-    from hesitant.report import Report
     from hesitant.tables import Columns
 
-
 FEWEST_LABELS = 10  # of fewer, none can be held out to compare models by
+DEMO_ROWS = 2000
+_LISTED = 12  # features that are named; the report has them all
 
 
-def classifier(model: "ModelOptions", y: Any = None) -> Any:
+def classifier(model: ModelOptions, y: Any = None) -> Any:
     """Return the classifier that options describe, not yet fitted.
 
-    A combination of models of several shapes, unless a family, covariance, mechanism, alpha or
-    starts are asked for, or the labels ``y`` are too few to hold some out.
+    A combination of models of several shapes, unless a family, covariance, components, mechanism,
+    alpha or starts are asked for, or the labels ``y`` are too few to hold some out. Readers of a
+    panel may be wrong, each in their own way.
     """
     from hesitant import MixtureClassifier, MixtureClassifierCV
 
     # blanks arrive as None, so that no label is taken for one
-    common: dict[str, Any] = {
-        "random_state": model.seed,
-        "n_jobs": model.jobs,
-        "missing_label": None,
-    }
-    own = (model.family, model.covariance, model.mechanism, model.alpha)
+    common: dict[str, Any] = {"random_state": model.seed, "n_jobs": model.jobs}
+    common["missing_label"] = None
+    own = (model.family, model.covariance, model.components, model.mechanism, model.alpha)
     one = model.starts > 1 or any(value is not None for value in own)
-    if y is not None and not one:
+    panel, components = hasattr(y, "readers"), model.components or "1"
+    if y is not None and not (one or panel):
         counts = Counter(label for label in y if label is not None)
         one = sum(n for n in counts.values() if n > 1) < FEWEST_LABELS
-    if not one:
+    if not (one or panel):
         return MixtureClassifierCV(**common)
-    options: dict[str, Any] = {
-        "family": model.family or "gaussian",
-        "covariance": model.covariance or "full",
-        "mechanism": None if model.mechanism == "none" else model.mechanism or "entropy",
-        "alpha": 0.5 if model.alpha is None else model.alpha,
-        "n_init": model.starts,
-    }
-    return MixtureClassifier(**common, **options)
+    return MixtureClassifier(
+        **common,
+        family=model.family or "gaussian",
+        covariance=model.covariance or "full",
+        components=int(components) if components.isdecimal() else components,
+        mechanism=None if model.mechanism == "none" else model.mechanism or "entropy",
+        alpha=0.5 if model.alpha is None else model.alpha,
+        n_init=model.starts,
+        experts="fallible" if panel else "right",
+    )
 
 
 def allows_gaps(model: Any) -> bool:
@@ -63,113 +61,100 @@ def allows_gaps(model: Any) -> bool:
     return bool(model.__sklearn_tags__().input_tags.allow_nan)
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """The three files of an analysis."""
-
-    report: Path
-    predictions: Path
-    model: Path
-
-    def check(self, force: bool, keep: Sequence[str] = ()) -> None:
-        """Make the folder and refuse existing files before the work rather than after it."""
-        from hesitant.tables.output import prepare_targets
-
-        prepare_targets((self.report, self.predictions, self.model), force=force, keep=keep)
-
-
-def output_files(source: str, out: str | None) -> Outputs:
+def output_files(source: str, out: str | None) -> dict[str, Path]:
     """Return where the files of an analysis go: beside the table, or where ``--out`` says.
 
-    Parameters
-    ----------
-    source : str
-        The table.
-    out : str or None
-        A folder, or the beginning of the files' names.
+    ``out`` is a folder, or the beginning of the files' names.
     """
     from hesitant.tables.sources import refuse_folder
 
     if source != "-":
         refuse_folder(source)  # it has no name to call the files after
+    start = Path(out or "")
     if out is None:
-        folder = Path(".") if source == "-" else Path(source).parent
-        start = folder / stem(source)
+        start = (Path(".") if source == "-" else Path(source).parent) / stem(source)
     elif os.path.isdir(out) or out.endswith(("/", os.sep)):
-        start = Path(out) / stem(source)
-    else:
-        start = Path(out)
-    return Outputs(
-        *(
-            start.with_name(start.name + end)
-            for end in (".report.html", ".predictions.csv", ".model")
-        )
-    )
+        start = start / stem(source)
+    ends = {"report": ".report.html", "predictions": ".predictions.csv", "model": ".model"}
+    return {what: start.with_name(start.name + end) for what, end in ends.items()}
 
 
 def analyse(
     table: TableOptions,
-    model: "ModelOptions",
-    outputs: Outputs,
+    model: ModelOptions,
+    out: str | None,
     terminal: Terminal,
     *,
     force: bool,
-) -> "Report":
-    """Read, fit, judge and write; return the report."""
+    also: dict[str, str] | None = None,
+) -> None:
+    """Read, fit, judge, write and tell; ``also`` are files to name beside those written."""
     import pandas as pd
 
     from hesitant.exceptions import collect_warnings
-    from hesitant.persistence import save
+    from hesitant.persistence._files import to_bytes
     from hesitant.report import make_report
     from hesitant.tables import write_together
-    from hesitant.tables.output import table_bytes
+    from hesitant.tables.output import prepare_targets, table_bytes
 
+    files = output_files(table.table, out)
     with terminal.stage("Reading"):
         gaps = allows_gaps(classifier(model)) and not (model.standardise or model.pca)
-        frame, columns, notes = table.learn(gaps)
-    outputs.check(force, keep=table.inputs)
-    notes += table_notes(columns, _command(table, model))
+        frame, columns, notes = learn(table, gaps)
+    prepare_targets(files.values(), force=force, keep=table.inputs)
+    command = _command(table, model)
+    notes += table_notes(columns, command)
     prepared, names, preparation = prepare(columns, model.standardise, model.pca)
     X = pd.DataFrame(prepared, columns=pd.Index(names))
-    with terminal.stage("Fitting"), collect_warnings() as heard:
-        clf = classifier(model, columns.y).fit(X, columns.y, columns.weight, columns.reviewed)
-    notes += heard
+    with terminal.stage("Fitting"), collect_warnings() as warned:
+        said, reviewed = columns.said, columns.reviewed
+        reviewed = reviewed if said is columns.y else None  # statements say who saw what
+        clf = classifier(model, said).fit(X, said, columns.weight, reviewed)
+    notes += warned
+    saved = clf
     if preparation is not None:
+        from sklearn.pipeline import Pipeline
+
+        saved = Pipeline([("prepare", preparation), ("classify", clf)])
         notes.append(_preparation_note(model, preparation))
+    data, options = _provenance(table, frame, columns), _options(table, model)
     with terminal.stage("Weighing the evidence"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what matters is among the report's notes
         report = make_report(
             clf,
             X,
-            columns.y,
+            said,
             sample_weight=columns.weight,
-            reviewed=columns.reviewed,
+            reviewed=reviewed,
             ids=None if columns.ids is None else columns.ids.tolist(),
             rows=columns.rows + 1,
             name=_shown_name(table.table),
             n_boot=model.bootstrap or 0,
             notes=notes,
             wording=in_options,
-            options=_options(table, model),
-            seed=model.seed,
-            data=_provenance(table, frame, columns),
-            command=_command(table, model),
+            options=options,
+            random_state=model.seed,
+            data=data,
+            command=command,
         )
     with terminal.stage("Drawing and writing"):
-        # lone surrogates, as broken exports have them, cannot be written as UTF-8
-        page = report.to_html().encode("utf-8", "replace")
-        predictions = table_bytes(prediction_frame(clf, X, columns, frame), outputs.predictions)
-        with tempfile.TemporaryDirectory() as folder:
-            saved = save(_saved(clf, preparation), f"{folder}/model", notes=_model_notes(report))
-            model_file = saved.read_bytes()
-        write_together(
-            {outputs.report: page, outputs.predictions: predictions, outputs.model: model_file},
-            force=force,
-            keep=table.inputs,
+        origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
+        tells = getattr(clf, "mechanism_", None)  # whether what was said tells of the class
+        told = clf.resolve(X, said, reviewed) if tells is not None and tells.by_class else None
+        predictions = prediction_frame(clf, X, columns, frame, told)
+        contents = (
+            # lone surrogates, as broken exports have them, cannot be written as UTF-8
+            report.to_html().encode("utf-8", "replace"),
+            table_bytes(predictions, files["predictions"]),
+            to_bytes(saved, notes={**origin, "options": json.dumps(options)}),
         )
-    for note in report.to_dict()["notes"]:
+        targets = dict(zip(files.values(), contents, strict=True))
+        write_together(targets, force=force, keep=table.inputs)  # type: ignore[arg-type]
+    document = report.to_dict()
+    for note in document["notes"]:
         terminal.note(note)
-    return report
+    shown = {what: str(path) for what, path in files.items()}
+    _print(document, (also or {}) | shown, terminal)
 
 
 def prepare(columns: "Columns", standardise: bool, pca: int | None) -> tuple[Any, list[str], Any]:
@@ -189,24 +174,13 @@ def prepare(columns: "Columns", standardise: bool, pca: int | None) -> tuple[Any
     return prepared, [str(n) for n in preparation.get_feature_names_out()], preparation
 
 
-def _saved(clf: Any, preparation: Any) -> Any:
-    if preparation is None:
-        return clf
-    from sklearn.pipeline import Pipeline
-
-    return Pipeline([("prepare", preparation), ("classify", clf)])
-
-
-def _preparation_note(model: "ModelOptions", preparation: Any) -> str:
+def _preparation_note(model: ModelOptions, preparation: Any) -> str:
     what = "standard deviations from the mean" if model.standardise else "the features' own units"
     if preparation.rotation_ is None:
         return f"Features were standardised: all numbers about them are in {what}."
     kept = noun(preparation.rotation_.shape[1], "principal component")
-    share = float(preparation.explained_.sum())
-    return (
-        f"The features were replaced by {kept}, in {what}, with {100 * share:.1f} % of their "
-        "variance."
-    )
+    share = f"{100 * float(preparation.explained_.sum()):.1f} % of their variance"
+    return f"The features were replaced by {kept}, in {what}, with {share}."
 
 
 # -- what it takes to repeat it -----------------------------------------------------------------
@@ -216,42 +190,31 @@ def _shown_name(source: str) -> str:
     return "standard input" if source == "-" else Path(source).name
 
 
-def _options(table: TableOptions, model: "ModelOptions") -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for group in (table, model):
-        for field in fields(group):
-            value = getattr(group, field.name)
-            if field.name != "table":
-                out[field.name] = list(value) if isinstance(value, tuple | list) else value
-    return out
+def _options(table: TableOptions, model: ModelOptions) -> dict[str, Any]:
+    return {name: v for name, v in (asdict(table) | asdict(model)).items() if name != "table"}
 
 
-def _command(table: TableOptions, model: "ModelOptions") -> str:
+def _command(table: TableOptions, model: ModelOptions) -> str:
     """Return the command line that repeats the analysis, defaults left out."""
     words = ["hesitant", "analyse", table.table]
-    for group in (table, model):
-        for field in fields(group):
-            value = getattr(group, field.name)
-            # a 0 that was asked for is no False
-            if field.name == "table" or value == field.default or value in (None, [], ()):
-                continue
-            option = "--" + field.name.replace("_", "-")
-            if value is True:
-                words.append(option)
-                continue
-            for one in value if isinstance(value, list | tuple) else [value]:
-                words += [option, str(one)]
+    defaults = {f.name: f.default for f in (*fields(table), *fields(model))}
+    for name, value in _options(table, model).items():
+        # a 0 that was asked for is no False
+        if value == defaults[name] or value in (None, [], ()):
+            continue
+        option = "--" + name.replace("_", "-")
+        for one in value if isinstance(value, list | tuple) else [value]:
+            words += [option] if one is True else [option, str(one)]
     return shlex.join(words)
 
 
 def _provenance(table: TableOptions, frame: Any, columns: "Columns") -> dict[str, Any]:
     from hesitant.tables import sha256_of
 
-    stdin = table.table == "-"
-    other = table.features_from
-    beside = (
-        {"features_from": _shown_name(other), "features_sha256": sha256_of(other)} if other else {}
-    )
+    stdin, other = table.table == "-", table.features_from
+    beside = {}
+    if other:
+        beside = {"features_from": _shown_name(other), "features_sha256": sha256_of(other)}
     return beside | {
         "name": _shown_name(table.table),
         # standard input is gone once read: its content is summed instead, and that is said
@@ -265,11 +228,67 @@ def _provenance(table: TableOptions, frame: Any, columns: "Columns") -> dict[str
     }
 
 
-def _model_notes(report: "Report") -> dict[str, str]:
-    repeat = report.to_dict()["repeat"]
-    return {
-        "data": repeat["data"]["name"],
-        "data_sha256": repeat["data"]["sha256"],
-        "command": repeat["command"],
-        "options": json.dumps(repeat["options"]),
-    }
+# -- what a person reads ------------------------------------------------------------------------
+
+
+def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) -> None:
+    """Print the verdict, the counts, the mechanism and where the files are."""
+    terminal.answer({"files": files, **document})
+    verdict = document["verdict"]
+    terminal.heading(verdict["headline"])
+    for paragraph in verdict["paragraphs"]:
+        terminal.say(in_options(paragraph))
+    for caution in verdict["cautions"]:
+        terminal.say(in_options(f"Caution: {caution}"))
+    used, columns = document["features"], document["repeat"]["data"]["features"]
+    shown = ", ".join(short(name) for name in columns[:_LISTED])
+    more = f" and {len(columns) - _LISTED:,} more" if len(columns) > _LISTED else ""
+    rotated = "" if used == columns else f"{noun(len(used), 'principal component')} of "
+    terminal.say(f"Features: {rotated}{shown}{more}.")
+    terminal.heading("Labels and blanks")
+    rows = [
+        (
+            c["class"],
+            f"{c['labelled']:,}",
+            f"{c['blank_expected']:,.0f}",
+            percent(c["blank_share"]),
+        )
+        for c in document["labels"]["classes"]
+    ]
+    terminal.table(("class", "labelled", "blank, expected", "missing"), rows)
+    for group in document["parameters"]["groups"]:
+        if group["title"] == "Labelling mechanism":
+            terminal.heading("Chance of a label (logit scale)")
+            ends = ("estimate", "lower", "upper")
+            cells = [(row["of"], *(number(row[k]) for k in ends)) for row in group["rows"]]
+            terminal.table(("", *ends), cells)
+    readers = document["readers"].get("rows", [])
+    if readers:
+        terminal.heading("Readers")
+        counts, found = ("shown", "labelled"), ("accuracy", "intercept", "slope")
+        cells = [
+            (r["reader"], *(f"{r[k]:,}" for k in counts), *(number(r.get(k)) for k in found))
+            for r in readers
+        ]
+        terminal.table(("", *counts, *found), cells)
+    terminal.heading("Files")
+    for what, path in files.items():
+        terminal.path(what, path)
+
+
+def demo(out: str, terminal: Terminal, *, force: bool) -> None:
+    """Write invented cells to a folder and analyse them as a user would."""
+    from hesitant.tables.output import prepare_targets
+
+    table = Path(out) / "cells.csv"
+    prepare_targets([table, *output_files(str(table), None).values()], force=force, keep=())
+    frame = draw("cytometry", DEMO_ROWS, seed=1).to_frame("population")
+    frame.insert(0, "cell", [f"cell-{i + 1:04d}" for i in range(len(frame))])
+    write_frame(frame, str(table), force=force)
+    terminal.say(
+        f"{DEMO_ROWS:,} invented cells, four populations, three markers; those "
+        "between the populations are mostly left ungated."
+    )
+    read = TableOptions(str(table), label="population", id="cell")
+    analyse(read, ModelOptions(), None, terminal, force=force, also={"data": str(table)})
+    terminal.say(f"To answer yourself: hesitant desk {table} --label population --id cell")

@@ -1,31 +1,26 @@
 """``hesitant compare``: which family, covariance and mechanism explain a table best."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from hesitant._words import number
 from hesitant.cli import _options as o
 from hesitant.cli._analysis import prepare
-from hesitant.cli._data import TableOptions
+from hesitant.cli._data import learn, table_notes
 from hesitant.cli._mistakes import in_options
-from hesitant.cli._notes import table_notes
 from hesitant.cli._predictions import check_target
 from hesitant.cli._terminal import Terminal
 
-if TYPE_CHECKING:
-    from hesitant.cli._app import CandidateOptions
 
-
-def grid_of(candidates: "CandidateOptions") -> dict[str, list[Any]]:
+def grid_of(candidates: o.CandidateOptions) -> dict[str, list[Any]]:
     """Return the values to combine; a name that does not exist is wrong use."""
-    families = _known("--family", candidates.family or o.FAMILIES, o.FAMILIES)
-    covariances = _known("--covariance", candidates.covariance or ["full", "tied"], o.COVARIANCES)
     mechanisms = _known("--mechanism", candidates.mechanism or ["entropy", "none"], o.MECHANISMS)
     return {
-        "family": families,
-        "covariance": covariances,
+        "family": _known("--family", candidates.family or o.FAMILIES, o.FAMILIES),
+        "covariance": _known(
+            "--covariance", candidates.covariance or ["full", "tied"], o.COVARIANCES
+        ),
         "mechanism": [None if m == "none" else m for m in mechanisms],
         "random_state": [candidates.seed],
     }
@@ -41,8 +36,8 @@ def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]
 
 
 def compare(
-    table: TableOptions,
-    candidates: "CandidateOptions",
+    table: o.TableOptions,
+    candidates: o.CandidateOptions,
     grid: dict[str, list[Any]],
     terminal: Terminal,
     *,
@@ -56,7 +51,7 @@ def compare(
     if out is not None:
         check_target(out, force=force, keep=table.inputs)
     with terminal.stage("Reading"):
-        _, columns, notes = table.learn(gaps=False)  # not every candidate can do with them
+        _, columns, notes = learn(table, gaps=False)  # not every candidate can do with them
     notes += table_notes(columns)
     for note in notes:
         terminal.note(note)
@@ -65,11 +60,11 @@ def compare(
     with terminal.stage(f"Fitting {total} models, {candidates.folds + 1} times each"):
         result = rank(
             X,
-            columns.y,
+            columns.said,
             grid,
             cv=candidates.folds,
             sample_weight=columns.weight,
-            reviewed=columns.reviewed,
+            reviewed=columns.reviewed if columns.opinions is None else None,
             missing_label=None,
             random_state=candidates.seed,
             n_jobs=-1 if candidates.jobs is None else candidates.jobs,
@@ -77,30 +72,6 @@ def compare(
     if out is not None:
         write_table(result.to_frame(), out, force=force)
     terminal.answer({"out": out, "notes": notes, **result.to_dict()})
-    _print(result, terminal)
+    terminal.say(in_options(str(result)), wrap=False)
     if out is not None:
         terminal.path("ranking", out)
-
-
-def _print(result: Any, terminal: Terminal) -> None:
-    from hesitant.inference._compare import CRITERIA
-
-    terminal.heading(f"Best by {CRITERIA[result.sort_by]}: {result.best}")
-    terminal.table(
-        ("model", "parameters", "log-likelihood", "AIC", "BIC", "ICL", "log loss", "±"),
-        [
-            (
-                c.name,
-                f"{c.n_parameters:,}" if c.n_parameters else "–",
-                *(number(v, 6) for v in (c.log_likelihood, c.aic, c.bic, c.icl)),
-                number(c.cv_log_loss, 3),
-                number(c.cv_error, 2),
-            )
-            for c in result.candidates
-        ],
-    )
-    for c in result.candidates:
-        if c.note:
-            terminal.note(f"{c.name}: {in_options(c.note)}")
-    for remark in result.remarks:
-        terminal.say(remark)

@@ -20,8 +20,7 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     try:
-        with path.open("rb") as file:
-            document = tomllib.load(file)
+        document = tomllib.loads(path.read_bytes().decode())
     except OSError as error:
         raise typer.BadParameter(f"{path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -35,12 +34,13 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
     general = {k: v for k, v in document.items() if k not in siblings}
     for key, value in general.items():
         if isinstance(value, dict) and _plain(key) not in anywhere:
-            raise typer.BadParameter(
-                f"{path}: there is no command {key[:60]!r}.{_hint(key, siblings, '[{}]')}"
-            )
-        _check(key, anywhere, path)
-    for key in section:
-        _check(key, set(own), path)
+            hint = _hint(key, siblings, "[{}]")
+            raise typer.BadParameter(f"{path}: there is no command {key[:60]!r}.{hint}")
+    for given, known in ((general, anywhere), (section, set(own))):
+        for key in given:
+            if _plain(key) not in known:
+                hint = _hint(key, known)
+                raise typer.BadParameter(f"{path}: there is no option {key[:60]!r}.{hint}")
     chosen = {_plain(k): v for k, v in {**general, **section}.items()}
     ctx.default_map = {
         own[k].name: _as_given(v, own[k], path, ctx) for k, v in chosen.items() if k in own
@@ -50,6 +50,10 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
 
 def _plain(key: str) -> str:
     return key.replace("-", "_")
+
+
+def _hint(key: str, known: Iterable[str], form: str = "{!r}") -> str:
+    return did_you_mean(_plain(key), sorted(known), form).replace("_", "-")
 
 
 def _names(command: Any) -> dict[str, Any]:
@@ -63,29 +67,19 @@ def _names(command: Any) -> dict[str, Any]:
     }
 
 
-def _check(key: str, known: set[str], path: Path) -> None:
-    if _plain(key) in known:
-        return
-    raise typer.BadParameter(f"{path}: there is no option {key[:60]!r}.{_hint(key, known)}")
-
-
-def _hint(key: str, known: Iterable[str], form: str = "{!r}") -> str:
-    return did_you_mean(_plain(key), sorted(known), form).replace("_", "-")
-
-
 def _as_given(value: Any, option: Any, path: Path, ctx: typer.Context) -> Any:
     """Return a value as the command line would have given it, checked as that would be."""
     several = bool(getattr(option, "multiple", False))
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(v, bool | int | float | str) for v in values) or (
-        isinstance(value, list) and not several
-    ):
-        kind = "a list of text" if several else "text, a number, true or false"
-        raise typer.BadParameter(f"{path}: {option.opts[0]} must be {kind}.")
-    if any(isinstance(v, bool) for v in values) and not option.is_flag:
+    plain = all(isinstance(v, bool | int | float | str) for v in values)
+    wrong = ""
+    if not plain or (isinstance(value, list) and not several):
+        wrong = f"must be {'a list of text' if several else 'text, a number, true or false'}"
+    elif any(isinstance(v, bool) for v in values) and not option.is_flag:
         # Python would take true for the number 1
-        shown = str(value).lower()
-        raise typer.BadParameter(f"{path}: {option.opts[0]} cannot be {shown}: it takes a value.")
+        wrong = f"cannot be {str(value).lower()}: it takes a value"
+    if wrong:
+        raise typer.BadParameter(f"{path}: {option.opts[0]} {wrong}.")
     # as text, because a number that is not whole would be cut, not refused
     given = [str(v) for v in values] if several else value if option.is_flag else str(value)
     try:

@@ -1,14 +1,16 @@
-"""From the options about a table to the columns of a fit."""
+"""From the options about a table to the columns of a fit, and what a careful user should know."""
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hesitant.cli import _options as o
+from hesitant._words import noun
+from hesitant.cli._options import ReadOptions, TableOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,128 +18,90 @@ if TYPE_CHECKING:
     from hesitant.tables import Columns
     from hesitant.tables.annotations import Joined
 
+_SUFFIXES = r"\.(csv|tsv|txt|tab|xlsx|jsonl?|ndjson|parquet|pq|feather|arrow|fcs)"
 
-@dataclass(frozen=True)
-class ReadOptions:
-    """Where a table is and how it is read."""
 
-    table: o.Table
-    id: o.Id = None
-    features: o.Features = None
-    on_missing: o.OnMissing = None
-    format: o.Format = None
-    encoding: o.Encoding = None
-    delimiter: o.Delimiter = None
-    decimal: o.Decimal = None
-    transform: o.Transform = None
-    compensate: o.Compensate = False
-    first: ClassVar[tuple[str, ...]] = ("table",)  # what the help begins with
+def read(
+    options: ReadOptions, *, text: Sequence[str | None] = (), min_columns: int = 2
+) -> "pd.DataFrame":
+    """Read the table; identifiers and labels stay text, so that 007 is not 7."""
+    from hesitant.tables import read_table
 
-    def read(self, *, text: Sequence[str | None] = (), min_columns: int = 2) -> "pd.DataFrame":
-        """Read the table; identifiers and labels stay text, so that 007 is not 7."""
-        from hesitant.tables import read_table
+    how = ("format", "encoding", "delimiter", "decimal", "transform", "compensate")
+    chosen: dict[str, Any] = {name: getattr(options, name) for name in how}
+    words = [name for name in (options.id, *text) if name is not None]
+    return read_table(options.table, text=words, min_columns=min_columns, **chosen)
 
-        return read_table(
-            self.table,
-            format=self.format,
-            encoding=self.encoding,
-            delimiter=self.delimiter,
-            decimal=self.decimal,
-            text=[name for name in (self.id, *text) if name is not None],
-            min_columns=min_columns,
-            transform=self.transform,
-            compensate=self.compensate,
+
+def select(options: ReadOptions, frame: "pd.DataFrame", gaps: bool, **chosen: Any) -> "Columns":
+    """Take the columns apart; ``gaps`` tells whether the model can do with empty features."""
+    from hesitant.tables import select_columns
+
+    if options.on_missing == "model" and not gaps:
+        raise typer.BadParameter(
+            "this model needs every feature: give drop or error, or use --family gaussian "
+            "without --standardise and --pca.",
+            param_hint="'--on-missing'",
         )
-
-    def select(self, frame: "pd.DataFrame", gaps: bool, **chosen: Any) -> "Columns":
-        """Take the columns apart; ``gaps`` tells whether the model can do with empty features."""
-        from hesitant.tables import select_columns
-
-        if self.on_missing == "model" and not gaps:
-            raise typer.BadParameter(
-                "this model needs every feature: give drop or error, or use --family gaussian "
-                "without --standardise and --pca.",
-                param_hint="'--on-missing'",
-            )
-        aliases = frame.attrs.get("hesitant", {}).get("aliases", {})
-        options: dict[str, Any] = {
-            "label": None,
-            "features": split_names(self.features or (), frame.columns, aliases) or None,
-            "id": self.id,
-            "on_missing": self.on_missing or ("model" if gaps else "error"),
-        }
-        return select_columns(frame, **{**options, **chosen})
+    features = split_names(options.features or (), frame.columns, _aliases(frame)) or None
+    on_missing = options.on_missing or ("model" if gaps else "error")
+    given = {"label": None, "features": features, "id": options.id, "on_missing": on_missing}
+    return select_columns(frame, **{**given, **chosen})
 
 
-@dataclass(frozen=True)
-class TableOptions(ReadOptions):
-    """Where a table to learn from is, and what its columns mean."""
+def learn(table: TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns", list[str]]:
+    """Return the table, its columns by their parts, and what was noticed on the way."""
+    shown = None
+    if table.features_from:
+        frame, labels, shown, notes = _join(table)
+    else:
+        words = () if table.label is None else (table.label, *table.label.split(","))
+        frame = read(table, text=[word.strip() for word in words])
+        notes = list(frame.attrs["hesitant"].get("notes", ()))
+        if table.label is None:
+            raise typer.BadParameter(_which_label(frame), param_hint="'--label'")
+        labels = split_names([table.label], frame.columns, _aliases(frame))
+    columns = select(
+        table,
+        frame,
+        gaps,
+        label=labels[0] if len(labels) == 1 else labels,
+        drop=split_names(table.drop or (), frame.columns),
+        reviewed=table.reviewed,
+        weight=table.weight,
+        missing=list(table.missing) if table.missing else None,
+    )
+    if shown is not None and not shown.all() and table.reviewed is None:
+        seen = shown[columns.rows]
+        several, alone = (seen, None) if len(labels) > 1 else (None, seen[:, 0])
+        columns = replace(columns, shown=several, reviewed=alone)
+    return frame, columns, notes
 
-    label: o.Label = None
-    features_from: o.FeaturesFrom = None
-    drop: o.Drop = None
-    reviewed: o.Reviewed = None
-    weight: o.Weight = None
-    missing: o.Missing = None
-    first = ("table", "label", "missing", "reviewed", "id", "features")
 
-    @property
-    def inputs(self) -> list[str]:
-        """Return the files that are read, which no output may replace."""
-        return [name for name in (self.table, self.features_from) if name not in (None, "-")]
+def _join(options: TableOptions) -> "Joined":
+    from hesitant.tables import read_table
+    from hesitant.tables.annotations import join
+    from hesitant.tables.reading import parse_json, recognise
+    from hesitant.tables.sources import open_source
 
-    def learn(self, gaps: bool) -> tuple["pd.DataFrame", "Columns", list[str]]:
-        """Return the table, its columns by their parts, and what was noticed on the way."""
-        joined = self._join() if self.features_from else None
-        if joined is not None:
-            frame, notes = joined.frame, joined.notes
-            labels: list[str] = [joined.label]
-        else:
-            words = () if self.label is None else (self.label, *self.label.split(","))
-            frame = self.read(text=[word.strip() for word in words])
-            notes = list(frame.attrs.get("hesitant", {}).get("notes", ()))
-            if self.label is None:
-                raise typer.BadParameter(_which_label(frame), param_hint="'--label'")
-            aliases = frame.attrs["hesitant"].get("aliases", {})
-            labels = split_names([self.label], frame.columns, aliases)
-        columns = self.select(
-            frame,
-            gaps,
-            label=labels[0] if len(labels) == 1 else labels,
-            drop=split_names(self.drop or (), frame.columns),
-            reviewed=self.reviewed or (joined.reviewed if joined else None),
-            weight=self.weight,
-            missing=list(self.missing) if self.missing else None,
-        )
-        return frame, columns, notes
-
-    def _join(self) -> "Joined":
-        from hesitant.tables import read_table
-        from hesitant.tables.annotations import join
-        from hesitant.tables.formats import parse_json
-        from hesitant.tables.reading import open_source, recognise
-        from hesitant.tables.text import decode
-
-        if self.id is None:
-            raise typer.BadParameter(
-                "--features-from needs the column of identifiers that both files have.",
-                param_hint="'--id'",
-            )
-        table = read_table(
-            str(self.features_from),
-            text=[self.id],
-            transform=self.transform,
-            compensate=self.compensate,
-        )
-        content = open_source(self.table)
-        export: Any
-        if (self.format or recognise(content)) in ("json", "jsonl"):
-            export = parse_json(decode(content, self.encoding), content)
-            if isinstance(export, dict) and isinstance(export.get("records"), list):
-                export = export["records"]
-        else:
-            export = self.read(text=[self.label or "label"])
-        return join(export, table, content.name, id=self.id, label=self.label)
+    if options.id is None:
+        problem = "--features-from needs the column of identifiers that both files have."
+        raise typer.BadParameter(problem, param_hint="'--id'")
+    table = read_table(
+        str(options.features_from),
+        text=[options.id],
+        transform=options.transform,
+        compensate=options.compensate,
+    )
+    content = open_source(options.table)
+    export: Any
+    if (options.format or recognise(content)) in ("json", "jsonl"):
+        export = parse_json(content, options.encoding)
+        if isinstance(export, dict) and isinstance(export.get("records"), list):
+            export = export["records"]
+    else:
+        export = read(options, text=[options.label or "label"])
+    return join(export, table, content.name, id=options.id, label=options.label)
 
 
 def _which_label(frame: "pd.DataFrame") -> str:
@@ -150,13 +114,17 @@ def _which_label(frame: "pd.DataFrame") -> str:
     return f"which column holds the labels?{guess} The columns are {names}."
 
 
+def _aliases(frame: "pd.DataFrame") -> dict[str, str]:
+    """Return the shorter names of columns, such as a marker's or a detector's alone."""
+    found: dict[str, str] = frame.attrs.get("hesitant", {}).get("aliases", {})
+    return found
+
+
 def split_names(
     given: Sequence[str], known: Collection[Any], aliases: Mapping[str, str] | None = None
 ) -> list[str]:
     """Split names at commas, except where a column has commas in its name.
 
-    Examples
-    --------
     >>> split_names(["CD3, CD5", "a,b"], {"CD3", "CD5 (FL1)", "a,b"}, {"CD5": "CD5 (FL1)"})
     ['CD3', 'CD5 (FL1)', 'a,b']
     """
@@ -169,18 +137,63 @@ def split_names(
     return [name if name in known else (aliases or {}).get(name, name) for name in names]
 
 
-_FORMATS = "csv|tsv|txt|tab|xlsx|jsonl?|ndjson|parquet|pq|feather|arrow|fcs"
-
-
 def stem(source: str) -> str:
     """Return what output files are called after: the table's name without its suffixes.
 
-    Examples
-    --------
     >>> stem("data/cells.csv.gz"), stem("-")
     ('cells', 'hesitant')
     """
-    if source == "-":
-        return "hesitant"
     name = PurePath(source).name
-    return re.sub(rf"(?i)(?<=.)(\.({_FORMATS}))?(\.(gz|bz2|xz|zip))?$", "", name)
+    name = re.sub(rf"(?i)(?<=.)({_SUFFIXES})?(\.(gz|bz2|xz|zip))?$", "", name)
+    return "hesitant" if source == "-" else name
+
+
+def table_notes(columns: "Columns", command: str = "") -> list[str]:
+    """Say what was left out of a table, and what may not be what it is taken for.
+
+    ``command`` is what was run, for advice that can be pasted.
+    """
+    from hesitant.tables.errors import quote, quote_all
+
+    notes = dropped_note(columns)
+    if columns.ignored:
+        notes.append(f"Columns that are not numeric have no part: {quote_all(columns.ignored)}.")
+    seen = columns.reviewed_like
+    aside = [f"{quote(name)} {why}" for name, why in columns.set_aside.items() if name != seen]
+    if aside:
+        told = "Columns set aside, unless you name them with --features"
+        notes.append(f"{told}: {'; '.join(aside)}.")
+    if seen is not None:
+        notes.append(
+            f"The column {quote(seen)} reads like whether an expert saw the row and has no part; "
+            f"if it is that, add --reviewed {shlex.quote(seen)}."
+        )
+    notes += [
+        f"Are {' and '.join(map(quote, names))} one class? They differ only in case or blanks and "
+        "are taken for several; if they are one, write them alike."
+        for names in columns.alike
+    ]
+    if columns.single:
+        single = quote_all(columns.single)
+        notes.append(f"A single labelled row says little about a class: {single}.")
+    if columns.unused_missing:
+        values = quote_all(columns.unused_missing)
+        notes.append(f"Given to --missing, and not among the labels: {values}.")
+    if columns.blank_like:
+        listed = ", ".join(f"{quote(v)} ({noun(count, 'row')})" for v, count in columns.blank_like)
+        options = [shlex.quote(f"--missing={label}") for label, _ in columns.blank_like]
+        repeat = " ".join([command, *options, "--force"] if command else options)
+        notes.append(
+            f"Taken for {'a class' if len(options) == 1 else 'classes'}: {listed}. If this should "
+            f"count as 'not labelled', {'repeat with' if command else 'add'}: {repeat}"
+        )
+    return notes
+
+
+def dropped_note(columns: "Columns") -> list[str]:
+    """Say which rows were left out, if any."""
+    count = len(columns.dropped)
+    shown = ", ".join(str(i + 1) for i in columns.dropped[:5]) + (", …" if count > 5 else "")
+    rows = "row was" if count == 1 else "rows were"
+    told = f"{count:,} {rows} left out for a blank or infinite feature: {shown}."
+    return [told] if count else []

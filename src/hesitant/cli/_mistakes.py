@@ -11,18 +11,11 @@ import typer
 
 from hesitant.cli._terminal import Terminal
 
-FAILED = 1
+_OPTION = {"random_state": "seed", "n_jobs": "jobs", "n_init": "starts", "n_boot": "bootstrap"}
+_OPTION |= {"data_dir": "data"}
 _PARAMETER = re.compile(
-    r"\b(family|covariance|mechanism|alpha|random_state|n_jobs|n_init|n_boot|data_dir)="
-    r"('[^']*'|\w+(?:\.\d+)?)"
+    rf"\b(family|covariance|components|mechanism|alpha|{'|'.join(_OPTION)})=('[^']*'|\w+(?:\.\d+)?)"
 )
-_OPTION = {
-    "random_state": "seed",
-    "n_jobs": "jobs",
-    "n_init": "starts",
-    "n_boot": "bootstrap",
-    "data_dir": "data",
-}
 # What is said in both languages, and what has no option: the prior that bounds the variances.
 _REWORDED = (
     (r" \(\w+=\w* in Python\)", ""),
@@ -38,8 +31,6 @@ _REWORDED = (
 def in_options(text: str) -> str:
     """Return a message of the library's in the words of the command line.
 
-    Examples
-    --------
     >>> in_options("Use covariance='tied', or mechanism=None.")
     'Use --covariance tied, or --mechanism none.'
     >>> in_options("Replace it with --force (force=True in Python).")
@@ -72,40 +63,34 @@ def reporting(
         yield
     except KeyboardInterrupt as error:
         terminal.fail(f"stopped; {stopped}.")
-        raise typer.Exit(FAILED) from error
+        raise typer.Exit(1) from error
     except known as error:
         broken = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EPIPE)
         if broken and getattr(error, "filename", None) is None:
             raise  # of standard output, where nothing more can be said
         if os.environ.get("HESITANT_TRACEBACK"):
             raise
-        document = _document(error)
-        terminal.fail(_sentence(document), document)
-        raise typer.Exit(FAILED) from error
+        _tell(error, terminal)
+        raise typer.Exit(1) from error
 
 
-def _document(error: Exception) -> dict[str, Any]:
-    """Return what went wrong as data: what, what to do, and where."""
+def _tell(error: Exception, terminal: Terminal) -> None:
+    """Say what went wrong: as data (what, what to do, and where), and as a sentence."""
     from hesitant.tables import TableError
 
-    if isinstance(error, TableError):
-        told = {"problem": in_options(error.problem), "remedy": in_options(error.remedy)}
-        place = {"row": error.row, "line": error.line, "column": error.column}
-        return {"source": error.source, **told, **place}
-    if isinstance(error, MemoryError):
-        return {
-            "problem": "There is not enough memory for this table.",
-            "remedy": "Keep the columns you need, or a sample of the rows.",
-        }
-    if isinstance(error, OSError):
-        name = f"{error.filename}: " if error.filename else ""
-        problem = f"{name}{error.strerror or error}."
-        return {"problem": problem, "remedy": "Check the path, your permission and the disk."}
     # the package's own checks speak to whoever wrote the options: their words are the message
-    return {"problem": in_options(str(error))}
-
-
-def _sentence(document: dict[str, Any]) -> str:
-    from hesitant.tables import TableError
-
-    return str(TableError(**document)) if "source" in document else " ".join(document.values())
+    document: dict[str, Any] = {"problem": in_options(str(error))}
+    if isinstance(error, TableError):
+        document = {"source": error.source, "problem": in_options(error.problem)}
+        document |= {"remedy": in_options(error.remedy)}
+        document |= {"row": error.row, "line": error.line, "column": error.column}
+        terminal.fail(str(TableError(**document)), document)
+        return
+    if isinstance(error, MemoryError):
+        document["problem"] = "There is not enough memory for this table."
+        document["remedy"] = "Keep the columns you need, or a sample of the rows."
+    elif isinstance(error, OSError):
+        name = f"{error.filename}: " if error.filename else ""
+        document["problem"] = f"{name}{error.strerror or error}."
+        document["remedy"] = "Check the path, your permission and the disk."
+    terminal.fail(" ".join(document.values()), document)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,39 +12,18 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-F = TypeVar("F")
-L = TypeVar("L")
-
 _SHOWN = 8  # names or classes listed before the summary says "and n more"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartlyLabelled(Generic[F, L]):
+class PartlyLabelled:
     """A table of features with labels, some of which were left blank.
 
-    The loaders fill it with pandas objects, the generators with NumPy arrays; everything else is
-    the same. Labels are always objects: the class's own value, or None where it was left blank,
-    which is what ``MixtureClassifier.fit`` takes.
-
-    Parameters
-    ----------
-    name : str
-        What the data are called in tables and figures.
-    features : DataFrame or ndarray of shape (n, p)
-        The measurements.
-    labels : Series or ndarray of shape (n,)
-        The class of each row, None where blank.
-    feature_names : tuple of str
-        One name per column of `features`.
-    description : str
-        Counts, source, licence, and what the paper leaves open.
-    truth : Series or ndarray of shape (n,), optional
-        The true class of every row, where it is known.
-    reviewed : ndarray of bool of shape (n,), optional
-        False where nobody was shown the case, so that its blank says nothing. None means that
-        every case was shown.
-    details : DataFrame or mapping of arrays
-        What else is known of each row and is not meant for fitting.
+    The loaders fill it with pandas objects, the generators with NumPy arrays. Labels are always
+    objects: the class's own value, or None where it was left blank, as ``fit`` takes them.
+    ``truth`` is the class of every row, where it is known; ``reviewed`` is False where nobody was
+    shown the case, or None if every case was shown; ``details`` has what else is known of each
+    row and is not meant for fitting.
 
     Examples
     --------
@@ -61,11 +40,11 @@ class PartlyLabelled(Generic[F, L]):
     """
 
     name: str
-    features: F
-    labels: L
+    features: Any
+    labels: Any
     feature_names: tuple[str, ...]
     description: str
-    truth: L | NDArray[Any] | None = None
+    truth: Any = None
     reviewed: NDArray[np.bool_] | None = None
     details: pd.DataFrame | Mapping[str, Any] = field(default_factory=dict)
 
@@ -87,22 +66,11 @@ class PartlyLabelled(Generic[F, L]):
     @property
     def class_counts(self) -> dict[Any, int]:
         """How many rows carry each label, in the order of the labels."""
-        given = np.asarray(self.labels)[self.labelled]
-        values, counts = np.unique(given, return_counts=True)
+        values, counts = np.unique(np.asarray(self.labels)[self.labelled], return_counts=True)
         return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
     def to_frame(self, label: str = "label") -> pd.DataFrame:
-        """Return features and labels side by side, as one would write them to a file.
-
-        Parameters
-        ----------
-        label : str, default="label"
-            Name of the column of labels; blanks are missing there (None or NA).
-
-        Returns
-        -------
-        DataFrame
-        """
+        """Return features and, in a column named ``label``, labels, as one would write a file."""
         from hesitant._optional import need
 
         pandas = need("pandas")
@@ -121,28 +89,19 @@ class PartlyLabelled(Generic[F, L]):
         return len(np.asarray(self.labels))
 
     def __repr__(self) -> str:
-        n = len(self)
+        n, blank = len(self), self.n_blank
         width = len(f"{n:,}")
         classes = [f"{value} ({count:,})" for value, count in self.class_counts.items()]
         lines = [
             f"PartlyLabelled: {self.name}",
             f"  {n:,} rows, {len(self.feature_names)} features: {_few(self.feature_names)}",
-            f"  labelled {self.n_labelled:{width},}: {_few(classes)}",
-            f"  blank    {self.n_blank:{width},} ({self.n_blank / max(n, 1):.1%})".replace(
-                "%", " %"
-            ),
+            f"  labelled {n - blank:{width},}: {_few(classes)}",
+            f"  blank    {blank:{width},} ({100 * blank / max(n, 1):.1f} %)",
         ]
         if self.reviewed is not None:
-            lines.append(
-                f"  shown    {int(self.reviewed.sum()):{width},}: the rest never reviewed"
-            )
-        lines.append(f"  truth    {'unknown' if self.truth is None else 'known'}")
-        return "\n".join(lines)
-
-
-if TYPE_CHECKING:
-    LabelledTable: TypeAlias = PartlyLabelled[pd.DataFrame, "pd.Series[Any]"]
-    LabelledArrays: TypeAlias = PartlyLabelled[NDArray[np.float64], NDArray[np.object_]]
+            shown = int(self.reviewed.sum())
+            lines.append(f"  shown    {shown:{width},}: the rest never reviewed")
+        return "\n".join([*lines, f"  truth    {'unknown' if self.truth is None else 'known'}"])
 
 
 def _few(names: tuple[str, ...] | list[str]) -> str:

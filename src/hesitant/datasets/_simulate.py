@@ -3,20 +3,15 @@
 Neither needs pandas, so they return arrays; `PartlyLabelled.to_frame` makes a data frame.
 """
 
-from __future__ import annotations
-
 import math
-import numbers
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, log_softmax
 
 from hesitant.datasets._partly_labelled import PartlyLabelled
-
-if TYPE_CHECKING:
-    from hesitant.datasets._partly_labelled import LabelledArrays
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
@@ -47,33 +42,21 @@ def simulate(
     slope: float = -5.0,
     reviewed_share: float = 1.0,
     random_state: Seed = None,
-) -> LabelledArrays:
-    """Draw Gaussian classes whose labels go missing where they overlap.
-
-    The defaults are the paper's simulation.
+) -> PartlyLabelled:
+    """Draw Gaussian classes whose labels go missing where they overlap: the paper's simulation.
 
     Parameters
     ----------
     n : int, default=500
-        How many rows.
-    means : array-like of shape (g, p), default=((0, 0), (0, 3))
-        The mean of each class.
-    covariances : array-like of shape (g, p, p)
-        The covariance matrix of each class; ((1, .7), (.7, 1)) and the identity by default.
-    weights : array-like of shape (g,), optional
-        The probability of each class; equal by default.
+    means, covariances, weights : array-likes of shape (g, p), (g, p, p) and (g,)
+        Of each class; by default (0, 0) with ((1, .7), (.7, 1)), and (0, 3) with the identity,
+        equally weighted.
     intercept, slope : float, default=1.0 and -5.0
         Coefficients of the labelling mechanism, logit Pr(labelled) = intercept + slope · entropy.
     reviewed_share : float, default=1.0
-        The probability that a row is shown to the expert at all. Rows never shown are blank and
-        marked False in `reviewed`.
+        The probability that a row is shown to the expert at all.
     random_state : int, Generator, SeedSequence or None
         Anything ``numpy.random.default_rng`` takes; an integer makes the draw repeatable.
-
-    Returns
-    -------
-    PartlyLabelled
-        Arrays: features as floats, truth as integers 0 to g − 1, labels as those or None.
 
     Examples
     --------
@@ -84,38 +67,22 @@ def simulate(
     """
     rng = np.random.default_rng(random_state)
     mu, roots, pi = _classes(means, covariances, weights)
-    g, p = mu.shape
-    n = _count(n)
-    truth = rng.choice(g, size=n, p=pi)
-    noise = rng.standard_normal((n, p))
-    X = mu[truth] + np.einsum("nij,nj->ni", roots[truth], noise)
-    scaled = [np.linalg.solve(roots[h], (X - mu[h]).T) for h in range(g)]
-    scores = [
-        np.log(pi[h]) - np.log(np.diag(roots[h])).sum() - (scaled[h] ** 2).sum(axis=0) / 2
-        for h in range(g)
-    ]
-    entropy = _entropy(np.stack(scores, axis=1))
-    chance = expit(intercept + slope * entropy)
-    labelled = rng.random(n) < chance
+    (g, p), n = mu.shape, _count(n)
     if not 0 < reviewed_share <= 1:
         raise ValueError(
             f"reviewed_share={reviewed_share!r} must be above 0 and at most 1, the share of rows "
             "shown to the expert"
         )
-    reviewed = None if reviewed_share == 1 else rng.random(n) < reviewed_share
-    given = labelled if reviewed is None else labelled & reviewed
-    return PartlyLabelled(
-        name="simulation",
-        features=X,
-        labels=_withhold(truth, given),
-        truth=truth,
-        reviewed=reviewed,
-        feature_names=tuple(f"x{j}" for j in range(p)),
-        description=_SIMULATED.format(
-            n=n, g=g, p=p, intercept=intercept, sign="-" if slope < 0 else "+", size=abs(slope)
-        ),
-        details={"entropy": entropy, "labelling_probability": chance},
-    )
+    truth = rng.choice(g, size=n, p=pi)
+    X = mu[truth] + np.einsum("nij,nj->ni", roots[truth], rng.standard_normal((n, p)))
+    scaled = np.array([np.linalg.solve(roots[h], (X - mu[h]).T) for h in range(g)])
+    size = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    scores = np.log(pi) - size - (scaled**2).sum(axis=1).T / 2
+    sign, words = "-" if slope < 0 else "+", {"n": n, "g": g, "p": p, "intercept": intercept}
+    description = _SIMULATED.format(**words, sign=sign, size=abs(slope))
+    names = [f"x{j}" for j in range(p)]
+    line = (intercept, slope)
+    return _withhold("simulation", X, truth, names, scores, line, description, rng, reviewed_share)
 
 
 _POPULATIONS = ("T cells", "B cells", "CD5+ B cells", "other")
@@ -127,23 +94,12 @@ _FREEDOM = 6.0
 _MEAN_HEAVY = math.sqrt(_FREEDOM / 2) * math.gamma((_FREEDOM - 1) / 2) / math.gamma(_FREEDOM / 2)
 
 
-def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> LabelledArrays:
-    """Invent cells of four populations, most of those between the populations left ungated.
+def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabelled:
+    """Invent n cells of four populations, most of those between the populations left ungated.
 
-    Each population is a skew-t: a Gaussian pushed one way by the absolute value of another, both
-    divided by the root of a common gamma variable.
-
-    Parameters
-    ----------
-    n : int, default=2000
-        How many cells.
-    random_state : int, Generator, SeedSequence or None
-        Anything ``numpy.random.default_rng`` takes; an integer makes the draw repeatable.
-
-    Returns
-    -------
-    PartlyLabelled
-        Arrays: features CD3, CD5 and CD19; labels "T cells", "B cells", "CD5+ B cells", "other".
+    Each population ("T cells", "B cells", "CD5+ B cells", "other") is a skew-t: a Gaussian pushed
+    one way by the absolute value of another, both divided by the root of a common gamma variable.
+    ``random_state`` as for :func:`simulate`.
 
     Examples
     --------
@@ -154,58 +110,40 @@ def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> LabelledArr
     >>> data.n_blank
     135
     """
-    rng = np.random.default_rng(random_state)
-    n = _count(n)
+    rng, n = np.random.default_rng(random_state), _count(n)
     truth = rng.choice(len(_SHARES), size=n, p=_SHARES)
     heavy = np.sqrt(_FREEDOM / 2 / rng.gamma(_FREEDOM / 2, size=n))[:, None]
     pushed = _SKEWS[truth] * np.abs(rng.standard_normal(n))[:, None]
     noise = _SPREADS[truth] * rng.standard_normal((n, 3))
     X = np.clip(_CENTRES[truth] + heavy * (pushed + noise), 0, 1023)
-
-    # A t with the mean and covariance of each population stands in for its skew-t, whose density
-    # belongs to another room.
-    push = np.sqrt(2 / np.pi) * _MEAN_HEAVY
-    scores = []
-    for h in range(len(_SHARES)):
-        scatter = np.diag(_SPREADS[h] ** 2) + (1 - 2 / np.pi) * np.outer(_SKEWS[h], _SKEWS[h])
-        away = X - (_CENTRES[h] + push * _SKEWS[h])
+    # A t with the mean and covariance of each population stands in for its skew-t.
+    push, scores = np.sqrt(2 / np.pi) * _MEAN_HEAVY, np.empty((n, len(_SHARES)))
+    for h, skew in enumerate(_SKEWS):
+        scatter = np.diag(_SPREADS[h] ** 2) + (1 - 2 / np.pi) * np.outer(skew, skew)
+        away = X - (_CENTRES[h] + push * skew)
         distance = np.einsum("ni,ij,nj->n", away, np.linalg.inv(scatter), away)
         tail = -(_FREEDOM + 3) / 2 * np.log1p(distance / _FREEDOM)
-        scores.append(np.log(_SHARES[h]) - np.linalg.slogdet(scatter)[1] / 2 + tail)
-    entropy = _entropy(np.stack(scores, axis=1))
-    chance = expit(4 - 9 * entropy)
-    classes = np.array(_POPULATIONS, dtype=object)[truth]
-    return PartlyLabelled(
-        name="cytometry-like",
-        features=X,
-        labels=_withhold(classes, rng.random(n) < chance),
-        truth=classes,
-        feature_names=("CD3", "CD5", "CD19"),
-        description=_CELLS.format(n=n),
-        details={"entropy": entropy, "labelling_probability": chance},
-    )
+        scores[:, h] = np.log(_SHARES[h]) - np.linalg.slogdet(scatter)[1] / 2 + tail
+    classes, names = np.array(_POPULATIONS, dtype=object)[truth], ("CD3", "CD5", "CD19")
+    words = _CELLS.format(n=n)
+    return _withhold("cytometry-like", X, classes, names, scores, (4, -9), words, rng)
 
 
 def _count(n: int) -> int:
-    if not isinstance(n, numbers.Integral) or isinstance(n, bool) or n < 1:
+    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
         raise ValueError(f"n={n!r} must be a positive integer, the number of rows")
     return int(n)
 
 
-def _classes(
-    means: ArrayLike, covariances: ArrayLike, weights: ArrayLike | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _classes(means: ArrayLike, covariances: ArrayLike, weights: Any) -> tuple[NDArray[Any], ...]:
     """Check the parameters of the mixture; return means, Cholesky factors and weights."""
-    mu = np.asarray(means, dtype=float)
+    mu, sigma = np.asarray(means, dtype=float), np.asarray(covariances, dtype=float)
     if mu.ndim != 2:
         raise ValueError(f"means has shape {mu.shape}; give one row per class")
     g, p = mu.shape
-    sigma = np.asarray(covariances, dtype=float)
     if sigma.shape != (g, p, p):
-        raise ValueError(
-            f"covariances has shape {sigma.shape}; {g} classes in {p} dimensions need "
-            f"({g}, {p}, {p})"
-        )
+        needed = f"{g} classes in {p} dimensions need ({g}, {p}, {p})"
+        raise ValueError(f"covariances has shape {sigma.shape}; {needed}")
     if not np.allclose(sigma, sigma.swapaxes(1, 2)):
         raise ValueError("covariances are not symmetric; give covariance matrices")
     try:
@@ -218,15 +156,16 @@ def _classes(
     return mu, roots, pi / pi.sum()
 
 
-def _entropy(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the Shannon entropy of the probabilities with these logarithms, up to a constant."""
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    # Where the probability underflows to zero its logarithm is finite, so the product is zero.
-    return np.maximum(-(np.exp(logs) * logs).sum(axis=1), 0.0)
-
-
-def _withhold(classes: NDArray[Any], labelled: NDArray[np.bool_]) -> NDArray[np.object_]:
-    labels = classes.astype(object)
-    labels[~labelled] = None
-    return labels
+def _withhold(
+    name: str, X: NDArray[Any], truth: NDArray[Any], features: Any, scores: NDArray[Any],
+    line: tuple[float, float], description: str, rng: np.random.Generator, share: float = 1.0
+) -> PartlyLabelled:  # fmt: skip
+    """Leave labels out by a line in the entropy of probabilities with these log weights."""
+    logs = log_softmax(scores, axis=1)
+    entropy = np.maximum(-(np.exp(logs) * logs).sum(axis=1), 0.0)
+    chance = expit(line[0] + line[1] * entropy)
+    given, labels = rng.random(len(X)) < chance, truth.astype(object)
+    reviewed = None if share == 1 else rng.random(len(X)) < share
+    labels[~given if reviewed is None else ~(given & reviewed)] = None
+    details = {"entropy": entropy, "labelling_probability": chance}
+    return PartlyLabelled(name, X, labels, tuple(features), description, truth, reviewed, details)

@@ -7,8 +7,8 @@ import secrets
 import socket
 import threading
 import webbrowser
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -25,13 +25,13 @@ from starlette.responses import (
     RedirectResponse,
     Response,
 )
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hesitant._words import percent
 from hesitant.desk import _pictures
-from hesitant.desk._export import archive
-from hesitant.desk._findings import assumed_curve, hesitation, state
+from hesitant.desk._findings import archive, state
 from hesitant.desk._sitting import Desk, Refused, reader_name
 from hesitant.desk._table import words
 
@@ -48,6 +48,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg"}
+Given = dict[str, Any]
 
 
 def _error(reason: str, status: int) -> JSONResponse:
@@ -102,7 +103,7 @@ class Guard:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def _body(request: Request) -> Given:
     """Return the JSON of a request, of a decent size."""
     data = b""
     async for part in request.stream():
@@ -118,18 +119,19 @@ async def _body(request: Request) -> dict[str, Any]:
     return found
 
 
-def _answering(do: Callable[..., Response]) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint: work in a thread, what is refused as a sentence."""
+def _route(path: str, method: str, do: Callable[..., Any]) -> Route:
+    """Return a route: work in a thread, plain data as JSON, what is refused as a sentence."""
 
     async def endpoint(request: Request) -> Response:
         try:
-            given = await _body(request) if request.method == "POST" else {}
+            given = await _body(request) if method == "POST" else {}
             asked = {**request.query_params, **given}
-            return await run_in_threadpool(do, asked, **request.path_params)
+            found = await run_in_threadpool(do, asked, **request.path_params)
         except (ValueError, TypeError) as error:  # what JSON holds may be of any kind
             return _error(str(error), getattr(error, "status", 400))
+        return found if isinstance(found, Response) else JSONResponse(found)
 
-    return endpoint
+    return Route(path, endpoint, methods=[method])
 
 
 class Pages:
@@ -137,53 +139,59 @@ class Pages:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
+        self._drawn: tuple[Any, str | None] = (None, None)
         loader = jinja2.FileSystemLoader(HERE / "templates")
         self.templates = jinja2.Environment(
             loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
         )
-        self.templates.filters["percent"] = lambda v: "–" if v is None else f"{100 * v:.1f} %"
-        self.templates.globals |= {"ticks": _pictures.ticks, "words": words}
-
-    def routes(self) -> list[BaseRoute]:
-        """Return what can be asked."""
-        asked: dict[str, Callable[..., Response]] = {
+        self.templates.filters["percent"] = percent
+        self.templates.globals["words"] = words
+        for name in loader.list_templates():  # the first case should not wait for that
+            self.templates.get_template(name)
+        asked: dict[str, Callable[..., Any]] = {
             "/": self._home,
-            "/setup": partial(self._page, "setup"),
-            "/report": partial(self._page, "report"),
+            "/setup": lambda given: self._page("setup", given),
+            "/report": lambda given: self._page("report", given),
             "/part/case": self._part_case,
             "/part/report": self._part_report,
             "/show/{row:int}": self._image,
-            "/api/case": self._case,
-            "/api/answers": self._answers,
-            "/api/state": self._state,
+            "/api/case": lambda given: self._case(given) or {"row": None, "done": True},
+            "/api/answers": lambda given: {"answers": list(map(_plain, desk.journal.answers()))},
+            "/api/state": lambda given: state(desk, self._reader(given)),
             "/api/export": self._export,
         }
-        told = {"/api/answer": self._answer, "/api/undo": self._undo, "/api/setup": self._choose}
-        return [
-            *(Route(path, _answering(do), methods=["GET"]) for path, do in asked.items()),
-            *(Route(path, _answering(do), methods=["POST"]) for path, do in told.items()),
+        told: dict[str, Callable[..., Any]] = {
+            "/api/answer": self._answer,
+            "/api/undo": lambda given: {"undone": _plain(desk.undo(*self._window(given)))},
+            "/api/setup": lambda given: asdict(desk.configure(given)),
+        }
+        self.routes = [
+            *(_route(path, "GET", do) for path, do in asked.items()),
+            *(_route(path, "POST", do) for path, do in told.items()),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ]
 
-    def _reader(self, given: dict[str, Any]) -> str:
+    def _reader(self, given: Given) -> str:
         return reader_name(given["reader"]) if given.get("reader") else self.desk.reader
 
-    def _page(self, name: str, given: dict[str, Any], **known: Any) -> Response:
+    def _window(self, given: Given) -> tuple[str, str]:
+        return self._reader(given), str(given.get("window", ""))[:40]
+
+    def _page(self, name: str, given: Given, **known: Any) -> Response:
         known |= {"desk": self.desk, "reader": self._reader(given)}
         return HTMLResponse(self.templates.get_template(f"{name}.html.j2").render(known))
 
     # -- pages ----------------------------------------------------------------------------------
 
-    def _home(self, given: dict[str, Any]) -> Response:
+    def _home(self, given: Given) -> Response:
         if not self.desk.confirmed:
             return RedirectResponse("/setup?" + urlencode({"reader": self._reader(given)}), 303)
         return self._page("desk", given)
 
-    def _part_case(self, given: dict[str, Any]) -> Response:
-        reader = self._reader(given)
-        case = self.desk.case(reader, str(given.get("window", ""))[:40])
-        own = self.desk.journal.answers("undone IS NULL AND reader = ?", reader)
-        known: dict[str, Any] = {"case": case, "n": len(own)}
+    def _part_case(self, given: Given) -> Response:
+        case = self._case(given)
+        own = self.desk.journal.answers("undone IS NULL AND reader = ?", self._reader(given))
+        known: Given = {"case": case, "n": len(own)}
         if case is not None:
             _, model = self.desk.ready()
             known["ranges"] = _pictures.ranges(model, case["row"])
@@ -191,14 +199,13 @@ class Pages:
             known["show"] = self._shown(case["show"])
         return self._page("case", given, **known)
 
-    def _part_report(self, given: dict[str, Any]) -> Response:
+    def _part_report(self, given: Given) -> Response:
         _, model = self.desk.ready()
         found, answers = state(self.desk, self._reader(given)), self.desk.journal.answers()
-        assumed = assumed_curve(model)
-        curves = [hesitation(answers, model, name) for name in found["readers"]]
-        drawn = [(curve, _pictures.curve(curve, assumed)) for curve in curves]
-        boundary = _pictures.boundary(model, self.desk.before)
-        return self._page("findings", given, state=found, curves=drawn, boundary=boundary)
+        if self._drawn[0] is not model:  # a picture takes longer than all else on the page
+            self._drawn = model, _pictures.boundary(model, self.desk.before)
+        curves = [_pictures.hesitation(answers, model, name) for name in found["readers"]]
+        return self._page("findings", given, state=found, curves=curves, boundary=self._drawn[1])
 
     # -- what the expert looks at ---------------------------------------------------------------
 
@@ -227,7 +234,7 @@ class Pages:
         with path.open(encoding="utf-8", errors="replace") as file:
             return "text", file.read(20_000)
 
-    def _image(self, given: dict[str, Any], row: int) -> Response:
+    def _image(self, given: Given, row: int) -> Response:
         data, _ = self.desk.ready()
         path = self._file(data.shown[row]) if row < len(data.shown) else None
         if path is None or path.suffix.lower() not in _IMAGES:
@@ -237,47 +244,30 @@ class Pages:
 
     # -- JSON -----------------------------------------------------------------------------------
 
-    def _case(self, given: dict[str, Any]) -> Response:
-        case = self.desk.case(self._reader(given), str(given.get("window", ""))[:40])
-        return JSONResponse(case or {"row": None, "done": True})
+    def _case(self, given: Given) -> Given | None:
+        return self.desk.case(*self._window(given))
 
-    def _answer(self, given: dict[str, Any]) -> Response:
+    def _answer(self, given: Given) -> Given:
         said = (given.get(name) for name in ("row", "answer", "label"))
-        return JSONResponse(self.desk.answer(self._reader(given), *said))
+        return self.desk.answer(self._reader(given), *said)
 
-    def _undo(self, given: dict[str, Any]) -> Response:
-        gone = self.desk.undo(self._reader(given), str(given.get("window", ""))[:40])
-        return JSONResponse({"undone": {**gone, "audit": bool(gone["audit"])}})
-
-    def _choose(self, given: dict[str, Any]) -> Response:
-        chosen = self.desk.configure(given)
-        return JSONResponse({"classes": chosen.classes, "features": chosen.features})
-
-    def _answers(self, given: dict[str, Any]) -> Response:
-        answers = [{**a, "audit": bool(a["audit"])} for a in self.desk.journal.answers()]
-        return JSONResponse({"answers": answers})
-
-    def _state(self, given: dict[str, Any]) -> Response:
-        return JSONResponse(state(self.desk, self._reader(given)))
-
-    def _export(self, given: dict[str, Any]) -> Response:
+    def _export(self, given: Given) -> Response:
         name = re.sub(r"[^\w.-]", "_", f"{self.desk.name}.desk.zip", flags=re.ASCII)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(archive(self.desk), media_type="application/zip", headers=headers)
 
 
+def _plain(answer: Given) -> Given:
+    return {**answer, "audit": bool(answer["audit"])}
+
+
 def make_app(desk: Desk, token: str, port: int) -> ASGIApp:
     """Return the desk as an ASGI application.
 
-    Parameters
-    ----------
-    desk : Desk
-    token : str
-        What every request must carry, as ``?token=`` or in the cookie that it sets.
-    port : int
-        Where it listens on 127.0.0.1; other hosts are refused.
+    Every request must carry the ``token``, as ``?token=`` or in the cookie that it sets, and ask
+    for the ``port`` on 127.0.0.1; other hosts are refused.
     """
-    return Guard(Starlette(routes=Pages(desk).routes()), token, port)
+    return Guard(Starlette(routes=Pages(desk).routes), token, port)
 
 
 def serve(desk: Desk, *, port: int = 0, browser: bool = True) -> None:
@@ -293,9 +283,8 @@ def serve(desk: Desk, *, port: int = 0, browser: bool = True) -> None:
     listening.listen(128)
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
     # no access log: it would write the token down
-    config = uvicorn.Config(
-        make_app(desk, token, port), access_log=False, log_level="warning", server_header=False
-    )
+    quiet: Given = {"access_log": False, "log_level": "warning", "server_header": False}
+    config = uvicorn.Config(make_app(desk, token, port), **quiet)
     desk.worker.settle(timeout=2)  # usually the first case is then chosen, not drawn
     address = f"http://127.0.0.1:{port}/?token={token}"
     print(f"Desk: {address}", flush=True)

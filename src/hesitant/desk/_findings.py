@@ -1,39 +1,34 @@
-"""What the answers show so far: accuracy, hesitation, disagreement, and when to stop."""
+"""What a sitting has found: accuracy, hesitation, disagreement, when to stop; and the export."""
 
+import io
 import itertools
-import math
+import tempfile
+import zipfile
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from scipy.stats import binomtest
 
-from hesitant._typing import FloatArray
 from hesitant.desk._journal import Answer
-from hesitant.desk._learning import Model
+from hesitant.desk._learning import Model, evidence
 from hesitant.desk._sitting import Desk
+from hesitant.exceptions import collect_warnings
 
-FEWEST_FOR_CURVE = 8
+if TYPE_CHECKING:
+    import pandas as pd
+
 # Stopping is sensible once ten answers teach so much less than at first, and change so little.
 SMALL_PROMISE, SMALL_CHANGE = 0.2, 0.005
 
 
-def share(right: int, n: int, z: float = 1.959964) -> dict[str, Any]:
-    """Return a share with its 95 % interval, after Wilson.
-
-    Examples
-    --------
-    >>> found = share(9, 10)
-    >>> round(found["low"], 3), round(found["high"], 3)
-    (0.596, 0.982)
-    """
+def share(right: int, n: int) -> dict[str, Any]:
+    """Return a share with its 95 % interval, after Wilson."""
     if n == 0:
         return {"right": 0, "n": 0, "accuracy": None, "low": 0.0, "high": 1.0}
-    p, scale = right / n, 1 + z * z / n
-    middle = (p + z * z / (2 * n)) / scale
-    reach = z / scale * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    low, high = max(0.0, middle - reach), min(1.0, middle + reach)
-    return {"right": right, "n": n, "accuracy": p, "low": low, "high": high}
+    low, high = binomtest(right, n).proportion_ci(method="wilson")
+    return {"right": right, "n": n, "accuracy": right / n, "low": float(low), "high": float(high)}
 
 
 def counts(answers: Sequence[Answer]) -> dict[str, int]:
@@ -61,10 +56,10 @@ def disagreements(answers: Sequence[Answer]) -> list[dict[str, Any]]:
     out = []
     for pair in itertools.combinations(sorted(labels), 2):
         both = sorted(set(labels[pair[0]]) & set(labels[pair[1]]))
-        said = [[labels[name][row]["label"] for name in pair] for row in both]
+        said = {row: [labels[name][row]["label"] for name in pair] for row in both}
         differ = [
             {"row": row, "id": labels[pair[0]][row]["id"], "said": words}
-            for row, words in zip(both, said, strict=True)
+            for row, words in said.items()
             if words[0] != words[1]
         ]
         alike = share(len(both) - len(differ), len(both))
@@ -72,48 +67,12 @@ def disagreements(answers: Sequence[Answer]) -> list[dict[str, Any]]:
     return out
 
 
-def hesitation(answers: Sequence[Answer], model: Model, reader: str) -> dict[str, Any]:
-    """Return a reader's audit cases by difficulty, and the curve through them.
-
-    Only audit cases count: the others were chosen because they were hard.
-    """
-    own = [a for a in answers if a["reader"] == reader and a["audit"]]
-    own = [a for a in own if a["answer"] != "not shown" and model.clf is not None]
-    at = difficulty(model)[[a["row"] for a in own]] if own else np.zeros(0)
-    gave = np.array([a["answer"] == "label" for a in own], dtype=bool)
-    curve = None
-    if len(own) >= FEWEST_FOR_CURVE and 0 < gave.sum() < len(own):
-        from sklearn.linear_model import LogisticRegression
-
-        # a weak prior: a few cases must not make a cliff
-        fit = LogisticRegression(C=10.0).fit(at[:, None], gave)
-        grid = np.linspace(0, 1, 41)
-        curve = grid, fit.predict_proba(grid[:, None])[:, 1]
-    return {"reader": reader, "at": at, "gave": gave, "curve": curve}
-
-
-def difficulty(model: Model) -> FloatArray:
-    """Return the entropy of each row on a scale from 0 to 1."""
-    return model.entropy / math.log(len(model.data.setup.classes))
-
-
-def assumed_curve(model: Model) -> tuple[FloatArray, FloatArray] | None:
-    """Return the curve of hesitation that the model itself uses, if it uses one."""
-    if model.clf is None or model.clf.mechanism is None:
-        return None
-    rows = np.flatnonzero(model.data.usable)
-    rows = rows[np.argsort(model.entropy[rows])]
-    rows = rows[np.unique(np.linspace(0, rows.size - 1, 80).astype(int))]
-    return difficulty(model)[rows], model.clf.labelling_probability(model.data.X[rows])
-
-
 def when_to_stop(desk: Desk, model: Model) -> dict[str, Any]:
     """Return what the next ten answers are expected to teach, and what the last ten changed."""
-    first, changed = desk.journal.first_promise(), desk.changed()
+    first, changed = desk.journal.fact(model.kind), desk.changed()
     left = None if not first or model.promise is None else model.promise / first
     return {
         "promise": model.promise,
-        "promise_at_first": first,
         "share_left": left,
         "changed": changed,
         "still": changed is not None and changed[0] <= max(1, SMALL_CHANGE * changed[1]),
@@ -122,22 +81,12 @@ def when_to_stop(desk: Desk, model: Model) -> dict[str, Any]:
     }
 
 
-def _moved(before: Model | None, model: Model) -> int | None:
-    """Return how many blank rows have another guess than before the sitting."""
-    if before is None or before.clf is None or model.clf is None:
-        return None
-    return int((before.guess != model.guess)[model.data.usable & (model.codes < 0)].sum())
-
-
 def state(desk: Desk, reader: str) -> dict[str, Any]:
     """Return the state of the sitting as plain data; nothing in it tells of the case at hand."""
     answers = desk.journal.answers()
     names = sorted({a["reader"] for a in answers} | {reader})
     out = {
-        "table": desk.path.name,
-        "journal": desk.journal.path.name,
         "reader": reader,
-        "configured": desk.data is not None,
         "learning": desk.worker.waiting,
         "warnings": desk.warnings(),
         "readers": {name: counts([a for a in answers if a["reader"] == name]) for name in names},
@@ -145,23 +94,96 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
     }
     if desk.data is None:
         return out
-    data, model = desk.ready()
+    (data, model), before = desk.ready(), desk.before
+    left, known = data.usable & (model.codes < 0), model.clf is not None
+    moved = None  # blank rows that have another guess than before the sitting
+    if known and before is not None and before.clf is not None:
+        moved = int((before.guess != model.guess)[left].sum())
     return {
         **out,
         "classes": data.setup.classes,
-        "rows": len(data.codes),
         "table_labels": int((data.codes >= 0).sum()),
-        "left": int((data.usable & (model.codes < 0)).sum()),
+        "left": int(left.sum()),
         "incomplete": int((~data.usable).sum()),
         "model": model.number,
-        "can_learn": model.clf is not None,
+        "can_learn": known,
         "queued": len(model.queue),
         "model_knows": model.answers,
+        "panel": model.panel is not None,
         "notes": model.notes,
         "audit": guessed(answers, audit=True),
         "chosen": guessed(answers, audit=False),
         "held_out": share(*(desk.held_out or (0, 0))),
-        "moved": _moved(desk.before, model),
+        "moved": moved,
         "stop": when_to_stop(desk, model),
         "disagreement": disagreements(answers),
     }
+
+
+# -- export ---------------------------------------------------------------------------------------
+
+_README = """\
+NAME.labelled.csv: the table with the labels given at the desk. Further columns:
+  status    "table" (labelled before), "labelled", "withheld" (seen, and nobody could tell),
+            "not shown" (not my case), "readers differ", or blank (never asked)
+  reviewed  what --reviewed expects: yes where the row tells of free hesitation
+  said by … what each reader answered
+NAME.journal.csv: every answer, those taken back among them (undone has the time); rows from 1.
+NAME.desk.sqlite: the same, as the desk keeps it; rows from 0.
+NAME.model, NAME.report.html: the model and its report, if there were labels enough.
+"""
+
+
+def labelled_table(desk: Desk) -> "pd.DataFrame":
+    """Return the table with the answers in it; labels, withheld and not shown are kept apart."""
+    import pandas
+
+    (data, _), answers, frame = desk.ready(), desk.journal.answers(), desk.frame.copy()
+    codes, reviewed = evidence(data, answers)
+    status: list[str | None] = ["table" if h >= 0 else None for h in data.codes]
+    for a in answers:
+        row = a["row"]
+        if a["answer"] == "label":
+            status[row] = "labelled" if codes[row] >= 0 else "readers differ"
+        elif status[row] in (None, "not shown"):
+            status[row] = "withheld" if a["answer"] == "cannot tell" else "not shown"
+    names = [*data.setup.classes, None]
+    frame[data.setup.label] = pandas.Series([names[h] for h in codes], dtype=object)
+    added = {"status": status, "reviewed": ["yes" if r else "no" for r in reviewed]}
+    for reader in sorted({a["reader"] for a in answers}):
+        own = {a["row"]: a["label"] or a["answer"] for a in answers if a["reader"] == reader}
+        added[f"said by {reader}"] = [own.get(i) for i in range(len(frame))]
+    for name, cells in added.items():
+        frame[f"{name} (desk)" if name in frame else name] = cells
+    return frame
+
+
+def archive(desk: Desk) -> bytes:
+    """Return everything as a ZIP archive."""
+    import pandas
+
+    from hesitant import save
+    from hesitant.tables import write_csv
+
+    desk.worker.settle(timeout=60)  # a model of all answers, if that does not take forever
+    data, model = desk.ready()
+    out = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(out, "w", 8) as packed:
+        base = Path(folder) / desk.name
+        write_csv(labelled_table(desk), f"{base}.labelled.csv")
+        journal = pandas.DataFrame(desk.journal.answers("TRUE"))
+        if len(journal):
+            journal["row"] += 1  # files for people count from 1
+            write_csv(journal, f"{base}.journal.csv")
+        if model.clf is not None:
+            save(model.clf, f"{base}.model", notes={"table": desk.path.name})
+            X, said, reviewed = model.rows()
+            ids = [i for i, kept in zip(data.ids, data.usable, strict=True) if kept]
+            with collect_warnings():
+                report = model.clf.report(X, said, reviewed=reviewed, ids=ids, name=desk.path.name)
+                report.write_html(f"{base}.report.html")
+        for path in sorted(Path(folder).iterdir()):
+            packed.write(path, path.name)
+        packed.writestr(f"{desk.name}.desk.sqlite", desk.journal.content())
+        packed.writestr("README.txt", _README.replace("NAME", desk.name))
+    return out.getvalue()

@@ -4,15 +4,14 @@ import datetime
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 FORMAT, MARK = 1, 0x68647372  # the mark tells a journal from any other SQLite file
 _SCHEMA = f"""
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE answers (
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   row INTEGER NOT NULL, id TEXT NOT NULL, reader TEXT NOT NULL,
   answer TEXT NOT NULL CHECK (answer IN ('label', 'cannot tell', 'not shown')),
@@ -20,13 +19,10 @@ CREATE TABLE answers (
   time TEXT NOT NULL, model INTEGER NOT NULL, audit INTEGER NOT NULL,
   guess TEXT, probability REAL, informed INTEGER NOT NULL, undone TEXT
 );
-CREATE UNIQUE INDEX one_answer ON answers (row, reader) WHERE undone IS NULL;
-CREATE TABLE models (
-  number INTEGER PRIMARY KEY, time TEXT NOT NULL, answers INTEGER NOT NULL,
-  promise REAL, expected_error REAL
-);
+CREATE UNIQUE INDEX IF NOT EXISTS one_answer ON answers (row, reader) WHERE undone IS NULL;
 PRAGMA application_id = {MARK};
-PRAGMA user_version = {FORMAT}
+PRAGMA user_version = {FORMAT};
+COMMIT
 """
 Answer = dict[str, Any]
 
@@ -35,19 +31,18 @@ class Journal:
     """All answers ever given about one table, by whatever reader, window or process."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._lock = threading.RLock()
+        self.path, self._lock = path, threading.RLock()
         try:
+            # each statement is a transaction: on disk when it returns
             self._db = sqlite3.connect(
                 path, timeout=10, isolation_level=None, check_same_thread=False
             )
             self._db.row_factory = sqlite3.Row
             # an answer that was acknowledged must survive the power switch
-            self._db.execute("PRAGMA synchronous = FULL")
-            with self._writing():
-                if not self._one("SELECT count(*) FROM sqlite_master"):
-                    for statement in _SCHEMA.split(";"):
-                        self._db.execute(statement)
+            self._do("PRAGMA synchronous = FULL")
+            if not self._one("SELECT count(*) FROM sqlite_master"):
+                for statement in _SCHEMA.split(";"):
+                    self._do(statement)
             if self._one("PRAGMA application_id") != MARK:
                 raise sqlite3.DatabaseError("the file belongs to another program")
             if self._one("PRAGMA user_version") > FORMAT:
@@ -58,26 +53,14 @@ class Journal:
                 "a folder that you can write to."
             ) from error
 
+    def _do(self, statement: str, *given: Any) -> sqlite3.Cursor:
+        with self._lock:
+            return self._db.execute(statement, given)
+
     def _one(self, question: str, *given: Any) -> Any:
         with self._lock:
             found = self._db.execute(question, given).fetchone()
         return None if found is None else found[0]
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the file for writing; all inside is on disk at the end, or nothing is."""
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-
-    def _write(self, statement: str, *given: Any) -> int:
-        with self._writing():
-            return self._db.execute(statement, given).lastrowid or 0
 
     def fact(self, name: str) -> Any:
         """Return something noted about the sitting, or None."""
@@ -86,7 +69,7 @@ class Journal:
     def note(self, **facts: Any) -> None:
         """Note something about the sitting."""
         for name, value in facts.items():
-            self._write("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, json.dumps(value))
+            self._do("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, json.dumps(value))
 
     def answers(self, where: str = "undone IS NULL", *given: Any) -> list[Answer]:
         """Return answers, by default all that stand, in the order given."""
@@ -111,32 +94,14 @@ class Journal:
         made["informed"] = int(bool(taken_back))
         names, marks = ", ".join(made), ", ".join("?" * len(made))
         # the index lets one answer in
-        self._write(f"INSERT OR IGNORE INTO answers ({names}) VALUES ({marks})", *made.values())
+        self._do(f"INSERT OR IGNORE INTO answers ({names}) VALUES ({marks})", *made.values())
         kept = self.said(row, reader)
         assert kept is not None
         return kept
 
-    def undo(self, seq: int) -> None:
-        """Take an answer back; it stays in the file, marked."""
-        self._write("UPDATE answers SET undone = ? WHERE seq = ?", now(), seq)
-
-    def mark_audit(self, seq: int) -> None:
-        """Note that the audit has come to a case that was answered before."""
-        self._write("UPDATE answers SET audit = 1 WHERE seq = ?", seq)
-
-    def add_model(self, answers: int, promise: float | None, error: float | None) -> int:
-        """Note a model, and return its number."""
-        return self._write(
-            "INSERT INTO models (time, answers, promise, expected_error) VALUES (?, ?, ?, ?)",
-            *(now(), answers, promise, error),
-        )
-
-    def first_promise(self) -> float | None:
-        """Return what ten answers were expected to teach when the sitting began."""
-        first: float | None = self._one(
-            "SELECT promise FROM models WHERE promise > 0 ORDER BY answers, number LIMIT 1"
-        )
-        return first
+    def change(self, seq: int, column: str, value: Any) -> None:
+        """Change what is noted of an answer: that it is undone, or part of the audit."""
+        self._do(f"UPDATE answers SET {column} = ? WHERE seq = ?", value, seq)
 
     def version(self) -> int:
         """Return a number that changes when another process has written."""

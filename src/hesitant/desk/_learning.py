@@ -1,26 +1,37 @@
 """Answers become labels and blanks, those a model and a queue; all in a thread of its own."""
 
 import dataclasses
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.desk._journal import Answer
+from hesitant.desk._pictures import View
 from hesitant.desk._table import Data
-from hesitant.exceptions import FitWarning
+from hesitant.exceptions import collect_warnings
 
 QUEUE, NEXT = 500, 10
 # Above so many parameters the gain of a label takes minutes to compute: entropy stands in for it.
 MOST_PARAMETERS = 600
-FOLDS, FOLD_ROWS = 4, 10_000
+FOLDS, MOST_HELD_OUT = 4, 20_000
+TABLE = "whoever made the table"
 
 
-def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, AnyArray]:
+def by_row(data: Data, answers: Iterable[Answer]) -> dict[int, list[Answer]]:
+    """Return what was said of each blank row of the table, by those whose case it was."""
+    said: dict[int, list[Answer]] = {}
+    for answer in answers:
+        if answer["answer"] != "not shown" and data.codes[answer["row"]] < 0:
+            said.setdefault(answer["row"], []).append(answer)
+    return said
+
+
+def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray]:
     """Return class codes (−1 blank) and which rows count for the curve of hesitation.
 
     A label of a case that was chosen because it was hard is no free choice, so it counts for the
@@ -28,13 +39,8 @@ def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, AnyArray]
     row stays blank and says nothing about hesitation. What the table left blank stays a withheld
     label of whoever made the table, unless the blanks were never looked at.
     """
-    codes = data.codes.copy()
-    reviewed = np.full(len(codes), data.setup.withheld)
-    said: dict[int, list[Answer]] = {}
-    for answer in answers:
-        if answer["answer"] != "not shown" and data.codes[answer["row"]] < 0:
-            said.setdefault(answer["row"], []).append(answer)
-    for row, all_of_it in said.items():
+    codes, reviewed = data.codes.copy(), np.full(len(data.codes), data.setup.withheld)
+    for row, all_of_it in by_row(data, answers).items():
         audit = any(a["audit"] for a in all_of_it)
         votes = Counter(a["label"] for a in all_of_it if a["label"] in data.setup.classes)
         if not votes:
@@ -47,14 +53,47 @@ def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, AnyArray]
     return codes, reviewed
 
 
+def panel_of(data: Data, answers: list[Answer], codes: IntArray) -> Any:
+    """Return the answers as statements if two readers labelled the same case, else None.
+
+    Each reader says what they said of audit cases, and whoever made the table what the table says,
+    if they looked at all of it. A label of a chosen case, which nobody contradicts, is the truth.
+    """
+    from hesitant import Statements
+
+    said, labels = by_row(data, answers), np.array([*data.setup.classes, None], dtype=object)
+    given = {row: [a["label"] for a in answers if a["label"]] for row, answers in said.items()}
+    if max(map(len, given.values()), default=0) < 2:
+        return None
+    lines: list[tuple[int, str, str | None]] = []
+    truth = labels[data.codes]
+    if data.setup.withheld:
+        lines = [(i, TABLE, label) for i, label in enumerate(truth)]
+        truth = np.full(len(truth), None, dtype=object)
+    for row, answers in said.items():
+        agreed = len(set(given[row])) < 2
+        lines += [(row, a["reader"], a["label"]) for a in answers if a["audit"] or not agreed]
+        if agreed and not all(a["audit"] for a in answers):
+            truth[row] = next(iter(given[row]), None)
+    told: dict[str, Any] = {name: name for name in ("row", "reader", "label")}
+    table = dict(zip(told, zip(*lines, strict=True), strict=True)) if lines else None
+    # a class may have no label that all agree on
+    named = {*labels[codes], *(label for answers in given.values() for label in answers)}
+    classes = [name for name in data.setup.classes if name in named]
+    told |= {"rows": len(truth), "missing_label": None, "classes": classes, "truth": truth}
+    return table and Statements.from_long(table, **told)[data.usable]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Model:
     """A fit, what it says of every row, and which blank rows to ask about."""
 
     data: Data
     codes: IntArray  # what it was fitted to
-    reviewed: AnyArray
+    reviewed: BoolArray
     answers: int  # how many it knows
+    panel: Any  # Statements of several readers, if they can be compared
+    view: View  # what pictures of a case show of the others
     guess: IntArray  # most probable class of each row, −1 where unknown
     probability: FloatArray
     entropy: FloatArray
@@ -63,38 +102,59 @@ class Model:
     number: int = 0
     promise: float | None = None  # what the next ten labels are expected to teach, in nats
     expected_error: float | None = None  # share of blank rows it expects to have wrong
-    notes: tuple[str, ...] = ()  # what the fit warned of
+    notes: tuple[str, ...] = ()  # what the fit answers of
 
     @classmethod
     def of(cls, data: Data, answers: list[Answer]) -> "Model":
         """Return what is known, before any fit."""
         none, zero = np.full(len(data.codes), -1), np.zeros(len(data.codes))
-        return cls(data, *evidence(data, answers), len(answers), none, zero, zero, none[:0])
+        codes, reviewed = evidence(data, answers)
+        panel = panel_of(data, answers, codes)
+        known = (data, codes, reviewed, len(answers), panel, View.of(data, codes))
+        return cls(*known, none, zero, zero, none[:0])
 
-    def rows(self) -> tuple[FloatArray, AnyArray, AnyArray]:
-        """Return features, labels (None where blank) and reviewed, as they are given to a fit."""
+    @property
+    def kind(self) -> str:
+        """What the first promise of such a model is noted as: a panel's is no yardstick here."""
+        return "promise" if self.panel is None else "promise of a panel"
+
+    def rows(self, agreed: bool = False) -> tuple[FloatArray, Any, Any]:
+        """Return features, what was said of them, and reviewed, as they are given to a fit.
+
+        Of several readers that is their panel, or what most of them ``agreed`` on.
+        """
         use = self.data.usable
+        if self.panel is not None and not agreed:
+            return self.data.X[use], self.panel, None
         names = np.array([*self.data.setup.classes, None], dtype=object)
         return self.data.X[use], names[self.codes[use]], self.reviewed[use]
 
 
-def _estimator(known: Model, start: Model | None) -> Any:
+def _estimator(known: Model, start: Model | None, agreed: bool = False) -> Any:
     from hesitant import MixtureClassifier
 
     setup, use = known.data.setup, known.data.usable
     codes, reviewed = known.codes[use], known.reviewed[use]
-    present = [name for h, name in enumerate(setup.classes) if (codes == h).any()]
+    counts = {name: int((codes == h).sum()) for h, name in enumerate(setup.classes)}
+    present = [name for name, n in counts.items() if n]
     if len(present) < 2:
         return None
+    panel = None if agreed else known.panel
     # a curve needs some of each kind: labels given freely, and labels withheld
     enough = min((reviewed & (codes >= 0)).sum(), (reviewed & (codes < 0)).sum()) >= 5
-    init = None if start is None else start.clf
+    fewest = min(counts[name] for name in present)
+    # a matrix of its own takes labels of each class
+    shape = "full" if fewest >= 2 * len(setup.features) else "shrunk"
+    old = None if start is None else start.clf
+    classes = present if panel is None else panel.classes.tolist()
+    warm = old is not None and list(old.classes_) == classes and old.covariance == shape
     return MixtureClassifier(
-        covariance=setup.covariance,
+        covariance=shape,
         mechanism="entropy" if enough else None,
-        classes=present,
+        experts="right" if panel is None else "fallible",
+        classes=classes,
         missing_label=None,
-        init=init if init is not None and list(init.classes_) == present else None,
+        init=old if warm else None,
         random_state=0,
     )
 
@@ -104,65 +164,54 @@ def learn(known: Model, start: Model | None = None) -> Model:
     clf = _estimator(known, start)
     if clf is None:
         return known
-    X, y, reviewed = known.rows()
+    X, said, reviewed = known.rows()
     rows, n = np.flatnonzero(known.data.usable), len(known.codes)
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", FitWarning)
-        clf.fit(X, y, reviewed=reviewed)
-        tau, entropy = clf.predict_proba(X), np.zeros(n)
-        entropy[rows] = clf.entropy(X)
-        queue, promise = _rank(clf, X, y, reviewed, entropy[rows])
+    blank = np.flatnonzero(known.codes[rows] < 0)
+    with collect_warnings() as warned:
+        clf.fit(X, said, reviewed=reviewed)
+        tau, entropy = clf.predict_proba(X), clf.entropy(X)
+        queue, promise = blank[np.argsort(-entropy[blank], kind="stable")][:QUEUE], None
+        if clf.n_parameters_ <= MOST_PARAMETERS and blank.size:
+            # a fit too flat to say what is known keeps the order of entropy
+            with suppress(ValueError, np.linalg.LinAlgError):
+                found = clf.triage(X[blank], top=QUEUE)
+                queue, promise = blank[found["row"]], float(found["gain"][:NEXT].sum())
     place = np.array([known.data.setup.classes.index(name) for name in clf.classes_])
-    guess, probability = np.full(n, -1), np.zeros(n)
+    guess, (probability, difficulty) = np.full(n, -1), np.zeros((2, n))
     guess[rows], probability[rows] = place[tau.argmax(axis=1)], tau.max(axis=1)
-    blank = rows[known.codes[rows] < 0]
+    difficulty[rows] = entropy
     return dataclasses.replace(
         known,
         clf=clf,
         guess=guess,
         probability=probability,
-        entropy=entropy,
+        entropy=difficulty,
         queue=rows[queue],
         promise=promise,
-        expected_error=float(1 - probability[blank].mean()) if blank.size else None,
-        notes=tuple(dict.fromkeys(str(w.message) for w in heard)),
+        expected_error=float(1 - probability[rows[blank]].mean()) if blank.size else None,
+        notes=tuple(text.partition(" pooling=")[0] for text in warned),  # no option of the desk
     )
-
-
-def _rank(
-    clf: Any, X: FloatArray, y: AnyArray, reviewed: AnyArray, entropy: FloatArray
-) -> tuple[IntArray, float | None]:
-    """Return blank rows, the most instructive first, and what the first ten promise."""
-    blank = np.flatnonzero(y == np.array(None))
-    if clf.n_parameters_ <= MOST_PARAMETERS and blank.size:
-        try:
-            found = clf.triage(X, y, reviewed=reviewed, top=QUEUE)
-            return found["row"].to_numpy(), float(found["gain"][:NEXT].sum())
-        except (ValueError, np.linalg.LinAlgError):  # a fit too flat to say what is known
-            pass
-    return blank[np.argsort(-entropy[blank], kind="stable")][:QUEUE], None
 
 
 def held_out(model: Model) -> tuple[int, int] | None:
     """Return how many labels the model gets right when they are hidden from it, of how many."""
     from sklearn.model_selection import cross_val_score
 
-    X, y, reviewed = model.rows()
-    rng, is_blank = np.random.default_rng(0), y == np.array(None)
-    labelled = rng.permutation(np.flatnonzero(~is_blank))[:FOLD_ROWS]
-    blank = rng.permutation(np.flatnonzero(is_blank))[:FOLD_ROWS]
-    if model.clf is None or labelled.size < 2 * FOLDS:
+    from hesitant.model_selection import LabelledKFold
+
+    X, y, reviewed = model.rows(agreed=True)
+    some = np.random.default_rng(0).permutation(len(y))[:MOST_HELD_OUT]
+    n = int((y[some] != np.array(None)).sum())
+    if model.clf is None or n < 2 * FOLDS:
         return None
-    tested = [labelled[k::FOLDS] for k in range(FOLDS)]
-    folds = [(np.concatenate([np.setdiff1d(labelled, t), blank]), t) for t in tested]
-    clf, given = _estimator(model, model), {"reviewed": reviewed}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitWarning)
+    clf, given = _estimator(model, model, agreed=True), {"reviewed": reviewed[some]}
+    folds = LabelledKFold(FOLDS, random_state=0, missing_label=None)
+    with collect_warnings():
         try:
-            shares = cross_val_score(clf, X, y, cv=folds, params=given, error_score="raise")
+            shares = cross_val_score(clf, X[some], y[some], cv=folds, params=given)
         except ValueError:  # a class without labels in some fold
             return None
-    return round(sum(s * t.size for s, t in zip(shares, tested, strict=True))), labelled.size
+    return round(n * float(shares.mean())), n
 
 
 class Worker:

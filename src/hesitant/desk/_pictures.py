@@ -1,155 +1,150 @@
-"""The numbers of the pictures; templates/pictures.html.j2 makes SVG of them.
+"""What pictures show: a case among the others, the boundary, and curves of hesitation.
 
-Before an answer is given, only labels and features are drawn, nothing that the model thinks.
+A case's own picture is made at once for every case, by templates/pictures.html.j2 from the numbers
+below, and shows labels and features alone, nothing that the model thinks. Those of what is learnt
+are the package's displays.
 """
 
-import functools
-from typing import Any
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hesitant._typing import FloatArray
-from hesitant.desk._learning import Model
+from hesitant._drawing import BLANK, class_color, drawing, new_figure
+from hesitant._typing import FloatArray, IntArray
+from hesitant.desk._journal import Answer
+from hesitant.desk._table import Data
 
-MOST_DOTS, GRID, DRAWS = 250, 90, 60_000
-# A picture: "names" and "title"; "x" and "y", what the axes span; "dots" and "lines", each with
-# the CSS class and points; a dot's shape; "aim", the case at hand.
-Picture = dict[str, Any]
+if TYPE_CHECKING:
+    from hesitant.desk._learning import Model
 
-
-def ticks(low: float, high: float) -> list[float]:
-    """Return round numbers between two ends."""
-    size = 10.0 ** np.floor(np.log10((high - low) / 5))
-    step = next(m * size for m in (1, 2, 5, 10) if m * size >= (high - low) / 5.005)
-    first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
-    return [float(f"{k * step:.9g}") for k in range(int(first), int(last) + 1)]
+MOST_DOTS, MOST_ROWS, FEWEST_FOR_CURVE = 250, 2000, 8
 
 
-@functools.lru_cache(maxsize=4)
-def telling(model: Model) -> list[int]:
-    """Return features by how far apart the labelled classes lie, against the spread within."""
-    data = model.data
-    # by the table's own labels where they suffice, so that the picture stays the same all sitting
-    own = np.unique(data.codes[data.usable & (data.codes >= 0)]).size > 1
-    codes = data.codes if own else model.codes
-    kept = np.isfinite(data.X).all(axis=1) & (codes >= 0)
-    X, codes = data.X[kept], codes[kept]
-    if np.unique(codes).size < 2:
-        return list(range(data.X.shape[1]))
-    within = sum(X[codes == h].var(axis=0) * (codes == h).mean() for h in np.unique(codes))
-    with np.errstate(all="ignore"):  # a constant feature tells nothing
-        ratio = np.nan_to_num(X.var(axis=0) / within, nan=0.0)
-    return [int(j) for j in np.argsort(-ratio, kind="stable")]
+@dataclasses.dataclass(frozen=True, eq=False)
+class View:
+    """Which features tell, where the classes lie, and some rows of each."""
+
+    telling: list[int]  # features by how far apart the classes lie, against the spread within
+    ends: FloatArray  # what of each feature to show (2, p)
+    ranges: FloatArray  # 5, 50 and 95 % of each class (3, g, p)
+    dots: list[IntArray]  # rows without a label, then rows of each class
+
+    @classmethod
+    def of(cls, data: Data, codes: IntArray) -> "View":
+        """Look at a sample: of many rows a few thousand show as much as all of them."""
+        X, g = data.X, len(data.setup.classes)
+        order = np.random.default_rng(0).permutation(np.flatnonzero(data.usable))
+        groups = [order[codes[order] == h] for h in range(-1, g)]
+        low, high = np.nanquantile(X[order[: 10 * MOST_ROWS]], [0.004, 0.996], axis=0)
+        margin = np.maximum(0.06 * (high - low), 1e-9 * np.maximum(1.0, np.abs(low)))
+        ranges = np.full((3, g, X.shape[1]), np.nan)
+        for h, rows in enumerate(groups[1:]):
+            some = X[rows[:MOST_ROWS]]
+            told = np.isfinite(some).any(axis=0)
+            ranges[:, h, told] = np.nanquantile(some[:, told], [0.05, 0.5, 0.95], axis=0)
+        # by the table's own labels where they suffice, so that the picture stays the same
+        own = [order[data.codes[order] == h] for h in range(g)]
+        known = own if sum(len(rows) > 0 for rows in own) > 1 else groups[1:]
+        whole = [X[rows][np.isfinite(X[rows]).all(axis=1)] for rows in known]
+        telling = list(range(X.shape[1]))
+        if sum(len(rows) > 0 for rows in whole) > 1:
+            every = np.concatenate(whole)
+            within = sum(rows.var(axis=0) * len(rows) for rows in whole if len(rows))
+            with np.errstate(all="ignore"):  # a constant feature tells nothing
+                ratio = np.nan_to_num(every.var(axis=0) * len(every) / within, nan=0.0)
+            telling = np.argsort(-ratio, kind="stable").tolist()
+        dots = [rows[:MOST_DOTS] for rows in groups]
+        return cls(telling, np.stack([low - margin, high + margin]), ranges, dots)
 
 
-@functools.lru_cache(maxsize=4)
-def _spread(model: Model) -> tuple[FloatArray, FloatArray]:
-    """Return what of each feature to show (2, p), and 5, 50 and 95 % of each class (3, g, p)."""
-    data, g = model.data, len(model.data.setup.classes)
-    low, high = np.nanquantile(data.X[data.usable], [0.004, 0.996], axis=0)
-    margin = np.maximum(0.06 * (high - low), 1e-9 * np.maximum(1.0, np.abs(low)))
-    classes = np.full((3, g, data.X.shape[1]), np.nan)
-    for h in range(g):
-        rows = np.flatnonzero(data.usable & (model.codes == h))[:20_000]
-        told = np.isfinite(data.X[rows]).any(axis=0)
-        classes[:, h, told] = np.nanquantile(data.X[rows][:, told], [0.05, 0.5, 0.95], axis=0)
-    return np.stack([low - margin, high + margin]), classes
-
-
-def ranges(model: Model, row: int) -> list[dict[str, Any]]:
+def ranges(model: "Model", row: int) -> list[dict[str, Any]]:
     """Return each feature of a case against the range of each class, the most telling first."""
-    (ends, classes), names = _spread(model), model.data.setup.classes
-    x = model.data.X[row]
-    low, high = np.fmin(ends[0], x), np.fmax(ends[1], x)
-    share, at = np.clip((classes - low) / (high - low), 0, 1), (x - low) / (high - low)
+    view, setup, x = model.view, model.data.setup, model.data.X[row]
+    low, high = np.fmin(view.ends[0], x), np.fmax(view.ends[1], x)
+    share, at = np.clip((view.ranges - low) / (high - low), 0, 1), (x - low) / (high - low)
+    g = range(len(setup.classes))
     return [
         {
-            "name": model.data.setup.features[j],
+            "name": setup.features[j],
             "value": "–" if np.isnan(x[j]) else f"{x[j]:.4g}",
             "at": at[j],
-            "bars": [(h, *share[:, h, j]) for h in range(len(names)) if share[0, h, j] >= 0],
-            "usual": [n for h, n in enumerate(names) if share[0, h, j] <= at[j] <= share[2, h, j]],
+            "bars": [(h, *share[:, h, j]) for h in g if share[0, h, j] >= 0],
+            "usual": [setup.classes[h] for h in g if share[0, h, j] <= at[j] <= share[2, h, j]],
         }
-        for j in telling(model)
+        for j in view.telling
     ]
 
 
-def place(model: Model, row: int | None = None) -> Picture | None:
-    """Draw the labelled cases and some blank ones, and a case among them."""
-    data, rng = model.data, np.random.default_rng(0)
-    pair = telling(model)[:2]
+def place(model: "Model", row: int) -> dict[str, Any] | None:
+    """Return a case among the labelled ones and some blank ones, on the two telling features."""
+    data, view = model.data, model.view
+    pair = view.telling[:2]
     if len(pair) < 2:
         return None
-    ends = _spread(model)[0][:, pair]
-    aim = None if row is None or np.isnan(data.X[row, pair]).any() else data.X[row, pair]
-    low, high = ends if aim is None else (np.minimum(ends[0], aim), np.maximum(ends[1], aim))
-    dots = []
-    for h in range(-1, len(data.setup.classes)):
-        rows = np.flatnonzero(np.isfinite(data.X[:, pair]).all(axis=1) & (model.codes == h))
-        some = rng.permutation(rows)[:MOST_DOTS]
-        dots.append((f"dot c{h % 8}" if h >= 0 else "dot blank", h, data.X[some][:, pair]))
+    aim = None if np.isnan(data.X[row, pair]).any() else data.X[row, pair]
+    low, high = view.ends[:, pair]
+    if aim is not None:
+        low, high = np.minimum(low, aim), np.maximum(high, aim)
+    axes = []
+    for j, a, b in zip(pair, low, high, strict=True):
+        size = 10.0 ** np.floor(np.log10((b - a) / 5))
+        step = size * next(m for m in (1, 2, 5, 10) if m * size * 5.005 >= b - a)
+        ticks = step * np.arange(np.ceil(a / step), np.floor(b / step) + 1) + 0.0
+        axes.append((data.setup.features[j], a, b, ticks.tolist()))
     return {
-        "names": [data.setup.features[j] for j in pair],
-        "title": "This case among the others" if row is not None else "The boundary",
-        "x": (low[0], high[0]),
-        "y": (low[1], high[1]),
-        "dots": dots,
-        "lines": [],
+        "axes": axes,
+        "dots": [(h - 1, data.X[rows][:, pair]) for h, rows in enumerate(view.dots)],
         "aim": aim,
     }
 
 
-def boundary(model: Model, before: Model | None) -> Picture | None:
-    """Draw where the model changes its mind, now and before the sitting."""
-    from contourpy import contour_generator
+# -- what is learnt -------------------------------------------------------------------------------
 
-    picture = place(model)
-    if picture is None or model.clf is None:
+
+def boundary(model: "Model", before: "Model | None") -> str | None:
+    """Draw where the model changes its mind, now and, dashed, before the sitting."""
+    from hesitant.report._pictures import regions
+
+    data, pair = model.data, model.view.telling[:2]
+    old = None if before is None else before.clf
+    if model.clf is None or len(pair) < 2:
         return None
-    x, y = (np.linspace(low, high, GRID) for low, high in (picture["x"], picture["y"]))
-    for shown, css in ((before, "edge before"), (model, "edge")):
-        if shown is not None and shown.clf is not None:
-            for margin in _margins(shown, tuple(telling(model)[:2]), tuple(x), tuple(y)):
-                found = contour_generator(x, y, margin).lines(0.0)
-                picture["lines"] += [(css, line) for line in found]
-    return picture
+    same = old is not None and list(old.classes_) == list(model.clf.classes_)
+    rows = data.X, np.concatenate(model.view.dots), model.codes
+    with drawing():
+        named = list(data.setup.classes), list(data.setup.features), pair
+        return regions(model.clf, old if same else None, *rows, *named)
 
 
-@functools.lru_cache(maxsize=4)
-def _margins(model: Model, pair: Any, x: Any, y: Any) -> list[FloatArray]:
-    """Return by how much each class is ahead of the others, over a grid of two features."""
-    from scipy.ndimage import gaussian_filter
+def hesitation(answers: Sequence[Answer], model: "Model", reader: str) -> dict[str, Any]:
+    """Draw a reader's audit cases by difficulty, labelled above and can't tell below.
 
-    g, shape = len(model.clf.classes_), (GRID, GRID)
-    if model.data.X.shape[1] == 2:
-        grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-        joint = model.clf.predict_log_proba(grid[:, list(pair)])  # a pair is its own inverse
-        joint = np.maximum(joint, -50).T.reshape(g, *shape)
-    else:  # the other features are averaged over: draws work for classes of any shape
-        drawn, truth, _ = model.clf.sample(DRAWS, random_state=0)
-        joint, ends = np.empty((g, *shape)), [(y[0], y[-1]), (x[0], x[-1])]
-        for h, name in enumerate(model.clf.classes_):
-            rows = drawn[truth == name]
-            count, *_ = np.histogramdd(rows[:, list(pair)[::-1]], bins=shape, range=ends)
-            joint[h] = gaussian_filter(count, 3.0)
-        # less than a 25th of a draw in a cell is nothing to judge by
-        joint[:, joint.max(axis=0) < 0.04] = np.nan
-        joint = np.log(np.maximum(joint, 1e-3))
-    return [joint[h] - np.delete(joint, h, axis=0).max(axis=0) for h in range(g if g > 2 else 1)]
+    Only audit cases count: the others were chosen because they were hard.
+    """
+    from hesitant.report._pictures import svg
 
-
-def curve(found: dict[str, Any], assumed: Any) -> Picture:
-    """Draw a reader's audit cases by difficulty: labelled above, can't tell below."""
-    lines = [("edge before", assumed), ("edge", found["curve"])]
-    at, gave = found["at"], found["gave"]
+    own = [a for a in answers if a["reader"] == reader and a["audit"] and model.clf is not None]
+    own = [a for a in own if a["answer"] != "not shown"]
+    scale = np.log(len(model.data.setup.classes))
+    at = model.entropy[[a["row"] for a in own]] / scale if own else np.zeros(0)
+    gave = np.array([a["answer"] == "label" for a in own], dtype=bool)
     # side by side where they would hide each other
-    points = np.column_stack([at, gave + 0.03 * (np.arange(len(at)) % 3 - 1)])
-    return {
-        "names": ["difficulty (entropy, 0 to 1)", "chance of a label"],
-        "title": f"How often {found['reader']} gives a label, by difficulty",
-        "x": (0.0, 1.0),
-        "y": (-0.08, 1.08),
-        "dots": [("dot gave", 0, points[gave]), ("dot withheld", 1, points[~gave])],
-        "lines": [(css, np.column_stack(line)) for css, line in lines if line is not None],
-        "aim": None,
-    }
+    height = gave + 0.03 * (np.arange(len(at)) % 3 - 1)
+    enough = len(own) >= FEWEST_FOR_CURVE and 0 < gave.sum() < len(own)
+    with drawing():
+        figure = new_figure(3.5, 2.6)
+        ax = figure.subplots()
+        ax.plot(at[gave], height[gave], "o", color=class_color(0), markersize=4)
+        ax.plot(at[~gave], height[~gave], "s", color=BLANK, markersize=4)
+        if enough:
+            from sklearn.linear_model import LogisticRegression
+
+            # a weak prior: a few cases must not make a cliff
+            fit, grid = LogisticRegression(C=10.0).fit(at[:, None], gave), np.linspace(0, 1, 41)
+            ax.plot(grid, fit.predict_proba(grid[:, None])[:, 1], color=class_color(0))
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.08, 1.08))
+        ax.set(xlabel="difficulty (entropy, 0 to 1)", ylabel="chance of a label")
+        drawn = svg(figure, f"How often {reader} gives a label, by difficulty.")
+    return {"reader": reader, "gave": gave.sum(), "n": gave.size, "curve": enough, "svg": drawn}

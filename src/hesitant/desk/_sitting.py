@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hesitant._typing import IntArray
-from hesitant.desk._journal import Answer, Journal
+from hesitant.desk._journal import Answer, Journal, now
 from hesitant.desk._learning import NEXT, Model, Worker, held_out, learn
-from hesitant.desk._table import Columns, Data, Setup, guess, read_columns
+from hesitant.desk._table import Data, Setup, guess
 
 ANSWERS = ("label", "cannot tell", "not shown")
 RESERVED = 15 * 60  # seconds that a case waits for a window that may have been closed
@@ -51,20 +51,18 @@ class Desk:
         Who answers, where a page does not say.
     **given
         What is known of the table: ``label``, ``id``, ``show``, ``features``, ``blank``,
-        ``classes``, ``withheld``, ``covariance``, ``audit``.
+        ``classes``, ``withheld``, ``audit``.
     """
 
     def __init__(self, table: str | Path, reader: str = "reader", **given: Any) -> None:
         self.path = Path(table).resolve()
         self.reader = reader_name(reader)
         self._given = {k: v for k, v in given.items() if v is not None}
-        self.columns = self._read(self._given)
-        self._stamp = _stamp(self.path)
+        self.frame, self._stamp = self._read(self._given), self._changed()
         packed = self.path.suffix.lower() in _PACKED
         self.name = Path(self.path.stem).stem if packed else self.path.stem
         self.journal = Journal(self.path.with_name(f"{self.name}.desk.sqlite"))
-        self._version = self.journal.version()
-        self._lock = threading.RLock()
+        self._version, self._lock = self.journal.version(), threading.RLock()
         self._windows: dict[tuple[str, str], Shown] = {}
         self._past: deque[tuple[int, IntArray]] = deque(maxlen=100)
         self.data: Data | None = None
@@ -80,8 +78,15 @@ class Desk:
 
     # -- the table ------------------------------------------------------------------------------
 
-    def _read(self, given: Mapping[str, Any]) -> Columns:
-        return read_columns(self.path, [given[k] for k in ("label", "id", "show") if given.get(k)])
+    def _read(self, given: Mapping[str, Any]) -> Any:
+        from hesitant.tables import read_table
+
+        # names stay as they are written
+        text = [given[k] for k in ("label", "id", "show") if given.get(k)]
+        return read_table(self.path, text=text).rename(columns=str)
+
+    def _changed(self) -> float:
+        return self.path.stat().st_mtime if self.path.exists() else 0.0
 
     def _resume(self) -> None:
         """Take up an earlier sitting, or begin one if the label is named."""
@@ -107,51 +112,49 @@ class Desk:
 
     def guesses(self) -> dict[str, Any]:
         """Return the parts of the columns as far as they are known or can be guessed."""
-        if self.data is not None:
-            return dataclasses.asdict(self.data.setup)
         try:
-            return dataclasses.asdict(Setup.of(self._given, self.columns))
+            setup = self.data.setup if self.data else Setup.of(self._given, self.frame)
+            return dataclasses.asdict(setup)
         except ValueError:  # the page will ask
-            return guess(self.columns, self._given)
+            return guess(self.frame, self._given)
 
     def configure(self, given: Mapping[str, Any], *, confirm: bool = True) -> Setup:
         """Say which column is what."""
-        columns = self._read({**self.guesses(), **given})
-        setup, now = Setup.of(given, columns), self.data
-        data, answers = Data.of(setup, columns, self._seed), self.journal.answers()
+        frame, now = self._read({**self.guesses(), **given}), self.data
+        setup, answers = Setup.of(given, frame), self.journal.answers()
+        data, journal = Data.of(setup, frame, self._seed), self.journal.path.name
         if now is not None and answers:
             lost = set(now.setup.classes) - set(setup.classes)
             if lost or (setup.label, setup.id) != (now.setup.label, now.setup.id):
                 raise Refused(
                     "label, id and classes stay as they are, because there are answers: move "
-                    f"{self.journal.path.name} away to begin anew.",
+                    f"{journal} away to begin anew.",
                     409,
                 )
         if any(a["row"] >= len(data.ids) or data.ids[a["row"]] != a["id"] for a in answers):
             raise ValueError(
-                f"The answers in {self.journal.path.name} belong to other rows than "
-                f"{self.path.name} has now: bring the old table or its old order back, or move "
-                "that file away to begin anew."
+                f"The answers in {journal} belong to other rows than {self.path.name} has now: "
+                "bring the old table or its old order back, or move that file away to begin anew."
             )
         with self._lock:
-            self.columns, self.data, self.confirmed = columns, data, confirm
-            self.before = self.held_out = None
+            self.frame, self.data, self.confirmed = frame, data, confirm
+            known, last = Model.of(data, answers), max((a["model"] for a in answers), default=0)
+            self.model = dataclasses.replace(known, number=last)
+            self.before, self.held_out = None, None
             self._windows.clear()
             self._past.clear()
-            self.model = Model.of(data, answers)
         self.journal.note(setup=dataclasses.asdict(setup), confirmed=confirm)
         self.worker.ask()
         return setup
 
     def warnings(self) -> list[str]:
         """Return what whoever sits here should know."""
-        changed = ""
-        if _stamp(self.path) != self._stamp:
-            changed = (
-                f"{self.path.name} has changed on disk while the desk is open: answers are about "
-                "the table as it was read. Start the desk again to read it anew."
-            )
-        return [text for text in (self._notice, self._problem, changed) if text]
+        changed = (
+            f"{self.path.name} has changed on disk while the desk is open: answers are about the "
+            "table as it was read. Start the desk again to read it anew."
+        )
+        is_new = self._changed() != self._stamp
+        return [text for text in (self._notice, self._problem, is_new and changed) if text]
 
     # -- learning -------------------------------------------------------------------------------
 
@@ -160,24 +163,24 @@ class Desk:
         with self._lock:
             data, last = self.ready()
             # the first fit shows where the boundary was before anybody sat down
-            known = Model.of(data, [] if self.before is None else self.journal.answers())
+            answers = [] if self.before is None else self.journal.answers()
         try:
-            model = learn(known, last)
-            if model.clf is not None:
-                found = model.answers, model.promise, model.expected_error
-                model = dataclasses.replace(model, number=self.journal.add_model(*found))
+            model = learn(Model.of(data, answers), last)
         except Exception as error:  # the desk goes on with the model it has
             self._problem = f"The last fit failed, and the model before it stays: {error}"
             return
         with self._lock:
             if data is not self.data:
                 return
-            self._problem, self.model = "", model
+            number = last.number + (model.clf is not None)
+            self._problem, self.model = "", dataclasses.replace(model, number=number)
             self._past.append((model.answers, model.guess.astype(np.int16)))
             if self.before is None:
-                self.before = model
+                self.before = self.model
                 if self.journal.answers():  # those of an earlier sitting come on top
                     self.worker.ask()
+        if model.promise and not self.journal.fact(model.kind):
+            self.journal.note(**{model.kind: model.promise})
         if not is_stale():
             self.held_out = held_out(model)
 
@@ -238,7 +241,7 @@ class Desk:
             for row in map(int, data.order):
                 if row in own:  # chosen earlier, now drawn too: its answer was as free as any
                     if not own[row]["audit"]:
-                        self.journal.mark_audit(own[row]["seq"])
+                        self.journal.change(own[row]["seq"], "audit", 1)
                 elif row not in mine:
                     return Shown(row, True, model.number, now)
         # of a case that somebody could label, or is looking at, there is less to learn
@@ -256,9 +259,10 @@ class Desk:
             data, model = self.ready()
             label = str(label) if answer == "label" else None
             _check(data, row, answer, label)
-            known = model.clf is not None
-            guess = data.setup.classes[model.guess[row]] if known else None
-            probability = round(float(model.probability[row]), 4) if known else None
+            guess, probability = None, None
+            if model.clf is not None:
+                guess = data.setup.classes[model.guess[row]]
+                probability = round(float(model.probability[row]), 4)
             kept = self.journal.said(row, reader)
             if kept is None:
                 mine = {k: s for k, s in self._windows.items() if (k[0], s.row) == (reader, row)}
@@ -285,7 +289,7 @@ class Desk:
             if not own:
                 raise Refused(f"{reader} has given no answer that could be undone.", 409)
             last = own[-1]
-            self.journal.undo(last["seq"])
+            self.journal.change(last["seq"], "undone", now())
             back = Shown(last["row"], bool(last["audit"]), last["model"], time.monotonic())
             self._windows[reader, window] = back
             self.worker.ask()
@@ -314,8 +318,3 @@ def reader_name(name: Any) -> str:
     if not 0 < len(shown) <= 60 or not shown.isprintable():
         raise Refused(f"reader={str(name)[:60]!r}: give a name of 1 to 60 letters.")
     return shown
-
-
-def _stamp(path: Path) -> float:
-    """Return what changes when a file does."""
-    return path.stat().st_mtime if path.exists() else 0.0

@@ -1,12 +1,12 @@
 """Are the blanks about difficulty? Tests, a smoother, pictures, and what to label next."""
 
+from hesitant.diagnostics._by_reader import ReadersDiagnosis
 from hesitant.diagnostics._diagnose import diagnose
 from hesitant.diagnostics._diagnosis import Diagnosis
 from hesitant.diagnostics._displays import EntropyDisplay, PairsDisplay
-from hesitant.diagnostics._rank_tests import kolmogorov_smirnov, mann_whitney
 from hesitant.diagnostics._regions import RegionsDisplay
 from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve
-from hesitant.diagnostics._tests import Test
+from hesitant.diagnostics._tests import Test, kolmogorov_smirnov, mann_whitney
 from hesitant.diagnostics._triage import triage
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "EntropyDisplay",
     "LabellingCurve",
     "PairsDisplay",
+    "ReadersDiagnosis",
     "RegionsDisplay",
     "Test",
     "diagnose",

@@ -1,26 +1,21 @@
-"""Are labels missing by class: what difficulty does not explain, and which mechanism to use.
-
-The paper's likelihoods take it that rows of the same features have the same chance of a label,
-whatever their class. If experts label one class more readily than another, blanks may look as if
-they were about difficulty, or random, and are neither.
-"""
+"""Are labels missing by class: what difficulty does not explain, and which mechanism to use."""
 
 import dataclasses
 import math
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import chi2
 
 from hesitant._replicates import refit
 from hesitant._result import percent
-from hesitant._typing import BoolArray, FloatArray
-from hesitant.diagnostics._tests import CannotTest, Fits, Test, chi_squared, or_skipped
-from hesitant.likelihood import log_posterior
-from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, EntropyMechanism
-from hesitant.model_data import class_names
-from hesitant.rows import Block
+from hesitant._typing import FloatArray
+from hesitant.diagnostics._fits import SMALLEST_GROUP, Fits
+from hesitant.diagnostics._tests import CannotTest, Test, chi_squared, named, need_rows
+from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, as_mechanism
+from hesitant.model import FittedModel
+from hesitant.rows import Block, Rows
 from hesitant.uncertainty import Shannon, transformed_entropy
 
 STRATA, ROWS_A_STRATUM = 20, 25
@@ -31,97 +26,77 @@ CLEAR = 3.0  # standard errors
 LARGE = 0.2
 EXPECTED = 3.0  # labels, of which not one was given
 NAMED = 4
+MOST_ROWS = 50_000  # that mechanisms are compared on
 
 
-@dataclasses.dataclass(frozen=True)
-class ByClass:
+class Shares(NamedTuple):
     """Labelled shares of the reviewed rows, class by class."""
 
-    names: list[str]
-    rows: FloatArray  # reviewed rows of each class; blank ones count by their class posteriors
-    labelled: FloatArray  # share of them that is labelled
-    expected: FloatArray  # share labelled among rows as difficult as they are
-    told: BoolArray  # classes where the two differ by more than chance
+    records: list[dict[str, Any]]  # as Diagnosis has them
     p_value: float  # of the hypothesis that rows equally difficult are labelled alike
     doubtful: bool  # whether labels may be missing by class
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return one plain record for each class."""
-        columns = (self.names, self.rows.tolist(), self.labelled.tolist(), self.expected.tolist())
-        keys = ("class", "rows", "labelled", "expected")
-        return [dict(zip(keys, values, strict=True)) for values in zip(*columns, strict=True)]
-
-    def in_words(self) -> str:
-        """Say which classes are labelled how often, what was expected, and what follows."""
-        size = np.where(self.told, np.abs(self.labelled - self.expected), 0.0)
-        named = np.sort(np.argsort(-size, kind="stable")[: min(NAMED, self.told.sum())])
-        given = _and([f"{percent(self.labelled[h], 0)} of class {self.names[h]}" for h in named])
-        expected = _and([percent(self.expected[h], 0) for h in named])
-        return (
-            f"Labels are given to {given}, which difficulty does not explain (of rows as hard, "
-            f"{expected}): they may be missing by class. Then classes that get labels also get "
-            "too many of the blanks, with either likelihood. Ask how labels were given, and see "
-            "whether another family says the same."
-        )
+    words: str  # which classes are labelled how often, and what follows
 
 
-def labelled_by_class(fits: Fits) -> ByClass | None:
+def labelled_shares(fits: Fits) -> Shares:
     """Compare each class's labelled share with that of equally difficult rows.
 
-    Reviewed rows are cut into strata of like entropy under the ignorance fit, in each of which
-    the labels of a class are compared with those expected if all its rows had the same chance:
-    Cochran, Mantel and Haenszel's test, with class posteriors where the class is not known.
-    Without a pattern there is nothing to compare, and None is returned.
+    In strata of like entropy under the ignorance fit the labels of a class are compared with
+    those expected if all its rows had the same chance: Cochran, Mantel and Haenszel's test, with
+    class posteriors where the class is not known.
     """
-    t = fits.measured.entropy
-    if fits.full is None:
-        return None
+    t, model = fits.measured.entropy, fits.ignorance.fitted_
     n_strata = max(1, min(STRATA, t.size // ROWS_A_STRATUM))
     edges = np.quantile(t, np.arange(1, n_strata) / n_strata)
-    work = partial(_block, ignorance=fits.ignorance, edges=edges)
-    given, blank, tau, outer = fits.rows.sum(work)
+    given, blank, tau, outer = fits.rows.sum(partial(_strata, model=model, edges=edges))
     rows = given + blank
-    size = rows.sum(axis=1)
+    size, total = rows.sum(axis=1), rows.sum(axis=0)
     p = given.sum(axis=1) / np.where(size > 0, size, 1.0)
-    total = rows.sum(axis=0)
     excess = given.sum(axis=0) - p @ rows
     V = np.sum([*map(_spread, p, tau, outer)], axis=0)
-    p_value = _chi_squared(excess, V)
+    value, vector = np.linalg.eigh(V)
+    keep = value > 1e-9 * max(value.max(), 1e-300)
+    along = excess @ vector[:, keep]
+    p_value = float(chi2.sf(along @ (along / value[keep]), keep.sum())) if keep.any() else math.nan
     safe = np.where(total > 0, total, 1.0)
-    gap = excess / safe
-    rounding = 1e-9 * size.sum()
-    told = np.abs(excess) > CLEAR * np.sqrt(np.maximum(np.diag(V), 0.0)) + rounding
+    labelled, expected = given.sum(axis=0) / safe, (p @ rows) / safe
+    clear = CLEAR * np.sqrt(np.maximum(np.diag(V), 0.0)) + 1e-9 * size.sum()
+    told = np.abs(excess) > clear
     never = (fits.rows.tally.labelled == 0) & (p @ rows >= EXPECTED)
-    apart = float(np.ptp(np.append(gap[told], 0.0)))
-    return ByClass(
-        names=class_names(fits.ignorance),
-        rows=total,
-        labelled=given.sum(axis=0) / safe,
-        expected=(p @ rows) / safe,
-        told=told | never,
-        p_value=p_value,
-        doubtful=bool(never.any() or (p_value < SURE and apart >= LARGE)),
+    apart = float(np.ptp(np.append((labelled - expected)[told], 0.0)))
+    doubtful = bool(never.any() or (p_value < SURE and apart >= LARGE))
+    names = model.class_names
+    gap = np.where(told | never, np.abs(labelled - expected), 0.0)
+    far = np.sort(np.argsort(-gap, kind="stable")[: min(NAMED, (told | never).sum())])
+    some = _and([f"{percent(labelled[h], 0)} of class {names[h]}" for h in far])
+    words = (
+        f"Labels are given to {some}, which difficulty does not explain (of rows as hard, "
+        f"{_and([percent(expected[h], 0) for h in far])}): they may be missing by class. Then "
+        "classes that get labels also get too many of the blanks, with either likelihood. Ask how "
+        "labels were given, and see whether another family says the same."
     )
+    columns = names, total.tolist(), labelled.tolist(), expected.tolist()
+    keys = ("class", "rows", "labelled", "expected")
+    records = [dict(zip(keys, values, strict=True)) for values in zip(*columns, strict=True)]
+    return Shares(records, p_value, doubtful, words)
 
 
-def _block(block: Block, ignorance: Any, edges: FloatArray) -> tuple[FloatArray, ...]:
+def _and(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+
+def _strata(block: Block, model: FittedModel, edges: FloatArray) -> tuple[FloatArray, ...]:
     """Return sums over the rows of each stratum: labels, posteriors of blanks, of all, squares."""
     shown = block.review > 0
-    weight, codes = block.review[shown], block.codes[shown]
-    log_tau, tau, _ = log_posterior(ignorance.family_, ignorance.state_, block.X[shown])
+    codes = block.codes[shown]
+    log_tau, tau, _ = model.posterior(block.X[shown])
     g = tau.shape[1]
     t = transformed_entropy(Shannon().evaluate(log_tau, tau)[0], g)
     stratum = np.searchsorted(edges, t, side="right")
-    given, blank, sums = (np.zeros((edges.size + 1, g)) for _ in range(3))
-    outer = np.zeros((edges.size + 1, g, g))
-    for k in range(edges.size + 1):
-        mine = stratum == k
-        seen = mine & (codes >= 0)
-        given[k] = np.bincount(codes[seen], weight[seen], g)
-        blank[k] = weight[mine & (codes < 0)] @ tau[mine & (codes < 0)]
-        sums[k] = weight[mine] @ tau[mine]
-        outer[k] = (weight[mine, None] * tau[mine]).T @ tau[mine]
-    return given, blank, sums, outer
+    member = (stratum == np.arange(edges.size + 1)[:, None]) * block.review[shown]
+    outer = np.einsum("ia,ib->iab", tau, tau).reshape(-1, g * g)
+    given, blank = codes[:, None] == np.arange(g), tau * (codes < 0)[:, None]
+    return member @ given, member @ blank, member @ tau, (member @ outer).reshape(-1, g, g)
 
 
 def _spread(p: float, tau: FloatArray, outer: FloatArray) -> FloatArray:
@@ -135,73 +110,47 @@ def _spread(p: float, tau: FloatArray, outer: FloatArray) -> FloatArray:
     return np.asarray(V - np.outer(v, v) / v.sum()) if v.sum() > 0 else V
 
 
-def _chi_squared(excess: FloatArray, V: FloatArray) -> float:
-    value, vector = np.linalg.eigh(V)
-    keep = value > 1e-9 * max(value.max(), 1e-300)
-    if not keep.any():
-        return math.nan
-    along = excess @ vector[:, keep]
-    return float(chi2.sf(along @ (along / value[keep]), keep.sum()))
+def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], list[str]]:
+    """Fit the classes with each mechanism to the same rows, from where the fits at hand ended.
 
-
-def _and(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
-
-
-# -- which mechanism, on the same classes ---------------------------------------------------------
-
-NONE, ENTROPY, CLASS, BOTH = "none", "entropy", "class", "entropy+class"
-
-
-@dataclasses.dataclass(frozen=True)
-class MechanismChoice:
-    """What each mechanism explains, and the evidence for each part given the other."""
-
-    bic: dict[str, float]  # Schwarz's criterion of each, the pattern of blanks included
-    difficulty: Test  # likelihood ratio of "entropy+class" against "class"
-    by_class: Test  # and against "entropy"
-
-    @property
-    def suggested(self) -> str:
-        """The mechanism of the smallest BIC."""
-        return min(self.bic, key=lambda name: self.bic[name])
-
-    @property
-    def favours_class(self) -> bool:
-        """Whether a mechanism with the class explains the pattern better than those without."""
-        return min(self.bic[CLASS], self.bic[BOTH]) < min(self.bic[NONE], self.bic[ENTROPY])
-
-
-def choose_mechanism(fits: Fits, X: Any, y: Any, **rows: Any) -> MechanismChoice:
-    """Fit the classes with each mechanism to the same rows, from where the fits at hand ended."""
+    Return each BIC, tests of difficulty given the class and the reverse, and what else to say.
+    """
+    remarks = []
+    step = int(fits.rows.tally.n) // MOST_ROWS
+    if step > 1 and isinstance(fits.rows, Rows):
+        fits = _thinned(fits, step)
+        remarks = [f"The mechanisms were compared on one row in {step}, enough to choose by."]
     ignorance, full = fits.ignorance, fits.full
-    given = full.mechanism
-    settings = given.get_params(deep=False) if isinstance(given, EntropyMechanism) else {}
-    found = {
-        ENTROPY: full,
-        CLASS: refit(ignorance, X, y, start=ignorance, mechanism=ClassMechanism(), **rows),
-        BOTH: refit(full, X, y, start=full, mechanism=EntropyClassMechanism(**settings), **rows),
-    }
+    own = as_mechanism(full.mechanism).get_params(deep=False)
+    by_class = refit(ignorance, fits.data, None, start=ignorance, mechanism=ClassMechanism())
+    both = refit(full, fits.data, None, start=full, mechanism=EntropyClassMechanism(**own))
+    found = {"none": ignorance, "entropy": full, "class": by_class, "entropy+class": both}
     value = {name: fit.log_likelihood_ for name, fit in found.items()}
     size = {name: fit.n_parameters_ for name, fit in found.items()}
-    value[NONE], size[NONE] = ignorance.log_likelihood_ + fits.chance, ignorance.n_parameters_ + 1
-    # The larger model contains both others, so a lower maximum is one that was not found.
-    value[BOTH] = max(value.values())
+    value["none"] += fits.chance
+    size["none"] += 1
+    # The largest model contains all others, so a lower maximum is one that was not found.
+    value["entropy+class"] = max(value.values())
+
+    def ratio(smaller: str) -> Test:
+        need_rows(*fits.counts, SMALLEST_GROUP)
+        df = size["entropy+class"] - size[smaller]
+        if df < 1:
+            raise CannotTest("no parameter tells the two apart")
+        return chi_squared(2 * (value["entropy+class"] - value[smaller]), df)
+
+    given = {"difficulty, given the class": "class", "class, given the difficulty": "entropy"}
+    tests = {name: named(name)(ratio)(smaller) for name, smaller in given.items()}
     n = math.log(max(fits.rows.tally.weight, 2.0))
-    bic = {name: size[name] * n - 2 * value[name] for name in (NONE, ENTROPY, CLASS, BOTH)}
+    return {name: size[name] * n - 2 * value[name] for name in value}, tests, remarks
 
-    def ratio(name: str, smaller: str) -> Test:
-        def find() -> Test:
-            fits.need_rows()
-            df = size[BOTH] - size[smaller]
-            if df < 1:
-                raise CannotTest("no parameter tells the two apart")
-            return chi_squared(name, 2 * (value[BOTH] - value[smaller]), df)
 
-        return or_skipped(name)(find)()
-
-    return MechanismChoice(
-        bic,
-        ratio("difficulty, given the class", CLASS),
-        ratio("class, given the difficulty", ENTROPY),
-    )
+def _thinned(fits: Fits, step: int) -> Fits:
+    """Return the fits to every few rows."""
+    rows: Any = fits.rows
+    rest = (None if part is None else part[::step] for part in (rows.weight, rows.reviewed))
+    how = {"n_classes": len(fits.data.classes), "threads": rows.threads}
+    fewer = Rows(rows.X[::step], rows.codes[::step], *rest, **how)
+    data = dataclasses.replace(fits.data, rows=fewer)
+    ignorance, full = (refit(fit, data, None, start=fit) for fit in (fits.ignorance, fits.full))
+    return Fits(ignorance, full, data)

@@ -15,47 +15,38 @@ from hesitant.inference._information import ObservedInformation
 if TYPE_CHECKING:
     import pandas as pd
 
-LONGEST_NOTE = 60
 
-
-@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Diagnosis(Result):
     """The evidence on whether blanks are about difficulty.
 
     Attributes
     ----------
     headline, explanation, caution, verdict : str
-        The answer in a sentence, what lies behind it, what to be careful of (empty if nothing),
-        and all of that together.
+        The answer, what lies behind it, what to be careful of, and all of that together.
     finding : str
         The same in a word: "hard" or "easy" (what the blanks are), "mixed", "random", "few"
         (rows, to tell), "crowded" (parameters, to tell), "all", "none" or "unseen".
-    decisive : Test or None
-        The test that the verdict rests on.
+    tests, decisive : list of Test, Test or None
+        All tests, and the one that the verdict rests on.
     n_labelled, n_blank, n_not_reviewed : int
         Rows; those not reviewed inform the classes but no test.
     mean_labelled, mean_blank, median_labelled, median_blank : float
         Transformed entropy ``logit(e / log g)``, under the ignorance fit.
     harder_share : float
         Probability that a random blank row is harder than a random labelled one.
-    tests : list of Test
     curve : LabellingCurve or None
-        Labelling probability against transformed entropy.
     coefficients : dict
         The mechanism's parameters under the full likelihood.
     by_class : list of dict
         For each class its reviewed "rows" (blank ones by their posteriors), the share "labelled",
         and the share "expected": that of rows equally difficult, whatever their class.
     missing_by_class : bool
-        Whether labels may be missing by class as well as, or instead of, by difficulty; the
-        remarks then say more.
-    mechanisms : dict
+        Whether labels may be missing by class as well as, or instead of, by difficulty.
+    mechanisms, suggested : dict, str
         Schwarz's criterion (BIC) of the mechanisms "none", "entropy", "class" and
-        "entropy+class" on the same classes, the pattern of blanks included; smaller is better.
-    suggested : str
-        The mechanism of the smallest.
-    family : str
-    caveats, remarks : list of str
+        "entropy+class" on the same classes, the pattern of blanks included, and the best.
+    family, caveats, remarks : str, lists of str
     ignorance, full : fitted MixtureClassifier
         The two fits; ``full`` is None if there is no pattern to fit.
     labelled_entropy, blank_entropy : arrays
@@ -80,11 +71,11 @@ class Diagnosis(Result):
     median_blank: float
     harder_share: float
     tests: list[Test]
-    curve: LabellingCurve | None
-    coefficients: dict[str, float]
-    by_class: list[dict[str, Any]]
+    curve: LabellingCurve | None = None
+    coefficients: dict[str, float] = dataclasses.field(default_factory=dict)
+    by_class: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     missing_by_class: bool
-    mechanisms: dict[str, float]
+    mechanisms: dict[str, float] = dataclasses.field(default_factory=dict)
     suggested: str
     family: str
     caveats: list[str]
@@ -120,10 +111,9 @@ class Diagnosis(Result):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row for each test."""
-        pandas = need("pandas", "data")
-        names = ("name", "statistic", "df", "p_value", "method", "note")
-        frame = pandas.DataFrame([{n: getattr(t, n) for n in names} for t in self.tests])
-        return frame.rename(columns={"name": "test"}).astype({"df": "Int64"})
+        frame = need("pandas", "data").DataFrame([dataclasses.asdict(t) for t in self.tests])
+        frame = frame.rename(columns={"name": "test"}).astype({"df": "Int64"})
+        return frame[["test", "statistic", "df", "p_value", "method", "note"]]
 
     def plot(self, axes: Any = None) -> Any:
         """Draw densities, distribution functions and labelling probability, side by side."""
@@ -133,15 +123,10 @@ class Diagnosis(Result):
 
     def _content(self) -> Iterator[str | Table]:
         yield self.verdict
-        yield Table(
-            ("rows", "count", "mean", "median"),
-            [
-                ("labelled", self.n_labelled, self.mean_labelled, self.median_labelled),
-                ("blank", self.n_blank, self.mean_blank, self.median_blank),
-            ],
-            f"Transformed entropy, logit(e / log g), of {self.family} classes fitted without "
-            "the pattern",
-        )
+        both = ("labelled", "blank")
+        rows = [[k, *(getattr(self, f"{n}_{k}") for n in ("n", "mean", "median"))] for k in both]
+        words = f"Transformed entropy, logit(e / log g), of {self.family} classes fitted without"
+        yield Table(("rows", "count", "mean", "median"), rows, f"{words} the pattern")
         if self.n_not_reviewed:
             yield f"{self.n_not_reviewed:,} rows that were not reviewed are in no test."
         yield Table(
@@ -154,36 +139,28 @@ class Diagnosis(Result):
             "the right shape; difficulty and class, each given the other",
         )
         if self.missing_by_class:
-            shares = ("labelled", "expected")
-            yield Table(
-                ("class", "rows", "labelled, %", "expected, %"),
-                [
-                    (r["class"], round(r["rows"]), *(round(100 * r[k]) for k in shares))
-                    for r in self.by_class
-                ],
-                "Share labelled by class, and that of equally difficult rows",
-                rest=".by_class",
-            )
+            header = ("class", "rows", "labelled, %", "expected, %")
+            words = "Share labelled by class, and that of equally difficult rows"
+            shares = [
+                (name, round(n), round(100 * labelled), round(100 * expected))
+                for name, n, labelled, expected in (r.values() for r in self.by_class)
+            ]
+            yield Table(header, shares, words, rest=".by_class")
         if self.mechanisms:
             least = min(self.mechanisms.values())
-            yield Table(
-                ("mechanism", "BIC above the best"),
-                [(name, round(bic - least, 1)) for name, bic in self.mechanisms.items()],
-                f"Which mechanism: the data favour {self.suggested!r}",
-            )
+            above = [(name, round(bic - least, 1)) for name, bic in self.mechanisms.items()]
+            words = f"Which mechanism: the data favour {self.suggested!r}"
+            yield Table(("mechanism", "BIC above the best"), above, words)
         if self.coefficients:
             listed = ", ".join(f"{k} {number(v)}" for k, v in self.coefficients.items())
             yield f"Mechanism under the full likelihood: {listed}."
         long = [f"{t.name}: {t.note}." for t in self.tests if _short(t.note) != t.note]
-        for note in (*self.remarks, *long, *self.caveats):
-            yield f"* {note}"
+        yield from (f"* {note}" for note in (*long, *self.caveats))
 
 
 def _short(note: str) -> str:
-    """Return a note that fits into a table; a longer one is told below it."""
-    return note if len(note) <= LONGEST_NOTE else "see below"
+    return note if len(note) <= 60 else "see below"
 
 
 def _p(value: float) -> float | str:
-    """Return a p-value for a table; none is zero."""
-    return "< 1e-300" if value < 1e-300 else value
+    return "< 1e-300" if value < 1e-300 else value  # none is zero

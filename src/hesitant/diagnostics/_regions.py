@@ -9,45 +9,45 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.spatial import KDTree
 
-from hesitant._drawing import INK, Drawing, as_text, class_color, drawing, legend_handles, scatter
+from hesitant import _drawing as draw
+from hesitant._drawing import INK, as_text, class_color
 from hesitant._optional import need
 from hesitant._typing import FloatArray, IntArray
+from hesitant.base import check_in_memory
 from hesitant.diagnostics._displays import find_features
 from hesitant.labels import encode, names_of
-from hesitant.model_data import class_names, feature_names, model_data
 
 DRAWS, NEIGHBOURS = 20_000, 80
 # Log odds against the next best class, and how strongly the class's colour shows beyond: even,
 # 80 and 95 in a hundred.
 _SHADES = ((0.0, 0.10), (1.386, 0.18), (2.944, 0.28))
+_DASHES = (0, (4, 3))
 
 
 @dataclasses.dataclass(repr=False, eq=False)
-class RegionsDisplay(Drawing):
+class RegionsDisplay(draw.Drawing):
     """Where each class is the most probable, and where the labels are missing.
 
     Colour is the most probable class, paler where it is less certain; lines are the boundaries.
+    Ellipses are the components of classes that have several, with about half of their rows each.
     With more than two features the picture shows a plane, of two chosen features or of the first
     two principal components, and the probability of each class given a point's two coordinates:
-    everything else is averaged out over rows that the model itself would draw there. A slice of
-    the plane through the mean (``others="mean"``) has crisp borders, but a row off the plane may
-    belong to another region than the one it is drawn in.
+    everything else is averaged out over rows that the model itself would draw there. A slice
+    through the mean (``others="mean"``) has crisp borders, but a row off the plane may belong to
+    another region than the one it is drawn in.
 
     Parameters
     ----------
-    grid_x, grid_y : arrays of shape (m,)
-        Coordinates of the grid.
-    proba : array of shape (m_y, m_x, g)
-        Class probabilities there.
-    points : array of shape (n, 2)
-        The rows on the plane.
-    codes : array of shape (n,)
-        Class of each row, −1 for a blank.
-    classes : list of str
-    names : tuple of str
-        Of the two axes.
+    grid_x, grid_y, proba : arrays of shape (m_x,), (m_y,) and (m_y, m_x, g)
+        A grid, and the class probabilities there.
+    points, codes : arrays of shape (n, 2) and (n,)
+        The rows on the plane, and the class of each, −1 for a blank.
+    classes, names : lists of str
+        Of the classes, and of the two axes.
     reference : array of shape (m_y, m_x, g), optional
         Class probabilities under another model, whose boundaries are dashed.
+    outlines : sequence of (int, array of shape (m, 2))
+        The class and the outline of each component.
 
     Examples
     --------
@@ -69,6 +69,7 @@ class RegionsDisplay(Drawing):
     classes: list[str]
     names: tuple[str, str]
     reference: FloatArray | None = None
+    outlines: Sequence[tuple[int, FloatArray]] = ()
 
     @classmethod
     def from_estimator(
@@ -85,34 +86,31 @@ class RegionsDisplay(Drawing):
     ) -> Self:
         """Draw a fitted classifier's regions.
 
-        Parameters
-        ----------
-        features : pair of names or positions, optional
-            The features that span the plane. By default the only two, or else the first two
-            principal components.
-        others : {"average", "mean"}, default="average"
-            With more than two features: average the rest out, or hold it at its mean.
-        compare_with : fitted MixtureClassifier, optional
-            Another model with the same classes; its boundaries are dashed.
+        ``features`` are names or positions of two features; with more than two the default is
+        the first two principal components. ``others`` says whether the rest is averaged out
+        ("average") or held at its "mean". The boundaries of a model ``compare_with`` of the same
+        classes are dashed.
         """
-        data = model_data(estimator, X, y)
+        data = check_in_memory(estimator, X, y)
         rows = np.asarray(data.X, dtype=float)
-        names = feature_names(estimator)
-        plane = choose_plane(rows, features, names)
+        plane = choose_plane(rows, features, estimator.fitted_.feature_names)
         points = plane.place(rows)
         grid_x, grid_y = (reach(points[:, k], grid_resolution) for k in range(2))
-        mesh = np.stack(np.meshgrid(grid_x, grid_y), axis=-1)
-        surface = surface_on(plane, mesh, others)
+        surface = surface_on(plane, np.stack(np.meshgrid(grid_x, grid_y), axis=-1), others)
         reference = None
         if compare_with is not None:
-            if compare_with.classes_.tolist() != estimator.classes_.tolist():
+            own, other = estimator.classes_.tolist(), compare_with.classes_.tolist()
+            if own != other:
                 raise ValueError(
-                    f"compare_with has the classes {compare_with.classes_.tolist()}, the "
-                    f"estimator {estimator.classes_.tolist()}: both must have the same."
+                    f"compare_with has the classes {other}, the estimator {own}: both must have "
+                    "the same."
                 )
             reference = surface(compare_with)
-        shown = points, data.labels.codes, class_names(estimator), plane.names
-        return cls(grid_x, grid_y, surface(estimator), *shown, reference).plot(ax)
+        shown = points, data.labels.codes, estimator.fitted_.class_names, plane.names
+        drawn = cls(
+            grid_x, grid_y, surface(estimator), *shown, reference, outlines(estimator, plane)
+        )
+        return drawn.plot(ax)
 
     @classmethod
     def from_predictions(
@@ -133,8 +131,7 @@ class RegionsDisplay(Drawing):
         Parameters as for the class. X has the two features, and the g columns of ``proba``, of
         shape (m_y, m_x, g), belong to ``classes``: by default the sorted labels.
         """
-        grid_x, grid_y = np.asarray(grid_x, float), np.asarray(grid_y, float)
-        proba = np.asarray(proba, dtype=float)
+        grid_x, grid_y, proba, points = (np.asarray(a, float) for a in (grid_x, grid_y, proba, X))
         labels = encode(y, missing_label, classes)
         wanted = (grid_y.size, grid_x.size, len(labels.classes))
         if proba.shape != wanted:
@@ -142,7 +139,6 @@ class RegionsDisplay(Drawing):
                 f"proba has shape {proba.shape}: the grid and the classes ask for {wanted}, rows "
                 "of y first."
             )
-        points = np.asarray(X, dtype=float)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(f"X has shape {points.shape}: give the two features of the grid.")
         listed = names_of(labels.classes)
@@ -150,24 +146,21 @@ class RegionsDisplay(Drawing):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on a new figure."""
-        with drawing():
+        with draw.drawing():
             self._use(ax, (5.6, 4.4))
             ax = self.ax_
             self._shade(ax)
+            draw.scatter(ax, self.points, self.codes)
+            handles = draw.legend_handles(self.classes, self.codes)
             self._boundaries(ax, self.proba, "-")
+            for h, line in self.outlines:
+                ax.plot(*line.T, color=class_color(h), lw=1.2, zorder=2)
             if self.reference is not None:
-                self._boundaries(ax, self.reference, (0, (4, 3)))
-            scatter(ax, self.points, self.codes)
-            ends = (self.grid_x[0], self.grid_x[-1]), (self.grid_y[0], self.grid_y[-1])
+                self._boundaries(ax, self.reference, _DASHES)
+                for style, label in (("-", "this model"), (_DASHES, "the other")):
+                    handles += ax.plot([], [], color=INK, lw=0.9, linestyle=style, label=label)
             x, y = map(as_text, self.names)
-            ax.set(xlabel=x, ylabel=y, xlim=ends[0], ylim=ends[1])
-            handles = legend_handles(self.classes, self.codes)
-            if self.reference is not None:
-                from matplotlib.lines import Line2D
-
-                for style, label in (("-", "this model"), ((0, (4, 3)), "the other")):
-                    line = Line2D([], [], color=INK, linewidth=0.9, linestyle=style, label=label)
-                    handles.append(line)
+            ax.set(xlabel=x, ylabel=y, xlim=self.grid_x[[0, -1]], ylim=self.grid_y[[0, -1]])
             ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return self
 
@@ -185,19 +178,12 @@ class RegionsDisplay(Drawing):
 
     def _boundaries(self, ax: Any, proba: FloatArray, style: Any) -> None:
         """Draw where two classes tie, each pair once so that dashes stay dashes."""
-        logs = np.log(np.maximum(proba, 1e-300))
-        winner = proba.argmax(axis=2)
-        for h, k in itertools.combinations(range(len(self.classes)), 2):
-            between = (winner == h) | (winner == k)
-            if not ((winner == h).any() and (winner == k).any()):
-                continue
+        logs, winner = np.log(np.maximum(proba, 1e-300)), proba.argmax(axis=2)
+        line = {"colors": [INK], "linewidths": 0.9, "linestyles": [style], "zorder": 2}
+        for h, k in itertools.combinations(np.unique(winner), 2):
             odds = np.clip(logs[..., h] - logs[..., k], -50, 50)
-            line = {"colors": [INK], "linewidths": 0.9, "linestyles": [style], "zorder": 2}
-            shown = np.ma.array(odds, mask=~between)
-            ax.contour(self.grid_x, self.grid_y, shown, levels=[0.0], **line)
-
-
-# -- planes through feature space -----------------------------------------------------------------
+            between = np.ma.array(odds, mask=(winner != h) & (winner != k))
+            ax.contour(self.grid_x, self.grid_y, between, levels=[0.0], **line)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,31 +198,10 @@ class Plane:
     inverse: FloatArray
     names: tuple[str, str]
 
-    @classmethod
-    def of_features(cls, X: FloatArray, i: int, j: int, names: list[str]) -> Self:
-        """Two features vary; all others stay at their means."""
-        axes = np.eye(X.shape[1])[[i, j]]
-        origin = np.nanmean(X, axis=0)
-        origin[[i, j]] = 0.0
-        return cls(origin, axes, axes.T, (names[i], names[j]))
-
-    @classmethod
-    def of_components(cls, X: FloatArray) -> Self:
-        """The first two principal components on the correlation scale, through the mean."""
-        origin, spread = X.mean(axis=0), np.maximum(X.std(axis=0), 1e-300)
-        _, value, vector = np.linalg.svd((X - origin) / spread, full_matrices=False)
-        share = value**2 / np.sum(value**2)
-        names = tuple(f"component {k + 1} ({100 * share[k]:.0f} %)" for k in range(2))
-        return cls(origin, vector[:2] * spread, (vector[:2] / spread).T, names)  # type: ignore[arg-type]
-
     def place(self, X: FloatArray) -> FloatArray:
         """Return the rows' coordinates on the plane (n, 2); NaN if a feature that counts is."""
         needed = (self.inverse != 0).any(axis=1)
         return (X - self.origin)[:, needed] @ self.inverse[needed]
-
-    def lift(self, points: FloatArray) -> FloatArray:
-        """Return points of the plane as rows of features."""
-        return self.origin + points @ self.axes
 
 
 def choose_plane(rows: FloatArray, features: Sequence[Any] | None, names: list[str]) -> Plane:
@@ -244,19 +209,40 @@ def choose_plane(rows: FloatArray, features: Sequence[Any] | None, names: list[s
     p = rows.shape[1]
     if p < 2:
         raise ValueError("Regions need at least two features: use EntropyDisplay, or a histogram.")
-    if features is None:
-        return Plane.of_features(rows, 0, 1, names) if p == 2 else Plane.of_components(rows)
-    places = find_features(features, names)
-    if len(places) != 2 or places[0] == places[1]:
+    if features is None and p > 2:  # on the correlation scale
+        origin, spread = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-300)
+        _, value, vector = np.linalg.svd((rows - origin) / spread, full_matrices=False)
+        share = 100 * value**2 / np.sum(value**2)
+        first, second = (f"component {k + 1} ({share[k]:.0f} %)" for k in range(2))
+        return Plane(origin, vector[:2] * spread, (vector[:2] / spread).T, (first, second))
+    places = find_features((0, 1) if features is None else features, names)
+    if len(set(places)) != 2 or len(places) != 2:
         raise ValueError(f"features={features!r}: give two different features.")
-    return Plane.of_features(rows, places[0], places[1], names)
+    axes, origin = np.eye(p)[places], np.nanmean(rows, axis=0)
+    origin[places] = 0.0  # all others stay at their means
+    return Plane(origin, axes, axes.T, (names[places[0]], names[places[1]]))
+
+
+def outlines(clf: Any, plane: Plane) -> list[tuple[int, FloatArray]]:
+    """Return the class of each component and an ellipse that holds about half of its rows."""
+    model = getattr(clf, "model_", clf)
+    around = np.linspace(0, 2 * np.pi, 90)
+    circle = np.sqrt(2 * np.log(2)) * np.column_stack((np.cos(around), np.sin(around)))
+    out = []
+    for k, h in enumerate(getattr(model, "component_classes_", ())):
+        mean, covariance = model.component_means_[k], model.component_covariances_[k]
+        spread = plane.inverse.T @ covariance @ plane.inverse
+        if np.isfinite(spread).all():  # a heavy tail may have none
+            value, vector = np.linalg.eigh(spread)
+            half = vector * np.sqrt(np.maximum(value, 0.0))
+            out.append((int(h), plane.place(mean[None]) + circle @ half.T))
+    return out
 
 
 def reach(values: FloatArray, m: int) -> FloatArray:
     """Return a grid over nearly all values: a far outlier or two would leave no room for them."""
     values = values[np.isfinite(values)]  # rows may lack a feature
-    low, high = np.quantile(values, [0.002, 0.998])
-    first, third = np.quantile(values, [0.25, 0.75])
+    low, first, third, high = np.quantile(values, [0.002, 0.25, 0.75, 0.998])
     if third > first:
         far = 4 * (third - first)
         low, high = max(low, first - far), min(high, third + far)
@@ -266,12 +252,11 @@ def reach(values: FloatArray, m: int) -> FloatArray:
 
 def surface_on(plane: Plane, mesh: FloatArray, others: str) -> Callable[[Any], FloatArray]:
     """Return a function from a classifier to its class probabilities on the mesh."""
-    shape = (*mesh.shape[:2], -1)
-    points = mesh.reshape(-1, 2)
+    shape, points = (*mesh.shape[:2], -1), mesh.reshape(-1, 2)
     if others not in ("average", "mean"):
         raise ValueError(f"others={others!r}: choose 'average' or 'mean'.")
     if others == "mean" or plane.origin.size == 2:
-        return lambda clf: _proba(clf, plane.lift(points)).reshape(shape)
+        return lambda clf: _proba(clf, plane.origin + points @ plane.axes).reshape(shape)
 
     def averaged(clf: Any) -> FloatArray:
         # a combination of models draws from its main one

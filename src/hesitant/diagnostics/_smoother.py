@@ -4,42 +4,25 @@ import dataclasses
 from numbers import Real
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
 from scipy.stats import norm, rankdata
 
-from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant._typing import BoolArray, FloatArray
 
-BINS = 501
-POINTS = 201
+BINS, POINTS = 501, 201
 
 
 @dataclasses.dataclass(frozen=True)
 class LabellingCurve:
-    """Labelling probability against transformed entropy.
+    """Labelling probability against transformed entropy."""
 
-    Attributes
-    ----------
-    grid : array
-        Transformed entropies.
-    probability, lower, upper : arrays
-        Nadaraya-Watson estimate and pointwise band.
-    fitted : array or None
-        The fitted mechanism's probabilities, smoothed in the same way.
-    bandwidth : float
-        Standard deviation of the kernel, as a share of the rows.
-    bandwidth_rule : str
-    level : float
-        Confidence of the band.
-    """
-
-    grid: FloatArray
-    probability: FloatArray
-    lower: FloatArray
+    grid: FloatArray  # transformed entropies
+    probability: FloatArray  # Nadaraya-Watson estimate
+    lower: FloatArray  # pointwise band
     upper: FloatArray
-    fitted: FloatArray | None
-    bandwidth: float
+    fitted: FloatArray | None  # the fitted mechanism's, smoothed in the same way
+    bandwidth: float  # standard deviation of the kernel, as a share of the rows
     bandwidth_rule: str
-    level: float
+    level: float  # confidence of the band
 
 
 def labelling_curve(
@@ -50,56 +33,42 @@ def labelling_curve(
     bandwidth: float | str = "cv",
     level: float = 0.95,
 ) -> LabellingCurve:
-    """Estimate the probability of a label against transformed entropy.
+    """Estimate the probability of a label against transformed entropies t.
 
     Nadaraya-Watson with a Gaussian kernel on the ranks of the entropies, so that the kernel is
     narrow where rows are dense (mostly where the curve is steep) and wide in the long tail of
-    certain rows, where one fixed width would chase single rows. The bandwidth is the one of 25
-    with the largest leave-one-out log-likelihood.
+    certain rows, where one fixed width would chase single rows. ``bandwidth`` is its standard
+    deviation as a share of the rows, or a rule: "silverman", or "cv" for the one of 25 with the
+    largest leave-one-out log-likelihood.
 
     The band at a point is Wilson's interval for a share among as many rows as the kernel there is
-    worth, ``(ΣK)² / ΣK²``. It shows the noise, not the smoothing's own bias, so the fitted
-    mechanism is smoothed likewise before the two are compared.
-
-    Parameters
-    ----------
-    t : array of shape (n,)
-        Transformed entropies.
-    labelled : boolean array of shape (n,)
-    fitted : array of shape (n,), optional
-        Labelling probabilities of the rows under a fitted mechanism.
-    bandwidth : "cv", "silverman" or float, default="cv"
-        The rule, or the kernel's standard deviation as a share of the rows (0 to 1).
-    level : float, default=0.95
-
-    Returns
-    -------
-    LabellingCurve
+    worth, ``(ΣK)² / ΣK²``. It shows the noise, not the smoothing's own bias, so the ``fitted``
+    mechanism's probabilities of the rows are smoothed likewise before the two are compared.
     """
+    check_bandwidth(bandwidth)
     t, labelled = np.asarray(t, float), np.asarray(labelled, bool)
     share = (rankdata(t) - 0.5) / t.size
+    # A sum over rows is then one over bins, however many rows.
     place = np.rint(share * (BINS - 1)).astype(np.int64)
-    rows, labels = _counts(place), _counts(place, labelled.astype(float))
-    rule, h = _bandwidth(bandwidth, rows, labels)
-    sigma = h * (BINS - 1)
-    # K² is a Gaussian too, narrower by √2.
-    squares = _smooth(rows, sigma / np.sqrt(2)) / (2 * sigma * np.sqrt(np.pi))
+    weights = [np.ones(t.size), labelled, np.zeros(t.size) if fitted is None else fitted]
+    sums = np.array([np.bincount(place, w, BINS) for w in weights])
+    rule, h = "given", bandwidth
+    if bandwidth == "cv":
+        rule, h = "leave-one-out likelihood", _cross_validated(*sums[:2])
+    elif bandwidth == "silverman":  # ranks are uniform
+        rule, h = "Silverman", 0.9 * np.sqrt(1 / 12) * t.size**-0.2
+    h = float(h)
+    squares = _smooth(sums[0], h, power=2)
     near = squares > 1e-3 * squares.max()  # ties leave ranks without rows: bridge the gap
-    mass = _smooth(rows, sigma)[near]
-    p = np.clip(_smooth(labels, sigma)[near] / mass, 0.0, 1.0)
+    mass, *means = _smooth(sums, h)[:, near]
+    p, mean = np.clip(means / mass, 0.0, 1.0)
     lower, upper = _wilson(p, mass**2 / squares[near], level)
-    mean = None if fitted is None else _smooth(_counts(place, fitted), sigma)[near] / mass
     grid = np.linspace(*shown_range(t), POINTS)
     order = np.argsort(t)
     where = np.interp(grid, t[order], share[order]) * (BINS - 1)
     bins = np.flatnonzero(near)
-
-    def at_grid(curve: FloatArray) -> FloatArray:
-        return np.interp(where, bins, curve)
-
-    smoothed = None if mean is None else at_grid(mean)
-    curves = at_grid(p), at_grid(lower), at_grid(upper)
-    return LabellingCurve(grid, *curves, smoothed, h, rule, level)
+    p, lower, upper, mean = (np.interp(where, bins, curve) for curve in (p, lower, upper, mean))
+    return LabellingCurve(grid, p, lower, upper, None if fitted is None else mean, h, rule, level)
 
 
 def shown_range(t: FloatArray) -> tuple[float, float]:
@@ -111,49 +80,32 @@ def shown_range(t: FloatArray) -> tuple[float, float]:
 
 def check_bandwidth(given: float | str) -> None:
     """Raise unless this is a rule, or a share of the rows."""
-    rule = isinstance(given, str) and given in ("cv", "silverman")
     share = isinstance(given, Real) and not isinstance(given, bool | np.bool_) and 0 < given <= 1
-    if not (rule or share):
+    if not (share or (isinstance(given, str) and given in ("cv", "silverman"))):
         raise ValueError(
             f"bandwidth={given!r}: give 'cv', 'silverman' or a number above 0 and up to 1, the "
             "kernel's width as a share of the rows."
         )
 
 
-def _bandwidth(given: float | str, rows: FloatArray, labels: FloatArray) -> tuple[str, float]:
-    check_bandwidth(given)
-    if given == "cv":
-        return "leave-one-out likelihood", _cross_validated(rows, labels)
-    if given == "silverman":
-        return "Silverman", float(0.9 * np.sqrt(1 / 12) * rows.sum() ** -0.2)  # ranks are uniform
-    return "given", float(given)
-
-
-def _counts(place: IntArray, weight: FloatArray | None = None) -> FloatArray:
-    """Gather rows into bins: a sum over rows is then one over bins, however many rows."""
-    return np.bincount(place, weights=weight, minlength=BINS).astype(float)
-
-
-def _smooth(values: FloatArray, sigma: float) -> FloatArray:
-    out: FloatArray = gaussian_filter1d(values, sigma, mode="constant", truncate=4.0)
-    return out
+def _smooth(values: FloatArray, h: float, power: int = 1) -> FloatArray:
+    """Return sums over neighbouring bins, weighted by (a power of) a kernel of width h."""
+    length = 1024  # a circle on which bins that are far apart stay so
+    away = np.minimum(np.arange(length), length - np.arange(length)) / (h * (BINS - 1))
+    kernel = np.exp(-0.5 * power * away**2)
+    smoothed = np.fft.irfft(np.fft.rfft(values, length) * np.fft.rfft(kernel), length)
+    return np.maximum(smoothed[..., :BINS], 0.0)
 
 
 def _cross_validated(rows: FloatArray, labels: FloatArray) -> float:
-    """Return the bandwidth under which each row is best foretold by all the others."""
-    n = rows.sum()
-    rate = labels.sum() / n
-    point = np.zeros(BINS)
-    point[BINS // 2] = 1.0
+    """Return the bandwidth under which each row is best predicted by all the others."""
+    n, rate = rows.sum(), labels.sum() / rows.sum()
 
     def left_out(h: float) -> float:
-        sigma = h * (BINS - 1)
-        own = _smooth(point, sigma).max()
-        mass, hits = _smooth(rows, sigma), _smooth(labels, sigma)
-        # Half a row at the overall rate: a lone row must not be foretold with certainty.
-        prior = 0.5 * own
-        for_label = (hits - own + prior * rate) / (mass - own + prior)
-        for_blank = (hits + prior * rate) / (mass - own + prior)
+        mass, hits = _smooth(np.array([rows, labels]), h)
+        # Without the row itself, whose kernel is one there, and with half a row at the overall
+        # rate: a lone row must not be predicted with certainty.
+        for_label, for_blank = (hits + rate / 2 - np.array([[1], [0]])) / (mass - 0.5)
         with np.errstate(divide="ignore", invalid="ignore"):
             gain = np.where(labels > 0, labels * np.log(for_label), 0.0)
             gain += np.where(rows > labels, (rows - labels) * np.log1p(-for_blank), 0.0)

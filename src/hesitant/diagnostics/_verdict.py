@@ -1,14 +1,15 @@
 """What the tests amount to: decided once, and said in the same words everywhere."""
 
-from typing import NamedTuple
+from typing import Any
+
+from scipy.stats import rankdata
 
 from hesitant._words import noun, p_value, percent
-from hesitant.diagnostics._tests import Fits, Test
+from hesitant.diagnostics._fits import ROWS_A_PARAMETER, Fits
+from hesitant.diagnostics._tests import Test
 
 ALPHA = 0.05
 FEW = 20  # the test of a handful of rows finds nothing, whatever the truth
-ROWS_A_PARAMETER = 2.0  # below, even score test and bootstrap reject chance one time in five
-
 # Of those that allow for estimated classes the score test, at the fit without the pattern, keeps
 # its size best; the likelihood ratio rejects true chance too often as parameters grow in number.
 _ORDER = ("bootstrap", "score", "lr", "mw")
@@ -20,8 +21,8 @@ _HEADLINES = {
     "random": "The blanks look random.",
     "few": "There are too few rows to tell what the blanks mean.",
     "crowded": "There are too many parameters to tell what the blanks mean.",
-    "all": "Every row has a label.",
-    "none": "No row has a label.",
+    "all": "Every {row} has a label.",
+    "none": "No {row} has a label.",
     "unseen": "No row was reviewed.",
 }
 # Where labels may be missing by class, no more than that is claimed.
@@ -30,7 +31,23 @@ _BY_CLASS = {
     "easy": "The blanks mark easy cases, or whole classes.",
     "mixed": "The blanks depend on difficulty, or on the class.",
     "random": "The blanks look random in difficulty, but not in class.",
+    "few": _HEADLINES["few"],
 }
+_NO_PATTERN = (
+    "Without both labelled and blank rows among those reviewed there is no pattern to learn from; "
+    "the classes were fitted as usual."
+)
+_EVIDENCE = {
+    **dict.fromkeys(("all", "none", "unseen"), _NO_PATTERN),
+    "few": "{blank} beside {labelled} show no clear link with difficulty, and are too few to rule "
+    "one out.",
+    "crowded": "There are {each:.2g} rows for each parameter of the model; with fewer than "
+    "{needed:g} the tests find a link where there is none and miss one where there is.",
+}
+_PAIRS = (
+    "Take a blank row and a labelled one at random: the blank one is the harder to classify in "
+    "{share} of cases, where pure chance would give about 50 % ({test} test, {p})."
+)
 _MEANING = {
     "hard": "Labels are missing where the classes overlap, so the pattern of blanks is itself "
     "evidence of where that is.",
@@ -41,48 +58,69 @@ _MEANING = {
     "mean in this table.",
     "random": "These data show no link between missing labels and difficulty: mechanism=None "
     "loses nothing that can be seen here.",
+    "crowded": "Use fewer features or a simpler covariance, and ask again.",
 }
+_MISSING_BY_CLASS = (
+    "Some classes are labelled far more readily than their difficulty explains: labels may be "
+    "missing by class, and then their pattern says little about where the classes overlap."
+)
+_SHAPE = (
+    "The chance of a label does not follow difficulty along quite the curve that was assumed "
+    "({p}): take labelling probabilities as approximate, and try EntropyMechanism(basis='spline') "
+    "or another family."
+)
+_CAVEATS = (
+    "The evidence uses a model fitted to these same rows. The rank tests treat its entropies as "
+    "measured; the likelihood ratio and Wald tests come out too sure when rows are few for the "
+    "parameters (a spline basis, many features, few labels), the score test least. {bootstrap} "
+    "refits the model every time and so allows for it.",
+    "Entropies are those of {family} classes. If the classes are not shaped so, a row in a tail "
+    "may look easy or hard for the wrong reason: see whether another family says the same.",
+    "That labels are missing where the classes meet does not prove why: anything else that makes "
+    "labels rare there looks alike.",
+)
 
 
-class Verdict(NamedTuple):
-    """What a diagnosis decides, and how it says so; the fields are those of Diagnosis."""
+def decide(fits: Fits, tests: dict[str, Test], share: float, by_class: bool) -> dict[str, Any]:
+    """Decide whether blanks are about difficulty; return those fields of Diagnosis that say it.
 
-    finding: str
-    decisive: Test | None
-    headline: str
-    explanation: str
-    caution: str
-
-
-def decide(fits: Fits, tests: dict[str, Test], harder_share: float, by_class: bool) -> Verdict:
-    """Decide whether blanks are about difficulty, and say it.
-
-    Tests go by short names: "bootstrap", "lr", "score", "mw", "shape"; any may be skipped, and one
-    that could not have rejected (a bootstrap of a few replicates) has no say. Less is claimed
-    where labels may be missing by class.
+    Tests go by short names; any may be skipped, and one that could not have rejected (a bootstrap
+    of a few replicates) has no say. Less is claimed where labels may be missing by class.
     """
-    able = [k for k in _ORDER if not tests[k].was_skipped and tests[k].least_p < ALPHA]
-    test = tests[able[0]] if able else None
-    finding = _finding(fits, test, harder_share)
-    if finding in ("all", "none", "unseen"):
-        test = None
-    headline = (_HEADLINES | _BY_CLASS if by_class else _HEADLINES)[finding]
-    if finding in ("all", "none") and not fits.measured.reviewed.all():
-        headline = headline.replace("row", "reviewed row")
-    caution = ""
+    able = [tests[k] for k in _ORDER if k in tests and not tests[k].was_skipped]
+    test = next((test for test in able if test.least_p < ALPHA), None)
+    finding = _finding(fits, test, share)
+    headline, evidence = _HEADLINES[finding], _EVIDENCE.get(finding, _PAIRS)
+    meaning = _MEANING.get(finding, "")
+    if by_class and finding in _BY_CLASS:
+        headline, meaning = _BY_CLASS[finding], _MISSING_BY_CLASS
+    bent = tests["shape"].p_value
+    words = {
+        "row": "row" if sum(fits.counts) == fits.rows.tally.n else "reviewed row",
+        "labelled": noun(fits.counts[0], "labelled row"),
+        "blank": noun(fits.counts[1], "blank row"),
+        "share": percent(share),
+        "test": test and test.name,
+        "p": test and p_value(test.p_value),
+        "each": fits.rows_a_parameter,
+        "needed": ROWS_A_PARAMETER,
+        "family": fits.ignorance.family_.in_words,
+        "bootstrap": "The bootstrap" if "bootstrap" in tests else "n_boot=199 adds a test that",
+    }
     # a skipped test has a p-value of NaN, which is not below anything
-    if tests["shape"].p_value < ALPHA and finding in ("hard", "easy", "mixed"):
-        caution = (
-            "The chance of a label does not follow difficulty along quite the curve that was "
-            f"assumed ({p_value(tests['shape'].p_value)}): take labelling probabilities as "
-            "approximate, and try EntropyMechanism(basis='spline') or another family."
-        )
-    explanation = _explanation(fits, finding, test, harder_share, by_class)
-    return Verdict(finding, test, headline, explanation, caution)
+    caution = bent < ALPHA and finding in ("hard", "easy", "mixed")
+    return {
+        "finding": finding,
+        "decisive": None if evidence is _NO_PATTERN else test,
+        "headline": headline.format_map(words),
+        "explanation": f"{evidence.format_map(words)} {meaning}".strip(),
+        "caution": _SHAPE.format(p=p_value(bent)) if caution else "",
+        "caveats": [caveat.format_map(words) for caveat in _CAVEATS],
+    }
 
 
 def _finding(fits: Fits, test: Test | None, harder_share: float) -> str:
-    n_labelled, n_blank = int(fits.seen.sum()), int((~fits.seen).sum())
+    n_labelled, n_blank = fits.counts
     if not n_blank or not n_labelled:
         return "all" if n_labelled else "none" if n_blank else "unseen"
     # neither a link nor its absence shows where the model can fit any rows whatever
@@ -92,61 +130,8 @@ def _finding(fits: Fits, test: Test | None, harder_share: float) -> str:
         return "few"
     if test.p_value >= ALPHA:
         return "random" if min(n_labelled, n_blank) >= FEW else "few"
-    if (harder_share > 0.5) != fits.falls:
+    difficulty = rankdata(fits.measured.entropy)
+    falls = (difficulty - difficulty.mean()) @ fits.measured.probability < 0  # by and large
+    if (harder_share > 0.5) != falls:
         return "mixed"
-    return "hard" if fits.falls else "easy"
-
-
-def _explanation(
-    fits: Fits, finding: str, test: Test | None, harder_share: float, by_class: bool
-) -> str:
-    if finding in ("all", "none", "unseen"):
-        return (
-            "Without both labelled and blank rows among those reviewed there is no pattern to "
-            "learn from; the classes were fitted as usual."
-        )
-    missing_by_class = (
-        "Some classes are labelled far more readily than their difficulty explains: labels may "
-        "be missing by class, and then their pattern says little about where the classes overlap."
-    )
-    if finding == "crowded":
-        return (
-            f"There are {fits.rows_a_parameter:.2g} rows for each parameter of the model; with "
-            f"fewer than {ROWS_A_PARAMETER:g} the tests find a link where there is none and miss "
-            "one where there is. Use fewer features or a simpler covariance, and ask again."
-        )
-    if finding == "few" or test is None:
-        counts = int((~fits.seen).sum()), int(fits.seen.sum())
-        return (
-            f"{noun(counts[0], 'blank row')} beside {noun(counts[1], 'labelled row')} show no "
-            "clear link with difficulty, and are too few to rule one out."
-            + (f" {missing_by_class}" if by_class else "")
-        )
-    return (
-        "Take a blank row and a labelled one at random: the blank one is the harder to classify "
-        f"in {percent(harder_share)} of cases, where pure chance would give about 50 % "
-        f"({test.name} test, {p_value(test.p_value)}). "
-        f"{missing_by_class if by_class else _MEANING[finding]}"
-    )
-
-
-def caveats(family: str, bootstrapped: bool) -> list[str]:
-    """Return what the tests take for granted."""
-    same_data = (
-        "The evidence uses a model fitted to these same rows. The rank tests treat its entropies "
-        "as measured; the likelihood ratio and Wald tests come out too sure when rows are few "
-        "for the parameters (a spline basis, many features, few labels), the score test least. "
-    )
-    same_data += (
-        "The bootstrap refits the model every time and so allows for it."
-        if bootstrapped
-        else "n_boot=199 adds a test that refits the model every time and so allows for it."
-    )
-    return [
-        same_data,
-        f"Entropies are those of {family} classes. If the classes are not shaped so, a row in a "
-        "tail may look easy or hard for the wrong reason: see whether another family says the "
-        "same.",
-        "That labels are missing where the classes meet does not prove why: anything else that "
-        "makes labels rare there looks alike.",
-    ]
+    return "hard" if falls else "easy"

@@ -1,22 +1,24 @@
-"""A panel of readers as a mechanism: each hesitates and speaks in a way of their own.
+"""A panel of readers as a mechanism: each hesitates and answers in a way of their own.
 
 What the readers said of row i is evidence about its class,
 
-    a_ih = Σ_j [log chance that reader j speaks of it] + [log chance of what j then says],
+    a_ih = Σ_j [log chance that reader j answers at all] + [log chance of what j then says],
 
-the first from a missing-label mechanism, the second from a voice, both with parameters of j's own.
+the first from a missing-label mechanism, the second from a model of answers, both with parameters
+of j's own.
 """
 
 import copy
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import linear_sum_assignment
+from scipy.special import entr
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.experts._voices import Confusion, Voice
+from hesitant.experts._answers import Answers, Confusion
 from hesitant.mechanisms import Evidence, Mechanism, row_term
 from hesitant.mechanisms._base import Difficulty, Pattern, Sums
 from hesitant.statements import NOT_SHOWN, WITHHELD, Statements
@@ -26,29 +28,11 @@ LEAST_SPREAD = 1e-4
 FEW = 10
 
 
-class _Looked(NamedTuple):
-    """What a panel wants to know of posteriors."""
-
-    u: FloatArray
-    du: FloatArray | None
-    tau: FloatArray
-    hesitation: Difficulty
-
-
 class Panel(Mechanism):
-    """Readers, each with a hesitation and a voice of their own; made by :class:`Readers`.
+    """Readers, each with a hesitation and answers of their own; made by :class:`Readers`.
 
-    Parameters
-    ----------
-    readers : sequence of str
-    hesitation : Mechanism
-        How the chance that a reader speaks depends on difficulty.
-    voice : Voice
-    pooling : {"partial", "own", "shared"}
-    spread : sequence of float, optional
-        Variances between readers of each pooled parameter, for ``pooling="partial"``.
-    counts : sequence of (shown, said), optional
-        Rows that each reader was shown, and spoke of.
+    ``spread`` holds the variances between readers of each pooled parameter, for
+    ``pooling="partial"``; ``counts`` how many rows each reader was shown, and spoke of.
     """
 
     by_class = True
@@ -60,12 +44,12 @@ class Panel(Mechanism):
         self,
         readers: Sequence[str],
         hesitation: Mechanism,
-        voice: Voice,
+        answers: Answers,
         pooling: str = "partial",
         spread: Sequence[float] | None = None,
         counts: Sequence[Sequence[int]] | None = None,
     ) -> None:
-        self.readers, self.hesitation, self.voice = readers, hesitation, voice
+        self.readers, self.hesitation, self.answers = readers, hesitation, answers
         self.pooling, self.spread, self.counts = pooling, spread, counts
 
     # -- parameters ----------------------------------------------------------------------------
@@ -78,7 +62,7 @@ class Panel(Mechanism):
     @property
     def width(self) -> int:
         """Number of parameters of one reader."""
-        return self.hesitation.n_parameters + self.voice.size
+        return self.hesitation.n_parameters + self.answers.size
 
     @property
     def n_parameters(self) -> int:  # type: ignore[override]
@@ -89,22 +73,19 @@ class Panel(Mechanism):
         return theta.reshape(1 if self.pooling == "shared" else len(self.readers), self.width)
 
     def split(self, theta: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Return each reader's parameters of hesitation and of voice."""
-        own = self._own(theta)
-        q = self.hesitation.n_parameters
+        """Return each reader's parameters of hesitation and of answers."""
+        own, q = self._own(theta), self.hesitation.n_parameters
         return [(own[j % len(own), :q], own[j % len(own), q:]) for j in range(len(self.readers))]
 
     def natural(self, theta: FloatArray) -> dict[str, float]:
-        """Return hesitation and voice of each reader in natural units."""
         classes = self.class_names or [str(h) for h in range(self.n_classes)]
         hesitation = copy.copy(self.hesitation)
         hesitation.class_names = classes
         out: dict[str, float] = {}
         shared = self.pooling == "shared"
         parts = self.split(theta)[: 1 if shared else None]
-        for reader, (first, voice) in zip(self.readers, parts, strict=False):
-            values = zip(self.voice.names(classes), self.voice.natural(voice), strict=True)
-            own = {**hesitation.natural(first), **{k: float(v) for k, v in values}}
+        for reader, (first, theta_j) in zip(self.readers, parts, strict=False):
+            own = {**hesitation.natural(first), **self.answers.natural(theta_j, classes)}
             out |= {k if shared else f"{k} ({reader})": v for k, v in own.items()}
         return out
 
@@ -119,7 +100,6 @@ class Panel(Mechanism):
         return tuple(name for name in self.parameter_names if name.startswith("P("))
 
     def prepare(self, n_classes: int) -> Self:
-        """Return a copy with the hesitation resolved."""
         out = copy.copy(self)
         out.hesitation = self.hesitation.prepare(n_classes)
         out.uncertainty, out.n_classes = out.hesitation.uncertainty, n_classes
@@ -130,8 +110,8 @@ class Panel(Mechanism):
         own = []
         for column in statements.said.T:
             spoke = np.flatnonzero(column >= 0)
-            voice = self.voice.initial(column[spoke].astype(np.int64), rough[spoke])
-            own.append(np.concatenate((self.hesitation.initial(), voice)))
+            theta_j = self.answers.initial(column[spoke].astype(np.int64), rough[spoke])
+            own.append(np.concatenate((self.hesitation.initial(), theta_j)))
         self.start = np.mean(own, axis=0) if self.pooling == "shared" else np.concatenate(own)
         given, shown = statements.given.sum(axis=0), statements.shown.sum(axis=0)
         self.counts = np.column_stack((shown, given)).tolist()
@@ -139,39 +119,39 @@ class Panel(Mechanism):
         return self
 
     def initial(self) -> FloatArray:
-        """Return parameters to start from."""
         return self.start
 
     # -- the mathematics -----------------------------------------------------------------------
 
-    def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Any:
-        """Return the posteriors, and what the hesitation wants to know of them."""
+    def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
         own = self.hesitation.difficulty(log_tau, tau, slopes)
-        return _Looked(own.u, tau if slopes else None, tau, own)
+        # An ignorable hesitation has no slopes; those of answers are still asked for.
+        return own._replace(du=tau) if slopes and own.du is None else own
 
     def evidence(
         self,
-        difficulty: Any,
+        difficulty: Difficulty,
         said: Statements,
         theta: FloatArray,
         weight: FloatArray | None = None,
     ) -> Evidence:
         """Add up what the readers said of rows; with weights, gradients are sums over rows."""
-        (n, g), q = difficulty.tau.shape, self.hesitation.n_parameters
-        log_p, speaks = np.zeros((n, g)), self.voice.listen(said)
+        tau, q = difficulty.tau, self.hesitation.n_parameters
+        n, g = tau.shape
+        log_p, answers = np.zeros((n, g)), self.answers.fitting(said)
         parts: list[tuple[int, slice, IntArray, Evidence]] = []
-        for j, (first, voice) in enumerate(self.split(theta)):
+        for j, (first, theta_j) in enumerate(self.split(theta)):
             column = said.said[:, j]
             if q:
                 shown = np.flatnonzero(column != NOT_SHOWN)
-                seen = _rows(difficulty.hesitation, shown)
+                seen = _rows(difficulty, shown)
                 part = self.hesitation.evidence(seen, column[shown] >= 0, first)
                 parts.append((j, slice(0, q), shown, part))
             spoke = np.flatnonzero(column >= 0)
             what = column[spoke].astype(np.int64)
             if said.chances is not None:
                 what = said.chances[spoke, j]
-            part = speaks.evidence(what, difficulty.tau[spoke], voice)
+            part = answers.evidence(what, tau[spoke], theta_j)
             parts.append((j, slice(q, self.width), spoke, part))
         for _, _, rows, part in parts:
             log_p[rows] += part.log_p
@@ -195,26 +175,19 @@ class Panel(Mechanism):
             total = np.zeros((len(self.readers), self.width, self.width))
             for j, place, rows, part in parts:
                 total[j, place, place] = _information(part, by_class[rows])
-            if self.pooling == "shared":
-                return np.asarray(total.sum(axis=0))
-            return block_diag(*total)
+            shared = self.pooling == "shared"
+            return np.asarray(total.sum(axis=0)) if shared else block_diag(*total)
 
         return Evidence(log_p, pull_back, information)
 
     def pattern(
-        self,
-        log_tau: FloatArray,
-        tau: FloatArray,
-        difficulty: Any,
-        codes: IntArray,
-        said: Any,
-        weight: FloatArray,
-        theta: FloatArray,
+        self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray
     ) -> Pattern:
         """Sum over the block without a gradient for each row: of many readers that is large."""
-        rows = row_term(self.evidence(difficulty, said, theta, weight), log_tau, tau, codes)
-        assert rows.information is not None
-        information = rows.information(weight[:, None] * rows.resolved)
+        evidence = self.evidence(seen, said, theta, weight)
+        rows = row_term(evidence, seen.log_tau, seen.tau, codes)
+        assert evidence.information is not None
+        information = evidence.information(weight[:, None] * rows.resolved)
         pull = weight[: len(rows.pull), None] * rows.pull
         return Pattern(float(weight @ rows.log_p), pull, rows.gradient[0], information)
 
@@ -227,7 +200,7 @@ class Panel(Mechanism):
             a, b, c = j * self.width, j * self.width + q, (j + 1) * self.width
             for place, prior in (
                 (slice(a, b), self.hesitation.add_prior(beta[:q], nothing)),
-                (slice(b, c), self.voice.prior(beta[q:])),
+                (slice(b, c), self.answers.prior(beta[q:])),
             ):
                 value += prior[0]
                 gradient[place] += prior[1]
@@ -246,7 +219,7 @@ class Panel(Mechanism):
 
     def _pooled(self) -> IntArray:
         """Return which of a reader's parameters are drawn together."""
-        return np.arange(self.width if self.voice.pooled else self.hesitation.n_parameters)
+        return np.arange(self.width if self.answers.pooled else self.hesitation.n_parameters)
 
     def retune(self, theta: FloatArray, curvature: FloatArray) -> Self | None:
         """Return the panel with pooling as strong as readers are alike; None if it is already.
@@ -269,16 +242,15 @@ class Panel(Mechanism):
     # -- what a fitted panel is asked ------------------------------------------------------------
 
     def log_probability(self, *arguments: Any) -> Any:
-        """Refuse: what a panel says is more than whether there is a label."""
         raise TypeError("A panel of readers has no single chance of a label.")
 
     def speaking(self, log_tau: FloatArray, tau: FloatArray) -> FloatArray:
         """Return the chance that each reader would speak of each row (n, J)."""
-        chances = []
-        for j, (first, _) in enumerate(self.split(self.parameters_)):
-            shown, said = (self.counts or [(1, 1)] * len(self.readers))[j]
-            reader = self.hesitation.fitted(first, said / max(shown, 1))
-            chances.append(reader.probability(log_tau, tau))
+        counts = self.counts or [(1, 1)] * len(self.readers)
+        chances = [
+            self.hesitation.fitted(first, said / max(shown, 1)).probability(log_tau, tau)
+            for (first, _), (shown, said) in zip(self.split(self.parameters_), counts, strict=True)
+        ]
         return np.column_stack(chances)
 
     def probability(
@@ -295,21 +267,21 @@ class Panel(Mechanism):
         A reader who may be wrong removes the mutual information of label and class, if they speak
         of the row; one who did has nothing to add.
         """
-        removed = np.tile(_entropy(resolved)[:, None], len(self.readers))
-        if isinstance(self.voice, Confusion):
+        removed = np.tile(entr(resolved).sum(axis=1)[:, None], len(self.readers))
+        if isinstance(self.answers, Confusion):
             for j, chance in enumerate(self.confusion()):
-                removed[:, j] = _entropy(resolved @ chance) - resolved @ _entropy(chance)
+                answer = entr(resolved @ chance).sum(axis=1)
+                removed[:, j] = answer - resolved @ entr(chance).sum(axis=1)
         worth = np.where(said.given, 0.0, removed * self.speaking(log_tau, tau))
         most = worth.max(axis=1)
-        share = np.clip(most / np.maximum(_entropy(tau), 1e-300), 0.0, 1.0)
+        share = np.clip(most / np.maximum(entr(tau).sum(axis=1), 1e-300), 0.0, 1.0)
         return np.where(most > 0, worth.argmax(axis=1), -1), share
 
     def confusion(self) -> FloatArray:
         """Return each reader's chances of labels by class (J, g, g)."""
-        if not isinstance(self.voice, Confusion):
+        if not isinstance(self.answers, Confusion):
             raise AttributeError("confusion_ belongs to labels of experts='fallible'.")
-        voices = [voice for _, voice in self.split(self.parameters_)]
-        return np.exp([self.voice.matrix(voice) for voice in voices])
+        return np.exp([self.answers.matrix(own) for _, own in self.split(self.parameters_)])
 
     def draw(
         self,
@@ -321,16 +293,14 @@ class Panel(Mechanism):
     ) -> Statements:
         """Return what the readers would say of rows of these classes, were they shown them all."""
         spoke = rng.random((len(codes), len(self.readers))) < self.speaking(log_tau, tau)
-        voices = [voice for _, voice in self.split(self.parameters_)]
-        said = np.stack([self.voice.draw(codes, tau, voice, rng) for voice in voices], axis=1)
-        kind, options = self.voice.menu(classes)
-        nobody = np.full(len(codes), -1)
-        names = tuple(self.readers)
+        parts = [own for _, own in self.split(self.parameters_)]
+        said = np.stack([self.answers.draw(codes, tau, own, rng) for own in parts], axis=1)
+        chances = None
         if said.ndim == 3:
-            chances = np.where(spoke[:, :, None], said, np.nan)
-            said = np.where(spoke, 0, WITHHELD)
-            return Statements(kind, said, names, classes, options, nobody, chances)
-        return Statements(kind, np.where(spoke, said, WITHHELD), names, classes, options, nobody)
+            chances, said = np.where(spoke[:, :, None], said, np.nan), np.zeros_like(spoke, int)
+        kind, options = self.answers.menu(classes)
+        said, nobody = np.where(spoke, said, WITHHELD), np.full(len(codes), -1)
+        return Statements(kind, said, tuple(self.readers), classes, options, nobody, chances)
 
     def remarks(self) -> list[str]:
         """Return what a careful user should know of a fitted panel."""
@@ -344,19 +314,20 @@ class Panel(Mechanism):
                 "is found of them comes mostly from the prior. pooling='shared' takes all readers "
                 "for alike."
             )
-        if self.apart and isinstance(self.voice, Confusion) and len(self.readers) > 1:
+        if not isinstance(self.answers, Confusion):
+            return out
+        if self.apart and len(self.readers) > 1:
             out.append(
                 "No row was labelled by two readers: how often each is right is learnt from the "
                 "features alone. Show some rows to several of them, or give truth= for some."
             )
-        if isinstance(self.voice, Confusion):
-            _, order = linear_sum_assignment(self.confusion().mean(axis=0), maximize=True)
-            if (order != np.arange(len(order))).any():
-                out.append(
-                    "Most readers seem to be wrong about some classes more often than right, so "
-                    "two classes may have exchanged names: look at confusion_, and give truth= "
-                    "for a few rows of each class."
-                )
+        _, order = linear_sum_assignment(self.confusion().mean(axis=0), maximize=True)
+        if (order != np.arange(len(order))).any():
+            out.append(
+                "Most readers seem to be wrong about some classes more often than right, so two "
+                "classes may have exchanged names: look at confusion_, and give truth= for a few "
+                "rows of each class."
+            )
         return out
 
 
@@ -369,12 +340,10 @@ def _information(part: Evidence, weight: FloatArray) -> FloatArray:
     return np.asarray(sum((weight[:, [h]] * s).T @ s for h, s in enumerate(scores)))
 
 
-def _entropy(p: FloatArray) -> FloatArray:
-    return -np.sum(p * np.log(np.maximum(p, 1e-300)), axis=-1)
-
-
 def _rows(difficulty: Difficulty, rows: IntArray) -> Difficulty:
     if len(rows) == len(difficulty.u):
         return difficulty
-    du = None if difficulty.du is None else difficulty.du[rows]
-    return Difficulty(difficulty.u[rows], du, tuple(part[rows] for part in difficulty.design))
+    log_tau, tau, u, du, design = difficulty
+    slopes = None if du is None else du[rows]
+    own = tuple(part[rows] for part in design)
+    return Difficulty(log_tau[rows], tau[rows], u[rows], slopes, own)

@@ -2,23 +2,19 @@
 
 import copy
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from hesitant._choices import look_up
-from hesitant._optional import need
 from hesitant._typing import IntArray
 from hesitant.checks import check_number, check_reviewed
+from hesitant.experts._answers import Answers, Certain, Confusion, Grades, Probabilities
 from hesitant.experts._panel import FEW, Panel
-from hesitant.experts._voices import Certain, Confusion, Grades, Probabilities, Voice
 from hesitant.labels import encode, names_of
 from hesitant.mechanisms import Ignorable, Mechanism
 from hesitant.statements import NOT_SHOWN, WITHHELD, Statements
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Readers(BaseEstimator):
@@ -38,32 +34,19 @@ class Readers(BaseEstimator):
         The weak prior of the confusion matrices: as if each reader had labelled ``rows`` rows of
         every class before, a share ``right`` of them rightly.
 
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier
     >>> from hesitant.experts import Readers
     >>> clf = MixtureClassifier(experts=Readers(pooling="own"))
     """
 
     def __init__(
-        self,
-        fallible: bool = True,
-        pooling: str = "partial",
-        right: float = 0.9,
-        rows: float = 2.0,
+        self, fallible: bool = True, pooling: str = "partial", right: float = 0.9, rows: float = 2
     ) -> None:
-        self.fallible, self.pooling = fallible, pooling
-        self.right, self.rows = right, rows
+        self.fallible, self.pooling, self.right, self.rows = fallible, pooling, right, rows
 
-    def check(self) -> None:
-        """Raise if an option is not what it should be."""
-        look_up("pooling", self.pooling, {"partial": 0, "own": 0, "shared": 0})
-        check_number("right", self.right, Real, 0.01, 0.99)
-        check_number("rows", self.rows, Real, 0.01)
-
-    def hear(self, y: Any, reviewed: Any, missing_label: Any) -> Statements | None:
+    def as_statements(self, y: Any, reviewed: Any, missing_label: Any) -> Statements | None:
         """Return statements, or None where y is plain labels that are taken as right."""
-        if not isinstance(y, Statements) and not _is_wide(y):
+        if not is_panel(y):
             return _one_reader(y, reviewed, missing_label) if self.fallible else None
         if reviewed is not None:
             raise ValueError(
@@ -76,11 +59,11 @@ class Readers(BaseEstimator):
 
     def known(self, statements: Statements) -> IntArray:
         """Return the classes that are known for certain, −1 elsewhere."""
-        if self.fallible or statements.kind not in ("labels", "sets"):
-            return statements.truth
+        sets, truth = statements.sets, statements.truth
+        if self.fallible or sets is None:
+            return truth
         one = np.eye(len(statements.classes), dtype=bool)
-        sets = one if statements.kind == "labels" else statements.options
-        possible = np.where((statements.truth >= 0)[:, None], one[statements.truth], True)
+        possible = np.where((truth >= 0)[:, None], one[truth], True)
         for column in statements.said.T:
             spoke = column >= 0
             possible[spoke] &= sets[column[spoke]]
@@ -100,7 +83,7 @@ class Readers(BaseEstimator):
         Skene's, in which readers count as much as they have been right.
         """
         codes = statements.vote()
-        if not self.fallible or statements.kind not in ("labels", "sets"):
+        if not self.fallible or statements.sets is None:
             return codes
         g = len(statements.classes)
         if np.bincount(statements.truth + 1, minlength=g + 1)[1:].min() >= FEW:
@@ -128,16 +111,15 @@ class Readers(BaseEstimator):
         g = len(statements.classes)
         if not (statements.said == WITHHELD).any():
             mechanism = Ignorable()  # nobody hesitated
-        voice: Voice
+        answers: Answers
         if statements.kind == "probabilities":
-            voice = Probabilities(g)
+            answers = Probabilities(g)
         elif statements.kind == "grades":
-            voice = Grades(len(statements.options))
+            answers = Grades(len(statements.options))
         else:
-            plain = statements.kind == "labels"
-            sets = (np.eye(g, dtype=bool) if plain else statements.options).tolist()
-            voice = Confusion(sets, self.right, self.rows) if self.fallible else Certain(sets)
-        return Panel(list(statements.readers), mechanism, voice, self.pooling).prepare(g)
+            sets = np.asarray(statements.sets).tolist()
+            answers = Confusion(sets, self.right, self.rows) if self.fallible else Certain(sets)
+        return Panel(list(statements.readers), mechanism, answers, self.pooling).prepare(g)
 
 
 def as_readers(value: Any) -> Readers:
@@ -145,13 +127,16 @@ def as_readers(value: Any) -> Readers:
     names = {"right": False, "fallible": True}
     if not isinstance(value, Readers):
         value = Readers(look_up("experts", value, names, ", or an instance of Readers"))
-    value.check()
-    readers: Readers = value
-    return readers
+    look_up("pooling", value.pooling, {"partial": 0, "own": 0, "shared": 0})
+    check_number("right", value.right, Real, 0.01, 0.99)
+    check_number("rows", value.rows, Real, 0.01)
+    return cast(Readers, value)
 
 
-def _is_wide(y: Any) -> bool:
-    """Whether y is a table with more than one column."""
+def is_panel(y: Any) -> bool:
+    """Whether y is what several readers said: statements, or a table of several columns."""
+    if isinstance(y, Statements):
+        return True
     shape = getattr(y, "shape", None)
     if shape is None and isinstance(y, list | tuple) and len(y):
         return isinstance(y[0], list | tuple | np.ndarray) and len(y[0]) > 1
@@ -167,7 +152,7 @@ def _one_reader(y: Any, reviewed: Any, missing_label: Any) -> Statements:
     return Statements("labels", said, ("reader 1",), labels.classes, labels.classes, truth)
 
 
-def readers_table(clf: Any) -> "pd.DataFrame":
+def reader_records(clf: Any) -> list[dict[str, Any]]:
     """Return what a fit found of each reader, with standard errors while the rows are at hand."""
     panel = clf.mechanism_
     if not isinstance(panel, Panel):
@@ -178,7 +163,7 @@ def readers_table(clf: Any) -> "pd.DataFrame":
     panel = copy.copy(panel)
     panel.class_names = classes
     counts = panel.counts or [(0, 0)] * len(panel.readers)
-    info = clf.information() if hasattr(clf, "_rows") else None
+    info = None if clf.fit_rows is None else clf.information()
     place = {} if info is None else {name: k for k, name in enumerate(info.parameters)}
 
     def error(slopes: dict[str, float]) -> float:
@@ -195,9 +180,10 @@ def readers_table(clf: Any) -> "pd.DataFrame":
         suffix = "" if panel.pooling == "shared" else f" ({reader})"
         line: dict[str, Any] = {"reader": reader, "shown": shown, "labelled": said}
         errors = {}
-        own = [*panel.hesitation.natural(panel.split(panel.parameters_)[j][0])]
-        confused = isinstance(panel.voice, Confusion)
-        for name in own if confused else [*own, *panel.voice.names(classes)]:
+        first, last = panel.split(panel.parameters_)[j]
+        own, spoken = list(panel.hesitation.natural(first)), panel.answers.natural(last, classes)
+        confused = isinstance(panel.answers, Confusion)
+        for name in own if confused else [*own, *spoken]:
             column = "slope" if name.startswith("coef") and len(own) == 2 else name
             column = f"report {column}" if column in line else column
             line[column] = values[name + suffix]
@@ -205,10 +191,8 @@ def readers_table(clf: Any) -> "pd.DataFrame":
         if confused:
             right = np.diag(panel.confusion()[j])
             slopes = dict(zip((f"weight[{c}]" for c in classes), right, strict=True))
-            mistakes = zip(
-                panel.voice.names(classes), np.repeat(weights, len(weights) - 1), strict=True
-            )
+            mistakes = zip(spoken, np.repeat(weights, len(weights) - 1), strict=True)
             slopes |= {name + suffix: -weight for name, weight in mistakes}
             line["accuracy"], errors["accuracy_se"] = float(weights @ right), error(slopes)
         lines.append(line | errors)
-    return need("pandas").DataFrame(lines)
+    return lines

@@ -4,6 +4,8 @@ from hesitant.families._base import Coordinates, Defect, Family, StepError
 from hesitant.families._components import Components
 from hesitant.families._covariance import Shrunk
 from hesitant.families._gaussian import Gaussian
+from hesitant.families._kernel_density import KernelDensity
+from hesitant.families._ranked import Ranked
 from hesitant.families._skew_t import SkewNormal, SkewT
 from hesitant.families._student_t import StudentT
 
@@ -21,6 +23,8 @@ __all__ = [
     "Defect",
     "Family",
     "Gaussian",
+    "KernelDensity",
+    "Ranked",
     "Shrunk",
     "SkewNormal",
     "SkewT",

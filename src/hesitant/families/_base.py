@@ -21,21 +21,11 @@ class StepError(ArithmeticError):
 
 
 class Defect(NamedTuple):
-    """Something that a prior had to hold up.
+    """Parameters that a prior, and not the data, keeps finite."""
 
-    Attributes
-    ----------
-    what : str
-        In words, with a remedy: the rest of a sentence about the features, or a whole one.
-    features : boolean array of shape (p,) or None
-        Which features it is about.
-    classes : boolean array of shape (g,) or None
-        Within which classes; None if in all of them together.
-    """
-
-    what: str
-    features: BoolArray | None = None
-    classes: BoolArray | None = None
+    what: str  # with a remedy: the rest of a sentence about the features, or a whole one
+    features: BoolArray | None = None  # (p,): which features it is about
+    classes: BoolArray | None = None  # (g,): within which classes; None if in all together
 
 
 def of_classes(
@@ -55,9 +45,8 @@ def of_classes(
 
 def listed(names: Sequence[str], most: int = 5) -> str:
     """Return names in a row; of many, the first few and how many more there are."""
-    return ", ".join(names[:most]) + (
-        f" and {len(names) - most} more" if len(names) > most else ""
-    )
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 class Coordinates:
@@ -66,6 +55,10 @@ class Coordinates:
     The chart is centred on a reference point, where its vector is zero, and scaled so that the
     complete-data information there is about the identity: a unit step is one standard error.
     """
+
+    size: int
+    folds: bool = True
+    """Whether some coordinate folds at the edge of its parameter's range."""
 
     @abstractmethod
     def decode(self, vector: FloatArray) -> Params:
@@ -78,21 +71,14 @@ class Coordinates:
     def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
         """Return scores of single rows in class h at the reference, where a formula gives them.
 
-        Returns
-        -------
-        axes : array of int
-            Coordinates with a formula that move class h; the others are differentiated by steps.
-        scores : array of shape (axes, n)
+        First the coordinates with a formula that move class h (the others are differentiated by
+        steps), then their scores (coordinates, n).
         """
         return np.zeros(0, dtype=np.int64), np.zeros((0, len(X)))
 
     def movers(self, h: int) -> AnyArray | None:
         """Return which coordinates may move class h; None, the default, if all may."""
         return None
-
-    folds: bool = True
-    """Whether some coordinate folds at the edge of its parameter's range."""
-    size: int
 
 
 class Family(BaseEstimator):
@@ -110,7 +96,12 @@ class Family(BaseEstimator):
     likeness: ClassVar[str] = ""
     """What it is like, for a reader who does not know the name."""
 
-    # -- required -------------------------------------------------------------------------------
+    warm_up: int = 50
+    """EM steps at most before a solver that follows gradients takes over."""
+    takes_gaps: bool = False
+    """Whether rows may have empty cells (NaN), whose density is that of the other cells."""
+    adaptive_prior: bool = False
+    """Whether a prior follows the data, and pulls classes together where rows are few."""
 
     @abstractmethod
     def initial(self, X: AnyArray, weights: FloatArray) -> Params:
@@ -146,7 +137,7 @@ class Family(BaseEstimator):
     def n_parameters(self, params: Params) -> int:
         """Return the number of free parameters of all classes."""
 
-    # -- optional -------------------------------------------------------------------------------
+    # What follows is optional.
 
     def look(self, params: Params, X: AnyArray) -> tuple[FloatArray, Any]:
         """Return what :meth:`log_density` does, and what :meth:`statistics` may want of it.
@@ -174,8 +165,7 @@ class Family(BaseEstimator):
     def survey(self, params: Params, X: AnyArray, weights: FloatArray) -> Statistics:
         """Return sums over rows that :meth:`coordinates` wants as further arguments.
 
-        One pass for each chart: they may scale it by what the rows say of the curvature. None,
-        an empty tuple, by default.
+        One pass for each chart: they may scale it by what the rows say of the curvature.
         """
         return ()
 
@@ -194,11 +184,11 @@ class Family(BaseEstimator):
         """Return the log of a weak prior that keeps the likelihood bounded."""
         return 0.0
 
-    def suit(self, sample: Callable[[], Sequence[AnyArray]], classes: AnyArray) -> Self:
-        """Return the family as it suits data; ``sample()`` gives features, codes and weights."""
+    def prepare(self, sample: Callable[[], Sequence[AnyArray]], classes: AnyArray) -> Self:
+        """Return the family as it fits data; ``sample()`` gives features, codes and weights."""
         return self
 
-    def adapt(self, params: Params, statistics: Statistics) -> Params:
+    def update_prior(self, params: Params, statistics: Statistics) -> Params:
         """Return parameters whose prior follows the data; the same object if it does."""
         return params
 
@@ -218,15 +208,15 @@ class Family(BaseEstimator):
         means, covariances = self.moments(params)
         return {"means": means, "covariances": covariances}
 
-    def off_edges(self, params: Params) -> Params:
-        """Return parameters a little inside their range, whence a gradient leads anywhere."""
+    def inside_bounds(self, params: Params) -> Params:
+        """Return parameters a little inside their range, where gradients do not vanish."""
         return params
 
     def remarks(self, params: Params, names: list[str]) -> list[str]:
         """Return warnings about fitted parameters, in words; ``names`` are the classes'."""
         return []
 
-    def held_up(self, params: Params, weights: FloatArray, total: float) -> list["Defect"]:
+    def defects(self, params: Params, weights: FloatArray, total: float) -> list[Defect]:
         """Return where a prior, and not the data, keeps parameters finite."""
         return []
 
@@ -238,15 +228,6 @@ class Family(BaseEstimator):
                 f"{type(self).__name__}: leave it at 'full'."
             )
         return self
-
-    warm_up: int = 50
-    """EM steps at most before a solver that follows gradients takes over."""
-
-    takes_gaps: bool = False
-    """Whether rows may have empty cells (NaN), whose density is that of the other cells."""
-
-    adapts: bool = False
-    """Whether a prior follows the data, and pulls classes together where rows are few."""
 
     @property
     def has_coordinates(self) -> bool:

@@ -30,21 +30,11 @@ _PREFIX = "component_"
 
 @dataclasses.dataclass(frozen=True)
 class ComponentsParams:
-    """Parameters of all components.
-
-    Attributes
-    ----------
-    base : object
-        The family's parameters, every component a class to it.
-    shares : array of shape (k,)
-        Of each component in its class.
-    owner : array of shape (k,)
-        The class that each component belongs to, in order.
-    """
+    """Parameters of all components: the family's, to which every component is a class."""
 
     base: Any
-    shares: FloatArray
-    owner: IntArray
+    shares: FloatArray  # of each component in its class
+    owner: IntArray  # the class that each component belongs to, in order
 
 
 class Components(Family):
@@ -68,10 +58,7 @@ class Components(Family):
         self.components = components
         self._base = self._rough = family
 
-    # -- what the components' family says ---------------------------------------------------
-
     def specialise(self, covariance: Any, reg_covar: float) -> Self:
-        """Return a copy whose components have this covariance structure."""
         out = copy.copy(self)
         # A component of few rows would shrink onto them: one row's worth of what all components
         # share keeps it from that, and means nothing to others.
@@ -80,31 +67,32 @@ class Components(Family):
         out._base = out._rough = self.family.specialise(firm, reg_covar)
         if isinstance(covariance, Shrunk) or covariance == "shrunk":
             # To look for its strength at every guess would take for ever.
-            out.adapts = True
+            out.adaptive_prior = True
             out._rough = self.family.specialise(Shrunk(10.0, 10.0, 0.1), reg_covar)
         out.takes_gaps, out.warm_up = out._base.takes_gaps, out._base.warm_up
         _check(self.components)
         return out
 
     def describe(self) -> str:
-        """Return the classes' shape, as the end of a sentence about them."""
         return f"mixtures of components that are {self._base.describe()}"
 
     @property
     def has_coordinates(self) -> bool:
-        """Whether quasi-Newton solvers can use the components' family."""
         return self._base.has_coordinates
 
-    # -- how many ---------------------------------------------------------------------------
-
-    def suit(self, sample: Callable[[], Sequence[AnyArray]], classes: AnyArray) -> Self:
-        """Return a copy that knows how many components each class has."""
+    def prepare(self, sample: Callable[[], Sequence[AnyArray]], classes: AnyArray) -> Self:
         g, given = len(classes), self.components
         out = copy.copy(self)
         if isinstance(given, int | np.integer):
             out.components = [int(given)] * g
         elif isinstance(given, Mapping):
-            out.components = _by_name(given, classes)
+            known = classes.tolist()
+            for name in given:
+                if name not in known:
+                    raise ValueError(
+                        f"components names the class {name!r}, and the classes are {known[:5]}."
+                    )
+            out.components = [int(given.get(name, 1)) for name in known]
         elif isinstance(given, str):
             X, codes, weight = sample()
             weights = np.zeros((len(X), g))
@@ -138,10 +126,8 @@ class Components(Family):
 
     def _held_out(self, X: AnyArray, weights: FloatArray, out: AnyArray) -> float:
         """Return the log density of some rows under a fit to the others."""
-        inside = np.ascontiguousarray(X[~out]), np.ascontiguousarray(weights[~out])
-        params = self._improve(self.initial(*inside), *inside)
-        density = self.log_density(params, np.ascontiguousarray(X[out]))
-        return float(weights[out, 0] @ density[:, 0])
+        params = self._improve(self.initial(X[~out], weights[~out]), X[~out], weights[~out])
+        return float(weights[out, 0] @ self.log_density(params, X[out])[:, 0])
 
     def _improve(
         self, params: ComponentsParams, X: AnyArray, weights: FloatArray, steps: int = _STEPS
@@ -183,18 +169,12 @@ class Components(Family):
         return out
 
     def _start(self, X: AnyArray, own: FloatArray, owner: IntArray) -> ComponentsParams:
-        counts = own.sum(axis=0) + _PRIOR
-        shares = counts / _totals(counts, owner)
-        return ComponentsParams(self._base.initial(X, own), shares, owner)
-
-    # -- densities, statistics, steps -------------------------------------------------------
+        return ComponentsParams(self._base.initial(X, own), _shares(own.sum(axis=0), owner), owner)
 
     def log_density(self, params: ComponentsParams, X: AnyArray) -> FloatArray:
-        """Return the classes' log densities (n, g)."""
         return Components.look(self, params, X)[0]
 
     def look(self, params: ComponentsParams, X: AnyArray) -> tuple[FloatArray, Any]:
-        """Return the log densities; keep the components' chances within their class."""
         joint, kept = self._base.look(params.base, X)
         joint += np.log(np.maximum(params.shares, 1e-300))
         return _within(joint, params.owner), (joint, kept)
@@ -202,27 +182,21 @@ class Components(Family):
     def statistics(
         self, params: ComponentsParams, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
-        """Return the components' statistics, then their counts."""
         chances, kept = kept or Components.look(self, params, X)[1]
         own = chances * weights[:, params.owner]
         given = () if kept is None else (kept,)
         return *self._base.statistics(params.base, X, own, *given), np.einsum("ik->k", own)
 
     def maximise(self, params: ComponentsParams, statistics: Statistics) -> ComponentsParams:
-        """Return the M-step of all components, and their shares."""
         *own, counts = statistics
         base = self._base.maximise(params.base, tuple(own))
-        counts = np.maximum(counts, 0.0) + _PRIOR
-        shares = counts / _totals(counts, params.owner)
-        return dataclasses.replace(params, base=base, shares=shares)
+        return ComponentsParams(base, _shares(counts, params.owner), params.owner)
 
-    def adapt(self, params: ComponentsParams, statistics: Statistics) -> ComponentsParams:
-        """Return parameters whose prior follows the data; the same object if it does."""
-        base = self._base.adapt(params.base, statistics[:-1])
+    def update_prior(self, params: ComponentsParams, statistics: Statistics) -> ComponentsParams:
+        base = self._base.update_prior(params.base, statistics[:-1])
         return params if base is params.base else dataclasses.replace(params, base=base)
 
     def log_prior(self, params: ComponentsParams) -> float:
-        """Return the components' prior, and that of half a row for every share."""
         sizes = _totals(np.ones(len(params.owner)), params.owner)
         shares = np.log(np.maximum(params.shares * sizes, 1e-300))
         return self._base.log_prior(params.base) + _PRIOR * float(shares.sum())
@@ -230,29 +204,24 @@ class Components(Family):
     def blend(
         self, params: ComponentsParams, proposal: ComponentsParams, share: float
     ) -> ComponentsParams:
-        """Return parameters between two points."""
-        return dataclasses.replace(
-            params,
-            base=self._base.blend(params.base, proposal.base, share),
-            shares=(1 - share) * params.shares + share * proposal.shares,
-        )
+        shares = (1 - share) * params.shares + share * proposal.shares
+        base = self._base.blend(params.base, proposal.base, share)
+        return ComponentsParams(base, shares, params.owner)
 
     def permute(self, params: ComponentsParams, order: AnyArray) -> ComponentsParams:
-        """Return parameters with the classes in another order, components with them."""
         places = [np.flatnonzero(params.owner == h) for h in order]
-        moved = np.concatenate(places)
+        moved, owner = (
+            np.concatenate(places),
+            np.repeat(np.arange(len(places)), [*map(len, places)]),
+        )
         return ComponentsParams(
-            self._base.permute(params.base, moved),
-            params.shares[moved],
-            np.repeat(np.arange(len(places)), [len(own) for own in places]),
+            self._base.permute(params.base, moved), params.shares[moved], owner
         )
 
-    def off_edges(self, params: ComponentsParams) -> ComponentsParams:
-        """Return parameters a little inside their range."""
-        return dataclasses.replace(params, base=self._base.off_edges(params.base))
+    def inside_bounds(self, params: ComponentsParams) -> ComponentsParams:
+        return dataclasses.replace(params, base=self._base.inside_bounds(params.base))
 
     def survey(self, params: ComponentsParams, X: AnyArray, weights: FloatArray) -> Statistics:
-        """Return what the components' chart wants of the rows."""
         if type(self._base).survey is Family.survey:
             return ()
         chances, _ = Components.look(self, params, X)[1]
@@ -261,34 +230,21 @@ class Components(Family):
     def coordinates(
         self, params: ComponentsParams, counts: FloatArray, *survey: FloatArray
     ) -> Coordinates:
-        """Return the components' chart, with that of their shares."""
-        return _ComponentsCoordinates(self, params, counts, survey)
-
-    # -- starts -----------------------------------------------------------------------------
+        return _ComponentsCoordinates(self, params, counts, *survey)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> ComponentsParams:
-        """Return components fitted to a split of each class's rows."""
         given = self.components
         g = weights.shape[1]
         sizes: Any = [given] * g if isinstance(given, int | np.integer) else given
         if not (isinstance(sizes, Sequence) and len(sizes) == g):
             raise ValueError(f"components={given!r} is not known for each of {g} classes yet.")
-        owner = np.repeat(np.arange(g), sizes)
-        own = np.zeros((len(X), len(owner)))
-        start = 0
-        for h, k in enumerate(sizes):
-            own[:, start : start + k] = self._split(X, weights[:, h], k)
-            start += k
-        return self._start(X, own, owner)
+        own = [self._split(X, weights[:, h], k) for h, k in enumerate(sizes)]
+        return self._start(X, np.concatenate(own, axis=1), np.repeat(np.arange(g), sizes))
 
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> ComponentsParams:
-        """Return parameters from named ones, of components or of classes that are then split."""
         if f"{_PREFIX}weights" in given:
-            own = {
-                name.removeprefix(_PREFIX): value
-                for name, value in given.items()
-                if name.startswith(_PREFIX)
-            }
+            start = len(_PREFIX)
+            own = {k[start:]: v for k, v in given.items() if k.startswith(_PREFIX)}
             owner = np.asarray(own.pop("classes", []), dtype=np.int64)
             shares = np.asarray(own.pop("weights"), dtype=float)
             if not (owner.shape == shares.shape and (np.diff(owner, prepend=0) >= 0).all()):
@@ -301,12 +257,9 @@ class Components(Family):
         density = self._base.log_density(params, np.ascontiguousarray(X, dtype=np.float64))
         return self.initial(X, np.eye(density.shape[1])[density.argmax(axis=1)])
 
-    # -- what is shown ----------------------------------------------------------------------
-
     def sample(
         self, params: ComponentsParams, h: int, n: int, rng: np.random.Generator
     ) -> FloatArray:
-        """Draw n rows from class h."""
         own = np.flatnonzero(params.owner == h)
         counts = rng.multinomial(n, params.shares[own] / params.shares[own].sum())
         parts = zip(own.tolist(), counts.tolist(), strict=True)
@@ -314,7 +267,6 @@ class Components(Family):
         return rng.permutation(np.concatenate(drawn))
 
     def moments(self, params: ComponentsParams) -> tuple[FloatArray, FloatArray]:
-        """Return the classes' means and covariances."""
         means, covariances = self._base.moments(params.base)
         starts, shares = _starts(params.owner), params.shares[:, None]
         whole = np.add.reduceat(shares * means, starts, axis=0)
@@ -323,21 +275,14 @@ class Components(Family):
         return whole, np.add.reduceat(shares[:, :, None] * spread, starts, axis=0)
 
     def n_parameters(self, params: ComponentsParams) -> int:
-        """Count the components' parameters and their shares."""
         return self._base.n_parameters(params.base) + len(params.owner) - params.owner[-1] - 1
 
     def attributes(self, params: ComponentsParams) -> dict[str, AnyArray]:
-        """Return the classes' moments, and all that the components have."""
         own = {_PREFIX + k: v for k, v in self._base.attributes(params.base).items()}
-        return {
-            **super().attributes(params),
-            f"{_PREFIX}weights": params.shares,
-            f"{_PREFIX}classes": params.owner,
-            **own,
-        }
+        shares = {f"{_PREFIX}weights": params.shares, f"{_PREFIX}classes": params.owner}
+        return {**super().attributes(params), **shares, **own}
 
     def remarks(self, params: ComponentsParams, names: list[str]) -> list[str]:
-        """Return warnings about components, those that vanished among them."""
         sizes = _totals(np.ones(len(params.owner)), params.owner)
         place = np.arange(len(params.owner)) - _starts(params.owner)[params.owner]
         own = [
@@ -354,37 +299,27 @@ class Components(Family):
             )
         return out
 
-    def held_up(self, params: ComponentsParams, weights: FloatArray, total: float) -> list[Defect]:
-        """Return where a prior, and not the data, keeps a component's parameters finite."""
-        own = weights[params.owner] * params.shares
-        found = self._base.held_up(params.base, own, total)
-        g = len(weights)
-        return [
-            defect
-            if defect.classes is None
-            else defect._replace(classes=np.isin(np.arange(g), params.owner[defect.classes]))
-            for defect in found
-        ]
+    def defects(self, params: ComponentsParams, weights: FloatArray, total: float) -> list[Defect]:
+        found = self._base.defects(params.base, weights[params.owner] * params.shares, total)
+        places = np.arange(len(weights))
+        whole = [d for d in found if d.classes is None]
+        within = [(d, params.owner[d.classes]) for d in found if d.classes is not None]
+        return whole + [d._replace(classes=np.isin(places, own)) for d, own in within]
 
 
 class _ComponentsCoordinates(Coordinates):
     """The components' chart, then directions in which shares can move within each class."""
 
     def __init__(
-        self,
-        family: Components,
-        reference: ComponentsParams,
-        counts: FloatArray,
-        survey: Statistics,
+        self, family: Components, reference: ComponentsParams, counts: FloatArray, *survey: Any
     ) -> None:
         self.reference, self.counts = reference, counts
         owner, shares = reference.owner, reference.shares
         self.base = family._base.coordinates(reference.base, counts[owner] * shares, *survey)
         # Contrasts of the shares within a class, each about one standard error long.
         sizes = np.bincount(owner).tolist()
-        self.axes = block_diag(
-            *(helmert(k).T / np.sqrt(max(n / k, 1.0)) for k, n in zip(sizes, counts, strict=True))
-        )
+        pairs = zip(sizes, counts, strict=True)
+        self.axes = block_diag(*(helmert(k).T / np.sqrt(max(n / k, 1.0)) for k, n in pairs))
         self.size = self.base.size + self.axes.shape[1]
 
     def decode(self, vector: FloatArray) -> ComponentsParams:
@@ -407,24 +342,19 @@ def _within(joint: FloatArray, owner: IntArray) -> FloatArray:
     n, m = joint.shape
     out = np.empty((n, owner[m - 1] + 1))
     for i in range(n):
-        k = 0
-        while k < m:
-            h, end, top = owner[k], k, joint[i, k]
+        end = 0
+        while end < m:
+            k, h, top = end, owner[end], joint[i, end]
             while end < m and owner[end] == h:
                 top = max(top, joint[i, end])
                 end += 1
-            if end == k + 1:
-                out[i, h] = joint[i, k]
-                joint[i, k] = 1.0
-            else:
-                total = 0.0
-                for j in range(k, end):
-                    joint[i, j] = np.exp(joint[i, j] - top)
-                    total += joint[i, j]
-                for j in range(k, end):
-                    joint[i, j] /= total
-                out[i, h] = top + np.log(total)
-            k = end
+            total = 0.0
+            for j in range(k, end):
+                joint[i, j] = np.exp(joint[i, j] - top) if end > k + 1 else 1.0
+                total += joint[i, j]
+            for j in range(k, end):
+                joint[i, j] /= total
+            out[i, h] = top + np.log(total)
     return out
 
 
@@ -435,6 +365,11 @@ def _starts(owner: IntArray) -> IntArray:
 def _totals(values: FloatArray, owner: IntArray) -> FloatArray:
     """Return, for each component, the sum over those of its class."""
     return np.add.reduceat(values, _starts(owner))[owner]
+
+
+def _shares(counts: FloatArray, owner: IntArray) -> FloatArray:
+    counts = np.maximum(counts, 0.0) + _PRIOR
+    return counts / _totals(counts, owner)
 
 
 def _guesses(X: FloatArray, weight: FloatArray, k: int) -> Iterator[IntArray]:
@@ -473,29 +408,15 @@ def _cluster(Z: FloatArray, weight: FloatArray, k: int) -> IntArray:
     return labels
 
 
-def _by_name(given: Mapping[Any, int], classes: AnyArray) -> list[int]:
-    known = classes.tolist()
-    strange = [name for name in given if name not in known]
-    if strange:
-        raise ValueError(
-            f"components names the class {strange[0]!r}, and the classes are {known[:5]}."
-        )
-    return [int(given.get(name, 1)) for name in known]
-
-
 def _check(components: Any) -> None:
     """Raise unless these are numbers of components."""
     values = list(components.values()) if isinstance(components, Mapping) else components
-    values = [values] if isinstance(values, int | np.integer) else values
-    right = components == "auto" or (
-        isinstance(values, Sequence)
-        and not isinstance(values, str)
-        and all(
-            isinstance(v, int | np.integer) and not isinstance(v, bool | np.bool_) and v >= 1
-            for v in values
-        )
-    )
-    if not right:
+    values = list(values) if isinstance(values, Sequence) else [values]
+    numbers = [
+        isinstance(v, int | np.integer) and not isinstance(v, bool | np.bool_) and v >= 1
+        for v in values
+    ]
+    if components != "auto" and not all(numbers):
         raise ValueError(
             f"components={components!r}: give a whole number >= 1, a dict of them by class, or "
             "'auto'."

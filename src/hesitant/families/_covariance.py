@@ -1,8 +1,8 @@
 """Covariance structures: what classes share, and which entries are free.
 
 A structure says which scale matrices maximise a weighted Gaussian likelihood given class scatters,
-how many parameters are free, how a vector of free coordinates unfolds into one lower triangular
-matrix per class, and in which units of the features it means what it says.
+which free coordinate moves which entries of a class's lower triangular matrix, and in which units
+of the features it means what it says.
 """
 
 from abc import ABC, abstractmethod
@@ -12,26 +12,18 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from hesitant._typing import FloatArray, IntArray
+from hesitant._typing import BoolArray, FloatArray, IntArray
+
+# A pull beyond this is rigid, and leaves the data no digits.
+_FIRM = 1e9
 
 
 class Structure(BaseEstimator, ABC):
-    """Base of the structures. They have no state but options: two of a kind are the same.
+    """Base of the structures. They have no state but options: two of a kind are the same."""
 
-    Attributes
-    ----------
-    unrestricted : bool
-        Whether each class has a whole matrix of its own.
-    shared : bool
-        Whether the classes have entries in common.
-    adapts : bool
-        Whether the prior follows the data.
-    """
-
-    unrestricted = False
-    shared = False
     in_words: str = "of a structure of their own"
-    adapts = False
+    shared = False  # classes have entries in common
+    adaptive = False  # the prior follows the data
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -44,24 +36,32 @@ class Structure(BaseEstimator, ABC):
         """Return the scale matrices (g, p, p) from class scatters and weighted counts."""
 
     @abstractmethod
-    def n_parameters(self, g: int, p: int) -> int:
-        """Return the number of free entries."""
-
-    @abstractmethod
-    def unfold(self, vector: FloatArray, g: int, p: int) -> FloatArray:
-        """Return lower triangular M (g, p, p) with positive diagonals; zeros give identities."""
-
-    @abstractmethod
-    def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
-        """Turn a gradient in M into one in the vector."""
-
-    @abstractmethod
-    def information(self, counts: FloatArray, p: int) -> FloatArray:
-        """Return the complete-data information of the vector at M = I, a diagonal."""
-
-    @abstractmethod
     def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
         """Return which coordinate moves which entry (row, column) of class h's matrix."""
+
+    def n_parameters(self, g: int, p: int) -> int:
+        """Return the number of free entries."""
+        return int(_layout(self, g, p)[0].max()) + 1
+
+    def unfold(self, vector: FloatArray, g: int, p: int) -> FloatArray:
+        """Return lower triangular M (g, p, p) with log diagonals; zeros give identities."""
+        coordinate, place, diagonal = _layout(self, g, p)
+        values, M = vector[coordinate], np.zeros(g * p * p)
+        M[place] = np.exp(values, out=values, where=diagonal)
+        return M.reshape(g, p, p)
+
+    def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
+        """Turn a gradient in M into one in the vector."""
+        coordinate, place, diagonal = _layout(self, *M.shape[:2])
+        slope = gradient.reshape(-1)[place]
+        np.multiply(slope, M.reshape(-1)[place], out=slope, where=diagonal)
+        return np.bincount(coordinate, slope)  # type: ignore[return-value]
+
+    def information(self, counts: FloatArray, p: int) -> FloatArray:
+        """Return the vector's complete-data information at M = I, a diagonal."""
+        coordinate, _, diagonal = _layout(self, counts.size, p)
+        each = np.repeat(counts, coordinate.size // counts.size)
+        return np.bincount(coordinate, each * (1.0 + diagonal))  # type: ignore[return-value]
 
     def prior_share(self, g: int) -> float:
         """Return the share of the prior's scatter that each class carries."""
@@ -72,86 +72,75 @@ class Structure(BaseEstimator, ABC):
         return spread
 
 
+@cache
+def _layout(structure: Structure, g: int, p: int) -> tuple[IntArray, IntArray, BoolArray]:
+    """Return the coordinate, flat place in (g, p, p), and whether on a diagonal, of entries."""
+    parts = [(h, *structure.entries(h, g, p)) for h in range(g)]
+    coordinate = np.concatenate([own for _, own, _, _ in parts])
+    place = np.concatenate([(h * p + row) * p + column for h, _, row, column in parts])
+    return coordinate, place, np.concatenate([row == column for _, _, row, column in parts])
+
+
 class Full(Structure):
     """Every class has its own unrestricted matrix."""
 
     in_words = "each with a scale matrix of its own"
 
-    unrestricted = True
-
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
-        """Divide each class's scatter by its count."""
         return scatter / counts[:, None, None]
 
-    def n_parameters(self, g: int, p: int) -> int:
-        """Return g p (p + 1) / 2."""
-        return g * p * (p + 1) // 2
-
-    def unfold(self, vector: FloatArray, g: int, p: int) -> FloatArray:
-        """Log diagonals first, then the entries below."""
-        diagonal, below = _places(g, p)
-        M = np.zeros(g * p * p)
-        M[diagonal] = np.exp(vector[: g * p])
-        M[below] = vector[g * p :]
-        return M.reshape(g, p, p)
-
-    def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
-        """Chain rule through the log diagonals."""
-        diagonal, below = _places(*M.shape[:2])
-        flat = gradient.reshape(-1)
-        return np.concatenate((flat[diagonal] * M.reshape(-1)[diagonal], flat[below]))
-
     def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Diagonals first, then the entries below."""
-        rows, columns = np.tril_indices(p, -1)
-        own, along = np.arange(p), np.arange(rows.size)
-        return (
-            np.concatenate((h * p + own, g * p + h * rows.size + along)),
-            np.concatenate((own, rows)),
-            np.concatenate((own, columns)),
-        )
-
-    def information(self, counts: FloatArray, p: int) -> FloatArray:
-        """Return 2 n_h for a log diagonal, n_h for an entry below."""
-        return np.concatenate((np.repeat(2.0 * counts, p), np.repeat(counts, p * (p - 1) // 2)))
+        row, column = np.tril_indices(p, -1)
+        own, along = np.arange(p), np.arange(row.size)
+        coordinate = np.concatenate((h * p + own, g * p + h * row.size + along))
+        return coordinate, np.concatenate((own, row)), np.concatenate((own, column))
 
 
 class Tied(Full):
     """All classes share one unrestricted matrix."""
 
     in_words = "all sharing one scale matrix"
-
-    unrestricted = False
     shared = True
 
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
-        """Divide the sum of the scatters by the total count."""
-        shared = scatter.sum(axis=0) / counts.sum()
-        return np.repeat(shared[None], counts.size, axis=0)
-
-    def n_parameters(self, g: int, p: int) -> int:
-        """Return p (p + 1) / 2."""
-        return super().n_parameters(1, p)
-
-    def unfold(self, vector: FloatArray, g: int, p: int) -> FloatArray:
-        """Repeat one matrix for every class."""
-        return np.repeat(super().unfold(vector, 1, p), g, axis=0)
-
-    def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
-        """Add the classes' gradients."""
-        return super().fold(gradient.sum(axis=0, keepdims=True), M[:1])
+        return np.repeat(scatter.sum(axis=0)[None] / counts.sum(), counts.size, axis=0)
 
     def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
-        """One matrix's entries, whatever the class."""
         return super().entries(0, 1, p)
 
-    def information(self, counts: FloatArray, p: int) -> FloatArray:
-        """Information of the total count."""
-        return super().information(counts.sum(keepdims=True), p)
-
     def prior_share(self, g: int) -> float:
-        """Split one matrix's prior over the classes."""
         return 1.0 / g
+
+
+class Diagonal(Structure):
+    """Features are uncorrelated within a class."""
+
+    in_words = "whose features are independent within a class"
+
+    def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
+        return scatter * np.eye(scatter.shape[1]) / counts[:, None, None]
+
+    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+        own = np.arange(p)
+        return h * p + own, own, own
+
+
+class Spherical(Structure):
+    """Within a class all features share one variance, in the user's units."""
+
+    in_words = "equally wide in all directions"
+
+    def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
+        p = scatter.shape[1]
+        variance = np.trace(scatter, axis1=1, axis2=2) / (p * counts)
+        return variance[:, None, None] * np.eye(p)
+
+    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+        own = np.arange(p)
+        return np.full(p, h), own, own
+
+    def units(self, spread: FloatArray) -> FloatArray:
+        return np.full_like(spread, spread.max())
 
 
 class Shrunk(Full):
@@ -184,8 +173,7 @@ class Shrunk(Full):
     """
 
     in_words = "each pulled towards a scale matrix that all share"
-    unrestricted = False
-    adapts = True
+    adaptive = True
 
     def __init__(
         self,
@@ -217,88 +205,6 @@ class Shrunk(Full):
         matrices = own.sum() * p * (p + 1) / 2 + (1 - own.mean()) * matrix
         apart = rows / np.maximum(rows + to_mean, 1e-12)
         return float(matrices + p * (apart.sum() + 1 - apart.mean()))
-
-
-class Diagonal(Structure):
-    """Features are uncorrelated within a class."""
-
-    in_words = "whose features are independent within a class"
-
-    def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
-        """Keep the diagonals."""
-        p = scatter.shape[1]
-        return scatter * np.eye(p) / counts[:, None, None]
-
-    def n_parameters(self, g: int, p: int) -> int:
-        """Return g p."""
-        return g * p
-
-    def unfold(self, vector: FloatArray, g: int, p: int) -> FloatArray:
-        """Log diagonals."""
-        return np.exp(vector).reshape(g, p, 1) * np.eye(p)
-
-    def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
-        """Chain rule through the log diagonals."""
-        diagonal, _ = _places(*M.shape[:2])
-        return gradient.reshape(-1)[diagonal] * M.reshape(-1)[diagonal]
-
-    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Diagonals only."""
-        own = np.arange(p)
-        return h * p + own, own, own
-
-    def information(self, counts: FloatArray, p: int) -> FloatArray:
-        """Return 2 n_h for each log diagonal."""
-        return np.repeat(2.0 * counts, p)
-
-
-class Spherical(Diagonal):
-    """Within a class all features share one variance, in the user's units."""
-
-    in_words = "equally wide in all directions"
-
-    def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
-        """Average the diagonals."""
-        p = scatter.shape[1]
-        variance = np.trace(scatter, axis1=1, axis2=2) / (p * counts)
-        return variance[:, None, None] * np.eye(p)
-
-    def n_parameters(self, g: int, p: int) -> int:
-        """Return g."""
-        return g
-
-    def unfold(self, vector: FloatArray, g: int, p: int) -> FloatArray:
-        """One log diagonal for each class."""
-        return super().unfold(np.repeat(vector, p), g, p)
-
-    def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
-        """Add over features."""
-        return super().fold(gradient, M).reshape(M.shape[0], -1).sum(axis=1)
-
-    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
-        """One coordinate for all diagonals."""
-        own = np.arange(p)
-        return np.full(p, h), own, own
-
-    def information(self, counts: FloatArray, p: int) -> FloatArray:
-        """Return 2 p n_h."""
-        return 2.0 * p * counts
-
-    def units(self, spread: FloatArray) -> FloatArray:
-        """Give all features one unit, that they keep their sizes beside each other."""
-        return np.full_like(spread, spread.max())
-
-
-# A pull beyond this is rigid, and leaves the data no digits.
-_FIRM = 1e9
-
-
-@cache
-def _places(g: int, p: int) -> tuple[IntArray, IntArray]:
-    """Return where the diagonals, and the entries below, lie in a flat (g, p, p) array."""
-    flat = np.arange(g * p * p).reshape(g, p, p)
-    rows, columns = np.tril_indices(p, -1)
-    return flat[:, np.arange(p), np.arange(p)].ravel(), flat[:, rows, columns].ravel()
 
 
 STRUCTURES: dict[str, type[Structure]] = {

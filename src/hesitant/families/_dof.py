@@ -60,8 +60,7 @@ def best_dof(excess: float) -> float:
     for _ in range(20):
         # Newton in 1/x, in which the left side is nearly a straight line.
         miss = math.log(x) - digamma(x) - excess
-        slope = x * x * (trigamma(x) - 1.0 / x)
-        step = miss / slope
+        step = miss / (x * x * (trigamma(x) - 1.0 / x))
         x = x / (1.0 - x * step) if x * step < 0.5 else 2.0 * x
         if abs(x * step) < 1e-8:  # the next step would be the square of this
             break
@@ -73,21 +72,8 @@ class DofChart:
 
     ``1/ν`` runs between its bounds as ``sin²θ`` runs from 0 to 1. In 1/ν the likelihood is well
     behaved up to the Gaussian limit, and the fold makes a maximum at a bound an ordinary, smooth
-    one: a quasi-Newton method settles there instead of running along an infinite slope.
-
-    Parameters
-    ----------
-    dof : array of shape (k,)
-        The reference, where θ is zero.
-    p : int
-        Number of features.
-    counts : array of shape (k,)
-        Rows that inform each.
-
-    Attributes
-    ----------
-    slope : array of shape (k,)
-        About dν/d(vector) at the reference; nowhere zero.
+    one: a quasi-Newton method settles there instead of running along an infinite slope. θ is zero
+    at the reference ``dof`` (k,); ``counts`` are the rows that inform each.
     """
 
     def __init__(self, dof: FloatArray, p: int, counts: FloatArray) -> None:
@@ -96,11 +82,10 @@ class DofChart:
         self.size = dof.size
         # At a bound the fold is flat: take the slope a little inside.
         inside = np.clip(self.reference, 0.1, 0.5 * math.pi - 0.1)
-        nu = self._unfold(inside)
         slope = self._slope(inside)
-        information = np.array([_information(v, p) for v in nu.tolist()]) * slope**2
-        self.unit = 1.0 / np.sqrt(np.maximum(counts * information, 1e-3))
-        self.slope = slope * self.unit
+        each = [_information(v, p) for v in self._unfold(inside).tolist()]
+        self.unit = 1.0 / np.sqrt(np.maximum(counts * np.array(each) * slope**2, 1e-3))
+        self.slope = slope * self.unit  # about dν/d(vector) at the reference; nowhere zero
 
     def angles(self, dof: FloatArray) -> FloatArray:
         """Return the angle of each value, on the near side of the fold."""
@@ -114,20 +99,15 @@ class DofChart:
         return -(self._unfold(angles) ** 2) * self.width * np.sin(2.0 * angles)
 
     def decode(self, vector: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return degrees of freedom and angles at a point; the reference itself exactly."""
         angles = self.reference + self.unit * vector
         return np.where(vector == 0.0, self.dof, self._unfold(angles)), angles
 
     def fold(self, angles: FloatArray, score: FloatArray) -> FloatArray:
-        """Turn scores in ν into a gradient in the vector."""
         return score * self._slope(angles) * self.unit
 
 
 def _information(nu: float, p: int) -> float:
     """Fisher's information on ν in one row of a p-variate t distribution."""
     m = nu + p
-    return max(
-        0.25 * (trigamma(0.5 * nu) - trigamma(0.5 * m))
-        - 0.5 * p * (m + 4.0) / (nu * m * (m + 2.0)),
-        1e-12,
-    )
+    tails = 0.25 * (trigamma(0.5 * nu) - trigamma(0.5 * m))
+    return max(tails - 0.5 * p * (m + 4.0) / (nu * m * (m + 2.0)), 1e-12)

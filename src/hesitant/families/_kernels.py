@@ -3,70 +3,51 @@
 Rows are taken in strips of a few hundred and transposed, so that each inner loop runs over
 contiguous rows: the compiler turns those into vector instructions, and a strip stays in the
 innermost cache. Features arrive in the user's units and type and are standardised on the way in,
-which costs nothing and saves a copy of X.
+which costs nothing and saves a copy of X. Each has a plain version, for where compiling does not
+pay; what takes a ``slant`` or a ``drive`` may be given ``NONE``.
 """
+
+from typing import TypeAlias
 
 import numpy as np
 
 from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray
-from hesitant._vector_math import STRIP
+from hesitant._vector_math import STRIP, log1p_strip
+
+Place: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""Centre and spread of the features, their units, and the classes' locations in those."""
 
 FARTHEST = 1e120
+NONE = np.zeros((0, 0))
 
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 # Sums may be reordered (that is what vectorises them); infinities and NaN keep their meaning.
-_OPTIONS = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-}
+VECTORS = {**_OPTIONS, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
 
 
 def _distances_plainly(
-    X: AnyArray,
-    center: FloatArray,
-    spread: FloatArray,
-    location: FloatArray,
-    whitener: FloatArray,
-) -> FloatArray:
+    X: AnyArray, place: Place, whitener: FloatArray, slant: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    center, spread, location = place
     x = np.clip((X - center) / spread, -FARTHEST, FARTHEST)
     z = (x - location[:, None]) @ whitener.transpose(0, 2, 1)
-    return np.ascontiguousarray(np.einsum("hij,hij->ih", z, z))
+    along = np.einsum("hij,hj->ih", z, slant) if len(slant) else np.zeros((len(X), 0))
+    return np.ascontiguousarray(np.einsum("hij,hij->ih", z, z)), np.ascontiguousarray(along)
 
 
-def _moments_plainly(
-    X: AnyArray,
-    center: FloatArray,
-    spread: FloatArray,
-    location: FloatArray,
-    weights: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    u = (X - center) / spread - location[:, None]
-    v = weights.T[:, :, None] * u
-    second = v.transpose(0, 2, 1) @ u
-    return weights.sum(axis=0), v.sum(axis=1), (second + second.transpose(0, 2, 1)) / 2
-
-
-@njit(plain=_distances_plainly, **_OPTIONS)
+@njit(plain=_distances_plainly, **VECTORS)
 def squared_distances(
-    X: AnyArray,
-    center: FloatArray,
-    spread: FloatArray,
-    location: FloatArray,
-    whitener: FloatArray,
-) -> FloatArray:
-    """Squared Mahalanobis distance of every row to every class, as (n, g)."""
+    X: AnyArray, place: Place, whitener: FloatArray, slant: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Squared Mahalanobis distance of rows to classes, and whitened residuals along slants."""
+    center, spread, location = place
     n, p = X.shape
-    g = location.shape[0]
-    out = np.empty((n, g))
-    per_unit = np.empty(p)
-    for j in range(p):
-        per_unit[j] = 1.0 / spread[j]
-    x = np.empty((p, STRIP))
-    u = np.empty((p, STRIP))
-    z = np.empty(STRIP)
-    q = np.empty(STRIP)
+    g, skewed = location.shape[0], len(slant) > 0
+    out, along = np.empty((n, g)), np.empty((n, len(slant)))
+    per_unit = 1.0 / spread
+    x, u = np.empty((p, STRIP)), np.empty((p, STRIP))
+    z, q, r = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
     for start in range(0, n, STRIP):
         m = min(STRIP, n - start)
         for b in range(m):
@@ -75,23 +56,20 @@ def squared_distances(
                 v = (X[start + b, j] - center[j]) * per_unit[j]
                 x[j, b] = min(max(v, -FARTHEST), FARTHEST)
         for h in range(g):
+            q[:m] = 0.0
+            r[:m] = 0.0
             for j in range(p):
                 shift = location[h, j]
                 for b in range(m):
                     u[j, b] = x[j, b] - shift
-            for b in range(m):
-                q[b] = 0.0
-            for j in range(p):
                 f = whitener[h, j, j]
                 for b in range(m):
                     z[b] = f * u[j, b]
                 # Four terms a sweep: z is loaded and stored a quarter as often.
                 k = 0
                 while k + 4 <= j:
-                    f0 = whitener[h, j, k]
-                    f1 = whitener[h, j, k + 1]
-                    f2 = whitener[h, j, k + 2]
-                    f3 = whitener[h, j, k + 3]
+                    f0, f1 = whitener[h, j, k], whitener[h, j, k + 1]
+                    f2, f3 = whitener[h, j, k + 2], whitener[h, j, k + 3]
                     for b in range(m):
                         z[b] += (
                             f0 * u[k, b] + f1 * u[k + 1, b] + f2 * u[k + 2, b] + f3 * u[k + 3, b]
@@ -104,32 +82,43 @@ def squared_distances(
                     k += 1
                 for b in range(m):
                     q[b] += z[b] * z[b]
+                if skewed:
+                    f = slant[h, j]
+                    for b in range(m):
+                        r[b] += f * z[b]
             for b in range(m):
                 out[start + b, h] = q[b]
-    return out
+            if skewed:
+                for b in range(m):
+                    along[start + b, h] = r[b]
+    return out, along
 
 
-@njit(plain=_moments_plainly, **_OPTIONS)
+def _moments_plainly(
+    X: AnyArray, place: Place, weights: FloatArray, drive: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    center, spread, location = place
+    u = (X - center) / spread - location[:, None]
+    v = weights.T[:, :, None] * u
+    second = v.transpose(0, 2, 1) @ u
+    driven = np.einsum("ih,hij->hj", drive, u) if len(drive) else np.zeros(location.shape)
+    second = (second + second.transpose(0, 2, 1)) / 2
+    return weights.sum(axis=0), v.sum(axis=1), second, driven
+
+
+@njit(plain=_moments_plainly, **VECTORS)
 def weighted_moments(
-    X: AnyArray,
-    center: FloatArray,
-    spread: FloatArray,
-    location: FloatArray,
-    weights: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weighted count, sum and scatter of the rows about each class's location."""
+    X: AnyArray, place: Place, weights: FloatArray, drive: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Weighted count, sum and scatter of rows about each location; then their sum by ``drive``."""
+    center, spread, location = place
     n, p = X.shape
-    g = location.shape[0]
-    count = np.zeros(g)
-    first = np.zeros((g, p))
-    second = np.zeros((g, p, p))
-    per_unit = np.empty(p)
-    for j in range(p):
-        per_unit[j] = 1.0 / spread[j]
-    x = np.empty((p, STRIP))
-    u = np.empty((p, STRIP))
-    w = np.empty(STRIP)
-    v = np.empty(STRIP)
+    g, driving = location.shape[0], len(drive) > 0
+    count, first, second = np.zeros(g), np.zeros((g, p)), np.zeros((g, p, p))
+    driven = np.zeros((g, p))
+    per_unit = 1.0 / spread
+    x, u = np.empty((p, STRIP)), np.empty((p, STRIP))
+    w, v, d = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
     for start in range(0, n, STRIP):
         m = min(STRIP, n - start)
         for b in range(m):
@@ -141,22 +130,25 @@ def weighted_moments(
                 w[b] = weights[start + b, h]
                 total += w[b]
             count[h] += total
+            if driving:
+                for b in range(m):
+                    d[b] = drive[start + b, h]
             for j in range(p):
                 shift = location[h, j]
-                for b in range(m):
-                    u[j, b] = x[j, b] - shift
-            for j in range(p):
                 total = 0.0
                 for b in range(m):
+                    u[j, b] = x[j, b] - shift
                     v[b] = w[b] * u[j, b]
                     total += v[b]
                 first[h, j] += total
+                if driving:
+                    total = 0.0
+                    for b in range(m):
+                        total += d[b] * u[j, b]
+                    driven[h, j] += total
                 k = 0
                 while k + 4 <= j + 1:
-                    t0 = 0.0
-                    t1 = 0.0
-                    t2 = 0.0
-                    t3 = 0.0
+                    t0 = t1 = t2 = t3 = 0.0
                     for b in range(m):
                         t0 += v[b] * u[k, b]
                         t1 += v[b] * u[k + 1, b]
@@ -168,39 +160,46 @@ def weighted_moments(
                     second[h, j, k + 3] += t3
                     k += 4
                 while k <= j:
-                    t0 = 0.0
+                    total = 0.0
                     for b in range(m):
-                        t0 += v[b] * u[k, b]
-                    second[h, j, k] += t0
+                        total += v[b] * u[k, b]
+                    second[h, j, k] += total
                     k += 1
     for h in range(g):
         for j in range(p):
             for k in range(j):
                 second[h, k, j] = second[h, j, k]
-    return count, first, second
+    return count, first, second, driven
 
 
-@njit(plain=True, cache=True, nogil=True, error_model="numpy")
+@njit(plain=True, **_OPTIONS)
+def cholesky(scale: FloatArray, order: AnyArray, c: FloatArray) -> bool:
+    """Write the root of a matrix, its rows in some order, to c; say whether it has one."""
+    for j in range(len(order)):
+        size = scale[order[j], order[j]]
+        for k in range(j + 1):
+            s = scale[order[j], order[k]]
+            for i in range(k):
+                s -= c[j, i] * c[k, i]
+            if j > k:
+                c[j, k] = s / c[k, k]
+            elif s > -1e-8 * size and np.isfinite(s) and size > 0.0:
+                # What is zero but for rounding (an outlier at 1e12 leaves the rest no digits)
+                # is given a correlation just short of one; what is negative is refused.
+                c[j, j] = np.sqrt(max(s, 1e-14 * size))
+            else:
+                return False
+    return True
+
+
+@njit(plain=True, **_OPTIONS)
 def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
     """Lower triangular W with ``W Ω Wᵀ = I`` for each class, and whether all Ω are positive."""
     g, p, _ = scales.shape
-    out = np.zeros((g, p, p))
-    c = np.zeros((p, p))
+    out, c, order = np.zeros((g, p, p)), np.zeros((p, p)), np.arange(p)
     for h in range(g):
-        for j in range(p):
-            for k in range(j + 1):
-                s = scales[h, j, k]
-                for i in range(k):
-                    s -= c[j, i] * c[k, i]
-                if j == k:
-                    # What is zero but for rounding (an outlier at 1e12 leaves the rest no digits)
-                    # is given a correlation just short of one; what is negative is refused.
-                    size = scales[h, j, j]
-                    if not (s > -1e-8 * size and np.isfinite(s) and size > 0.0):
-                        return out, False
-                    c[j, j] = np.sqrt(max(s, 1e-14 * size))
-                else:
-                    c[j, k] = s / c[k, k]
+        if not cholesky(scales[h], order, c):
+            return out, False
         for k in range(p):
             out[h, k, k] = 1.0 / c[k, k]
             for j in range(k + 1, p):
@@ -211,74 +210,23 @@ def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
     return out, True
 
 
-@njit(plain=True, cache=True, nogil=True, error_model="numpy")
+@njit(plain=True, **_OPTIONS)
 def log_volumes(whitener: FloatArray, spread: FloatArray) -> FloatArray:
     """Log determinant of each whitener, in units of ``spread``."""
-    g, p, _ = whitener.shape
-    out = np.empty(g)
-    for h in range(g):
+    out = np.empty(len(whitener))
+    for h in range(len(whitener)):
         total = 0.0
-        for j in range(p):
+        for j in range(len(spread)):
             total += np.log(whitener[h, j, j]) - np.log(spread[j])
         out[h] = total
     return out
-
-
-# -- tails --------------------------------------------------------------------------------
-
-# Bits of sqrt(1/2), of 1.5 * 2**52 (adding it turns small whole numbers into floats), and ln 2 as
-# a sum of two numbers of which the first has trailing zeros.
-_ROOT_HALF = np.uint64(0x3FE6A09E667F3BCD)
-_MAGIC_BITS = np.uint64(0x4338000000000000)
-_MAGIC = 6755399441055744.0
-_MANTISSA = np.uint64(52)
-_LN2_HIGH = 6.93147180369123816490e-01
-_LN2_LOW = 1.90821492927058770002e-10
-
-
-# Nothing may be reordered here: the conversions rely on exact rounding.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def log1p_wide(y: FloatArray, m: int, out: FloatArray, work: FloatArray) -> None:
-    """Write ``log1p(y[:m])``, y not negative and of any size, to ``out``.
-
-    All arrays have the size of a strip; ``work`` is scratch. Relative error below 5e-16, and
-    infinity counts as about 1e308. (``log1p_strip`` of :mod:`hesitant._vector_math` is for y that
-    seldom exceed one.)
-    """
-    bits = work.view(np.uint64)
-    power = out.view(np.uint64)
-    for b in range(m):
-        work[b] = 1.0 + y[b]
-    for b in range(m):
-        # 1 + y = 2^k f with f between sqrt(1/2) and sqrt(2)
-        k = (bits[b] - _ROOT_HALF) >> _MANTISSA
-        bits[b] -= k << _MANTISSA
-        power[b] = k + _MAGIC_BITS
-    for b in range(m):
-        k = out[b] - _MAGIC
-        v = work[b] - 1.0 if k > 0.0 else y[b]
-        # log(1 + v) = 2 atanh(s), s = v / (2 + v), by its series: s² is below 0.03 here.
-        s = v / (2.0 + v)
-        q = s * s
-        a = 1.0 / 23.0
-        a = a * q + 1.0 / 21.0
-        a = a * q + 1.0 / 19.0
-        a = a * q + 1.0 / 17.0
-        a = a * q + 1.0 / 15.0
-        a = a * q + 1.0 / 13.0
-        a = a * q + 1.0 / 11.0
-        a = a * q + 1.0 / 9.0
-        a = a * q + 1.0 / 7.0
-        a = a * q + 1.0 / 5.0
-        a = a * q + 1.0 / 3.0
-        out[b] = k * _LN2_HIGH + (k * _LN2_LOW + 2.0 * (s + s * q * a))
 
 
 def _log_rise_plainly(q: FloatArray, nu: FloatArray) -> FloatArray:
     return np.log1p(np.minimum(q / nu, np.finfo(float).max))
 
 
-@njit(plain=_log_rise_plainly, cache=True, nogil=True, error_model="numpy")
+@njit(plain=_log_rise_plainly, **_OPTIONS)
 def log_rise(q: FloatArray, nu: FloatArray) -> FloatArray:
     """Return ``log(1 + q/ν)`` of squared distances (n, g)."""
     n, g = q.shape
@@ -289,7 +237,7 @@ def log_rise(q: FloatArray, nu: FloatArray) -> FloatArray:
         for h in range(g):
             for b in range(m):
                 y[b] = q[start + b, h] / nu[h]
-            log1p_wide(y, m, rise, work)
+            log1p_strip(y, m, rise, work)
             for b in range(m):
                 out[start + b, h] = rise[b]
     return out

@@ -2,12 +2,14 @@
 
 Inside, everything lives in standardised units (robust, so that an outlier at 1e12 does not flatten
 the rest), and a scale matrix Ω is kept as its whitener W, lower triangular with ``W Ω Wᵀ = I``.
+Statistics begin with Σ w, Σ w E[W], Σ w E[W] u and Σ w E[W] u uᵀ, with w the weights, u residuals
+about a class's location and E[W] the expected precision of a row (one, if tails are Gaussian).
 """
 
 import copy
 import dataclasses
-from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,52 +18,58 @@ from hesitant._choices import choose
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.families._base import Coordinates, Defect, Family, Statistics, StepError
 from hesitant.families._covariance import STRUCTURES, Full, Shrunk, Structure
-from hesitant.families._gaps import Gaps, complete, find_gaps
+from hesitant.families._gaps import Seen, complete, find_gaps
 from hesitant.families._kernels import (
     FARTHEST,
+    NONE,
+    Place,
     log_volumes,
+    squared_distances,
     weighted_moments,
     whiteners,
 )
 from hesitant.families._shrinkage import share, strengths
 
-_NOTHING = np.zeros(0)
-_NO_MATRIX = np.zeros((0, 0))
+_nothing = partial(np.zeros, 0)
+# In standard errors: a prior this close to what the data say follows them.
+_SETTLED = 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
 class LocationScaleParams:
-    """Parameters of all classes, in standardised units.
+    """Parameters of all classes, in standardised units: ``center + spread · value``.
 
-    Attributes
-    ----------
-    center, spread : arrays of shape (p,)
-        The units: a feature is ``center + spread · (standardised value)``.
-    location : array of shape (g, p)
-    whitener : array of shape (g, p, p)
-    shrinkage : array of shape (3,) or empty
-        How many rows' worth classes are pulled to the pooled matrix, that to its diagonal, and
-        locations to the common mean. Empty, like the rest, where nothing is pulled.
-    grand_mean, pooled, rows : arrays of shape (p,), (p, p) and (g,)
-        Where they are pulled to, and how many rows each class had then.
+    The rest is empty unless a prior pulls classes together: how many rows' worth towards the
+    pooled matrix, that towards its diagonal, and locations towards the common mean; then where
+    they are pulled to, and how many rows each class had then.
     """
 
-    center: FloatArray
-    spread: FloatArray
-    location: FloatArray
-    whitener: FloatArray
-    shrinkage: FloatArray = dataclasses.field(default_factory=lambda: _NOTHING, kw_only=True)
-    grand_mean: FloatArray = dataclasses.field(default_factory=lambda: _NOTHING, kw_only=True)
-    pooled: FloatArray = dataclasses.field(default_factory=lambda: _NO_MATRIX, kw_only=True)
-    rows: FloatArray = dataclasses.field(default_factory=lambda: _NOTHING, kw_only=True)
+    center: FloatArray  # (p,)
+    spread: FloatArray  # (p,)
+    location: FloatArray  # (g, p)
+    whitener: FloatArray  # (g, p, p)
+    shrinkage: FloatArray = dataclasses.field(default_factory=_nothing, kw_only=True)  # (3,)
+    grand_mean: FloatArray = dataclasses.field(default_factory=_nothing, kw_only=True)  # (p,)
+    pooled: FloatArray = dataclasses.field(default_factory=lambda: NONE, kw_only=True)  # (p, p)
+    rows: FloatArray = dataclasses.field(default_factory=_nothing, kw_only=True)  # (g,)
 
     common: ClassVar[tuple[str, ...]] = ("shrinkage", "grand_mean", "pooled", "rows")
-    units: ClassVar[tuple[str, ...]] = ("center", "spread", *common)
+
+    @property
+    def of_classes(self) -> dict[str, FloatArray]:
+        """The parameters that each class has of its own, by name."""
+        shared = ("center", "spread", *self.common)
+        return {name: value for name, value in vars(self).items() if name not in shared}
 
     @property
     def prior(self) -> dict[str, FloatArray]:
         """What a family's prior follows, by name."""
         return {name: getattr(self, name) for name in self.common}
+
+    @property
+    def place(self) -> Place:
+        """What rows are standardised by, and the locations."""
+        return self.center, self.spread, self.location
 
     @property
     def scale(self) -> FloatArray:
@@ -70,18 +78,12 @@ class LocationScaleParams:
         return half @ half.transpose(0, 2, 1)
 
     @property
-    def log_volume(self) -> FloatArray:
-        """Log determinant of each whitener, units included."""
-        return log_volumes(self.whitener, self.spread)
-
-    @property
     def locations(self) -> FloatArray:
-        """Locations in the user's units."""
+        """Locations in the user's units; so are ``scales``."""
         return self.center + self.spread * self.location
 
     @property
     def scales(self) -> FloatArray:
-        """Scale matrices in the user's units."""
         return self.scale * np.multiply.outer(self.spread, self.spread)
 
 
@@ -90,19 +92,17 @@ class LocationScaleFamily(Family):
 
     structure: Structure = Full()
     reg_covar: float = 1e-6
+    takes_gaps = True
     _pulls_locations = True  # where the structure pulls at all
 
     def describe(self) -> str:
-        """Return the classes' shape and what they share, as the end of a sentence."""
         return f"{super().describe()}, {self.structure.in_words}"
 
     @property
-    def adapts(self) -> bool:  # type: ignore[override]
-        """Whether a prior follows the data, and pulls classes together where rows are few."""
-        return self.structure.adapts
+    def adaptive_prior(self) -> bool:  # type: ignore[override]
+        return self.structure.adaptive
 
     def specialise(self, covariance: Any, reg_covar: float) -> Self:
-        """Return a copy with this covariance structure and strength of prior."""
         out = copy.copy(self)
         out.structure = choose("covariance", covariance, STRUCTURES, Structure)
         if isinstance(out.structure, Shrunk):
@@ -110,67 +110,78 @@ class LocationScaleFamily(Family):
         out.reg_covar = reg_covar
         return out
 
-    # -- densities and statistics, with or without empty cells ----------------------------------
+    def _densities(
+        self, params: Any, q: FloatArray, volume: FloatArray, seen: Seen
+    ) -> tuple[FloatArray, Any]:
+        """Return log densities from squared distances, and what ``_precisions`` may want of it.
+
+        ``seen`` is the number of features, of all rows or of each.
+        """
+        raise NotImplementedError
+
+    def _precisions(
+        self, params: Any, weights: FloatArray, seen: Seen, kept: Any
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return weights times expected precisions, and what follows moments in statistics."""
+        raise NotImplementedError
+
+    def _params(
+        self, place: Place, whitener: FloatArray, given: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Complete location and scale to this family's parameters."""
+        return LocationScaleParams(*place, whitener)
+
+    def _shape_step(self, params: Any, *sums: FloatArray) -> dict[str, FloatArray]:
+        """Return EM's other parameters, from count, mass and what follows the moments."""
+        return {}
+
+    def _residual_score(self, params: Any, z: FloatArray, h: int) -> FloatArray | None:
+        """Return class h's score in whitened residuals z (n, p), if a formula gives it."""
+        return None
 
     def log_density(self, params: Any, X: AnyArray) -> FloatArray:
-        """Return the log densities (n, g) of all that is observed of each row."""
         return LocationScaleFamily.look(self, params, X)[0]
 
     def look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
-        """Return the log densities; keep where cells are empty, and what the statistics share."""
-        gaps = find_gaps(X)
-        if gaps is None:
-            density, kept = self._look(params, X)
-            return density, (None, kept)
-        density, kept = self._look(params, gaps.rest)
-        density[gaps.torn], kept_torn = self._look_gaps(params, gaps)
-        return density, (gaps, kept, kept_torn)
+        gaps, filled = find_gaps(X), None
+        seen: Seen = X.shape[1]
+        volume = log_volumes(params.whitener, params.spread)
+        rows = X if gaps is None else gaps.rest
+        q, _ = squared_distances(rows, params.place, params.whitener, NONE)
+        if gaps is not None:
+            filled, q[gaps.places], own = gaps.fill(params)
+            volume, seen = np.repeat(volume[None], len(X), axis=0), np.full(len(X), seen)
+            volume[gaps.places], seen[gaps.places] = own, gaps.n_seen
+        density, kept = self._densities(params, q, volume, seen)
+        return density, (gaps, filled, seen, kept)
 
     def statistics(
         self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
-        """Return weighted sums; of rows with empty cells what is to be expected of them."""
-        gaps, *kept = kept or (find_gaps(X), None, None)
+        gaps, filled, seen, kept = kept or LocationScaleFamily.look(self, params, X)[1]
+        precise, last = self._precisions(params, weights, seen, kept)
+        count = np.einsum("ih->h", weights)
         if gaps is None:
-            return self._sum_up(params, X, weights, kept[0])
-        torn = self._sum_up_gaps(params, gaps, weights[gaps.torn], kept[1])
-        weights = weights.copy()
-        weights[gaps.torn] = 0.0
-        whole = self._sum_up(params, gaps.rest, weights, kept[0])
-        return tuple(a + b for a, b in zip(whole, torn, strict=True))
+            return count, *weighted_moments(X, params.place, precise, NONE)[:3], last
+        own, precise = precise[gaps.places], precise.copy()
+        precise[gaps.places] = 0.0
+        whole = weighted_moments(gaps.rest, params.place, precise, NONE)[:3]
+        incomplete = gaps.moments(params, filled, own, weights[gaps.places])
+        return count, *(a + b for a, b in zip(whole, incomplete, strict=True)), last
 
-    def _look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
-        """Return log densities of whole rows, and what ``_sum_up`` may want of it."""
-        raise NotImplementedError
-
-    def _sum_up(self, params: Any, X: AnyArray, weights: FloatArray, kept: Any) -> Statistics:
-        """Return the statistics of whole rows; ``kept`` may be None."""
-        raise NotImplementedError
-
-    def _look_gaps(self, params: Any, gaps: Gaps) -> tuple[FloatArray, Any]:
-        """Return the same as ``_look`` of rows with empty cells."""
-        raise NotImplementedError
-
-    def _sum_up_gaps(self, params: Any, gaps: Gaps, weights: FloatArray, kept: Any) -> Statistics:
-        """Return the same as ``_sum_up`` of rows with empty cells."""
-        raise NotImplementedError
-
-    # -- units and starts -----------------------------------------------------------------------
-
-    def initial(self, X: AnyArray, weights: FloatArray) -> LocationScaleParams:
-        """Return weighted class moments, shrunk towards the pooled ones where rows are few."""
+    def initial(self, X: AnyArray, weights: FloatArray) -> Any:
         center, spread = self._units(X)
         X = complete(X, center, spread)
         g, p = weights.shape[1], X.shape[1]
-        origin = np.zeros((g, p))
-        count, first, second = weighted_moments(X, center, spread, origin, weights)
+        origin = center, spread, np.zeros((g, p))
+        count, first, second, _ = weighted_moments(X, origin, weights, NONE)
         count = np.maximum(count, 1e-12)
         location = first / count[:, None]
         scatter = second - first[:, :, None] * location[:, None, :]
         prior = p + 2.0  # rows' worth of the identity, then of the pooled matrix
         pooled = (scatter.sum(axis=0) + prior * np.eye(p)) / (count.sum() + prior)
         scale = self.structure.pool(scatter + prior * pooled, count + prior)
-        params = self._params(center, spread, location, whiten(scale))
+        params = self._params((center, spread, location), whiten(scale))
         return self._pull_together(params, X, weights)
 
     def _units(self, X: AnyArray) -> tuple[FloatArray, FloatArray]:
@@ -179,7 +190,7 @@ class LocationScaleFamily(Family):
         Quartiles are those of the distinct values, so that a row of weight two and a row given
         twice lead to the same units, to the last bit.
         """
-        rows = np.asarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
+        rows = _some(X)
         quantiles = np.transpose([_quantiles(column) for column in rows.T])
         low, center, high, far = quantiles.copy()  # in one piece, as kernels are compiled for
         spread = (high - low) / 1.349
@@ -191,19 +202,7 @@ class LocationScaleFamily(Family):
             spread = np.where(spread <= floor + 1e-290, instead, spread)
         return center, self.structure.units(spread)
 
-    @abstractmethod
-    def _params(
-        self,
-        center: FloatArray,
-        spread: FloatArray,
-        location: FloatArray,
-        whitener: FloatArray,
-        given: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Complete location and scale to this family's parameters."""
-
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Any:
-        """Return parameters from the values a user (or a fitted model) names."""
         center, spread = self._units(X)
         p = center.size
         location = given.get("locations", given.get("means"))
@@ -235,18 +234,16 @@ class LocationScaleFamily(Family):
                 "init has a covariance that is not positive definite: give symmetric matrices "
                 "with positive eigenvalues."
             ) from None
-        params = self._params(center, spread, (location - center) / spread, whitener, given)
-        if not self.structure.adapts:
+        params = self._params((center, spread, (location - center) / spread), whitener, given)
+        if not self.structure.adaptive:
             return params
-        rows = np.ascontiguousarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
+        rows = _some(X)
         nearest = self.log_density(params, rows).argmax(axis=1)
         known = np.asarray(given.get("shrinkage", np.full(3, np.nan)), dtype=float)
         return self._pull_together(params, rows, np.eye(g)[nearest], known)
 
-    # -- a prior that follows the data ----------------------------------------------------------
-
     def _pull_together(
-        self, params: Any, X: AnyArray, weights: FloatArray, known: FloatArray | None = None
+        self, params: Any, X: AnyArray, weights: FloatArray, known: FloatArray | float = np.nan
     ) -> Any:
         """Return parameters with a prior fitted to rows of known class, if the structure has one.
 
@@ -255,47 +252,31 @@ class LocationScaleFamily(Family):
         if not isinstance(self.structure, Shrunk):
             return params
         given = self.structure.given()
-        if known is not None:
-            given = np.where(np.isnan(given), known, given)
+        given = np.where(np.isnan(given), known, given)
         if not self._pulls_locations:
             given[2] = 0.0
         X = complete(X, params.center, params.spread)
         Z = (X - params.center) / params.spread
-        params = dataclasses.replace(
-            params, shrinkage=strengths(Z, weights, given, self._floor(len(params.location)))
-        )
-        sums = weighted_moments(X, params.center, params.spread, params.location, weights)
-        return self._follow(params, (sums[0], *sums))
-
-    def _floor(self, g: int) -> float:
-        """Return the scatter that keeps a shared matrix positive."""
-        return max(self.reg_covar, 1e-9) * g
+        found = strengths(Z, weights, given, max(self.reg_covar, 1e-9) * weights.shape[1])
+        params = dataclasses.replace(params, shrinkage=found)
+        count, first, second, _ = weighted_moments(X, params.place, weights, NONE)
+        return self._follow(params, (count, count, first, second))
 
     def _follow(self, params: Any, sums: Statistics) -> Any:
         """Return parameters whose prior follows these sums."""
         count, mass, first, second, *_ = sums
         count, mass = np.maximum(count, 1e-9), np.maximum(mass, 1e-9)
         shift = first / mass[:, None] if self._pulls_locations else np.zeros_like(first)
-        crossed = first[:, :, None] * shift[:, None, :]
-        found = share(
-            count,
-            mass,
-            params.location + shift,
-            second - crossed,
-            params.shrinkage[1],
-            self._floor(len(count)),
-        )
-        return dataclasses.replace(params, **found._asdict())
+        mean, scatter = params.location + shift, second - first[:, :, None] * shift[:, None, :]
+        floor = max(self.reg_covar, 1e-9) * len(count)  # keeps a shared matrix positive
+        grand_mean, pooled = share(count, mass, mean, scatter, params.shrinkage[1], floor)
+        return dataclasses.replace(params, grand_mean=grand_mean, pooled=pooled, rows=count)
 
-    def adapt(self, params: Any, statistics: Statistics) -> Any:
-        """Return parameters whose prior follows the data: the very same, if it does already."""
-        if not self.structure.adapts:
-            return params
-        sums = self._sums(statistics)
-        count, mass = sums[:2]
-        if not (count.min() >= 0 and mass.min() >= 0):
-            return params  # signed weights: no pooled matrix follows from them
-        moved = self._follow(params, sums)
+    def update_prior(self, params: Any, statistics: Statistics) -> Any:
+        count, mass = statistics[:2]
+        if not self.structure.adaptive or not (count.min() >= 0 and mass.min() >= 0):
+            return params  # no pooled matrix follows from signed weights
+        moved = self._follow(params, statistics)
         W, positive = whiteners(np.stack((params.pooled, moved.pooled)))
         if not positive:
             return params
@@ -306,10 +287,6 @@ class LocationScaleFamily(Family):
         to_pooled, _, to_mean = params.shrinkage
         change = max(matrix * to_pooled / (rows + to_pooled), mean * to_mean / (rows + to_mean))
         return moved if change > _SETTLED else params
-
-    def _sums(self, statistics: Statistics) -> Statistics:
-        """Return statistics that begin with count, mass, first and second moments."""
-        return statistics
 
     def _with_prior(self, params: Any, sums: Statistics) -> Statistics:
         """Return sums to which the prior's made-up rows are added."""
@@ -325,19 +302,10 @@ class LocationScaleFamily(Family):
             second + to_pooled * params.pooled + to_mean * toward[:, :, None] * toward[:, None, :],
         )
 
-    def _n_moments(self, params: Any) -> float:
-        """Return the number of free locations and scale entries, as far as the data decide."""
-        g, p = params.location.shape
-        if isinstance(self.structure, Shrunk) and params.shrinkage.size:
-            return self.structure.effective(params.shrinkage, params.rows, p)
-        return g * p + self.structure.n_parameters(g, p)
-
-    # -- shared pieces of the M-step and the prior ----------------------------------------------
-
     def _prior_scatter(self, g: int) -> float:
         return self.reg_covar * self.structure.prior_share(g)
 
-    def log_prior(self, params: LocationScaleParams) -> float:
+    def log_prior(self, params: Any) -> float:
         """Return ``−½ reg_covar Σ tr Ω⁻¹``: as if each class had a little extra scatter.
 
         A structure that pulls classes together adds that of its made-up rows, relative to what it
@@ -348,38 +316,72 @@ class LocationScaleFamily(Family):
         if not params.shrinkage.size:
             return out
         to_pooled, _, to_mean = params.shrinkage
-        whole = log_volumes(whiteners(params.pooled[None])[0], np.ones(len(params.pooled)))
+        units = np.ones(W.shape[1])
+        whole = log_volumes(whiteners(params.pooled[None])[0], units)
         far = np.einsum("hjk,hk->hj", W, params.location - params.grand_mean)
         apart = float(np.vdot(W @ params.pooled, W)) - params.location.size
-        apart += 2.0 * float((whole - log_volumes(W, np.ones(W.shape[1]))).sum())
+        apart += 2.0 * float((whole - log_volumes(W, units)).sum())
         return out - 0.5 * (to_pooled * apart + to_mean * float(np.vdot(far, far)))
 
-    def _pool(self, params: Any, scatter: FloatArray, count: FloatArray) -> FloatArray:
-        """Return the best scale matrices for these scatters, ``reg_covar`` included."""
-        if params.shrinkage.size:
-            to_pooled = params.shrinkage[0]
-            scatter, count = scatter + to_pooled * params.pooled, count + to_pooled
-        return self.structure.pool(scatter, count)
-
-    def _step(self, params: Any, *sums: FloatArray) -> dict[str, FloatArray]:
-        """Return the locations and whiteners that maximise a weighted Gaussian likelihood."""
-        count, mass, first, second = self._with_prior(params, sums)
-        shift = first / mass[:, None]
-        scatter = second - first[:, :, None] * shift[:, None, :]
+    def maximise(self, params: Any, statistics: Statistics) -> Any:
+        count, mass, first, second, *others = statistics
+        count, mass = positive_counts(count, mass)
+        sums = self._with_prior(params, (count, mass, first, second))
+        shift = sums[2] / sums[1][:, None]
+        scatter = sums[3] - sums[2][:, :, None] * shift[:, None, :]
         g, p, _ = scatter.shape
         scatter += self._prior_scatter(g) * np.eye(p)
-        whitener = whiten(self.structure.pool(scatter, count))
-        return {"location": params.location + shift, "whitener": whitener}
+        return dataclasses.replace(
+            params,
+            location=params.location + shift,
+            whitener=whiten(self.structure.pool(scatter, sums[0])),
+            **self._shape_step(params, count, mass, *others),
+        )
 
-    def held_up(
-        self, params: LocationScaleParams, weights: FloatArray, total: float
-    ) -> list[Defect]:
-        """Find features whose variance, or a combination's, is the prior's and not the data's."""
+    def coordinates(self, params: Any, counts: FloatArray) -> Coordinates:
+        return LocationScaleChart(self, params, counts)
+
+    def permute(self, params: Any, order: AnyArray) -> Any:
+        moved = {name: value[order] for name, value in params.of_classes.items()}
+        return dataclasses.replace(params, **moved)
+
+    def blend(self, params: Any, proposal: Any, share: float) -> Any:
+        mixed = {
+            name: (1 - share) * value + share * getattr(proposal, name)
+            for name, value in params.of_classes.items()
+        }
+        mixed["whitener"] = whiten((1 - share) * params.scale + share * proposal.scale)
+        return dataclasses.replace(params, **mixed)
+
+    def n_parameters(self, params: Any) -> int:
         g, p = params.location.shape
+        if isinstance(self.structure, Shrunk) and params.shrinkage.size:
+            return round(self.structure.effective(params.shrinkage, params.rows, p))
+        return g * p + self.structure.n_parameters(g, p)
+
+    def attributes(self, params: Any) -> dict[str, FloatArray]:
+        pulled = {"shrinkage": params.shrinkage} if params.shrinkage.size else {}
+        return {**super().attributes(params), **pulled}
+
+    def sample(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
+        z = self._standard_sample(params, h, n, rng)
+        u = np.linalg.solve(params.whitener[h], z.T).T
+        return params.center + params.spread * (params.location[h] + u)
+
+    def _standard_sample(
+        self, params: Any, h: int, n: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw n whitened residuals of class h."""
+        return rng.standard_normal((n, params.center.size))
+
+    def defects(self, params: Any, weights: FloatArray, total: float) -> list[Defect]:
+        g, p = params.location.shape
+        if not np.einsum("hjj->hj", params.whitener).all():
+            return [Defect("A class is wider than numbers can say, and no row is its own.")]
         prior = np.full((g, 1, 1), self._prior_scatter(g)) * np.eye(p)
-        counts = np.maximum(weights * total, 1e-300)
         # Three times what the prior alone would make of each class.
-        floor = 3.0 * self.structure.pool(prior, counts)[:, 0, 0] + 1e-13
+        alone = self.structure.pool(prior, np.maximum(weights * total, 1e-300))[:, 0, 0]
+        floor = 3.0 * alone + 1e-13
         # No direction is narrower than the whole of its class, in this sense.
         narrow = 1.0 / (params.whitener**2).sum(axis=(1, 2)) < floor
         if not narrow.any():
@@ -391,15 +393,13 @@ class LocationScaleFamily(Family):
                     "it sets the variances, and not the data. Lower it."
                 )
             ]
-        mean = weights @ params.location
-        apart = params.location - mean
+        keeper = "reg_covar" if self.reg_covar else "rounding errors"
+        apart = params.location - weights @ params.location
         spread = np.einsum("h,hjk->jk", weights, params.scale)
         spread += np.einsum("h,hj,hk->jk", weights, apart, apart)
         whole = _narrow_features(spread, 3.0 * g * self.reg_covar / total + 1e-13)
-        keeper = "reg_covar" if self.reg_covar else "rounding errors"
         if whole is not None:
-            which, constant = whole
-            return [Defect((_CONSTANT if constant else _DEPENDENT).format(keeper), which)]
+            return [Defect(_EVERYWHERE[whole[1]].format(keeper), whole[0])]
         found: dict[tuple[bytes, bool], list[int]] = {}
         for h in np.flatnonzero(narrow):
             within = _narrow_features(params.scale[h], float(floor[h]))
@@ -407,149 +407,27 @@ class LocationScaleFamily(Family):
                 found.setdefault((within[0].tobytes(), within[1]), []).append(int(h))
         return [
             Defect(
-                (_CONSTANT_WITHIN if constant else _DEPENDENT_WITHIN).format(keeper),
+                _WITHIN[constant].format(keeper),
                 np.frombuffer(which, dtype=bool),
                 np.isin(np.arange(g), classes),
             )
             for (which, constant), classes in found.items()
         ]
 
-    def attributes(self, params: Any) -> dict[str, FloatArray]:
-        """Return moments, and how strongly classes are pulled together if they are."""
-        pulled = {"shrinkage": params.shrinkage} if params.shrinkage.size else {}
-        return {**super().attributes(params), **pulled}
 
-    def permute(self, params: Any, order: AnyArray) -> Any:
-        """Return parameters with the classes in another order, the units unchanged."""
-        moved = {k: v[order] for k, v in vars(params).items() if k not in params.units}
-        return dataclasses.replace(params, **moved)
-
-    def blend(self, params: Any, proposal: Any, share: float) -> Any:
-        """Return parameters between two points; scale matrices mix as matrices."""
-        mixed = {
-            k: (1 - share) * v + share * getattr(proposal, k)
-            for k, v in vars(params).items()
-            if k not in params.units
-        }
-        mixed["whitener"] = whiten((1 - share) * params.scale + share * proposal.scale)
-        return dataclasses.replace(params, **mixed)
-
-    def _standard_sample(self, params: Any, h: int, z: FloatArray) -> FloatArray:
-        """Colour standardised draws z (n, p) with class h's location and scale."""
-        u = np.linalg.solve(params.whitener[h], z.T).T
-        return params.center + params.spread * (params.location[h] + u)
-
-
-class LocationScale(Coordinates):
-    """The chart ``ξ = ξ₀ + W₀⁻¹ a, W = M W₀`` of locations and whiteners.
-
-    Both ``a`` and the free entries of M are divided by the root of the complete-data
-    information at the reference, so that all coordinates are of one size.
-    """
-
-    def __init__(
-        self, family: LocationScaleFamily, reference: LocationScaleParams, counts: FloatArray
-    ) -> None:
-        self.family, self.reference = family, reference
-        self.g, self.p = reference.location.shape
-        self.half = np.linalg.inv(reference.whitener)
-        to_pooled, _, to_mean = reference.shrinkage if reference.shrinkage.size else np.zeros(3)
-        information = np.concatenate(
-            (
-                np.repeat(counts + to_mean, self.p),
-                family.structure.information(counts + to_pooled, self.p),
-            )
-        )
-        self.unit = 1.0 / np.sqrt(np.maximum(information, 1.0))
-        self.size = self.unit.size
-
-    def unfold(self, vector: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return location and whitener at a point of the chart."""
-        free = vector * self.unit
-        M = self.family.structure.unfold(free[self.g * self.p :], self.g, self.p)
-        a = free[: self.g * self.p].reshape(self.g, self.p, 1)
-        return (
-            self.reference.location + (self.half @ a)[:, :, 0],
-            M @ self.reference.whitener,
-        )
-
-    def residual_score(self, z: FloatArray, h: int) -> FloatArray | None:
-        """Return class h's score in whitened residuals z (n, p), if a formula gives it."""
-        return None
-
-    def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
-        """Return scores in location and whitener; see :class:`Coordinates`."""
-        here = self.reference
-        x = np.clip((X - here.center) / here.spread, -FARTHEST, FARTHEST)
-        z = (x - here.location[h]) @ here.whitener[h].T
-        pull = None if np.isnan(z).any() else self.residual_score(z, h)
-        if pull is None:
-            return super().row_scores(X, h)
-        coordinate, j, k = self.family.structure.entries(h, self.g, self.p)
-        z, pull = np.ascontiguousarray(z.T), np.ascontiguousarray(pull.T)
-        entries = pull[j] * z[k]
-        entries[j == k] += 1.0
-        axes, place = np.unique(coordinate, return_inverse=True)
-        if axes.size < coordinate.size:  # several entries move together
-            entries = (place == np.arange(axes.size)[:, None]).astype(float) @ entries
-        else:
-            entries = entries[np.argsort(coordinate)]
-        axes = np.concatenate((h * self.p + np.arange(self.p), self.g * self.p + axes))
-        out = np.concatenate((-pull, entries))
-        out *= self.unit[axes][:, None]
-        return axes, out
-
-    def movers(self, h: int) -> AnyArray | None:
-        """Return class h's location and entries of its whitener; what follows may move any."""
-        coordinate, _, _ = self.family.structure.entries(h, self.g, self.p)
-        own = self.g * self.p + np.unique(coordinate)
-        return np.concatenate(
-            (h * self.p + np.arange(self.p), own, np.arange(self.unit.size, self.size))
-        )
-
-    def fold(
-        self, whitener: FloatArray, count: FloatArray, pull: FloatArray, outer: FloatArray
-    ) -> FloatArray:
-        """Turn sums of scores into the chart's gradient.
-
-        Parameters
-        ----------
-        whitener : array of shape (g, p, p)
-            Where the sums were taken.
-        count : array of shape (g,)
-            Σ w.
-        pull : array of shape (g, p)
-            Σ w g_z, with g_z the score in whitened residuals z.
-        outer : array of shape (g, p, p)
-            Σ w g_z uᵀ, with u the residuals before whitening.
-        """
-        M = whitener @ self.half
-        d_a = -(pull[:, None, :] @ M).ravel()
-        prior = self.family._prior_scatter(self.g) * whitener
-        d_M = (outer - prior) @ self.reference.whitener.transpose(0, 2, 1)
-        np.einsum("hjj->hj", d_M)[:] += count[:, None] / np.einsum("hjj->hj", M)
-        return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
-
-
-# In standard errors: a prior this close to what the data say follows them.
-_SETTLED = 1e-3
-
-_CONSTANT = (
-    "constant: every class then has a variance near zero there, kept finite by {}. Drop what does "
-    "not vary."
-)
-_DEPENDENT = (
-    "linearly dependent (one is a copy or a combination of the others): covariances are kept "
-    "invertible by {} alone. Drop one of them."
-)
-_CONSTANT_WITHIN = (
-    "constant: a variance near zero there is kept finite by {} alone, and the likelihood is as "
-    "large as that allows. Drop what does not vary, or use covariance='shrunk'."
-)
-_DEPENDENT_WITHIN = (
-    "linearly dependent: the covariance there is kept invertible by {} alone, and the likelihood "
-    "is as large as that allows. Use covariance='shrunk', or fewer features."
-)
+# What is wrong with features in all classes together, and within one: constant, or not
+_EVERYWHERE = {
+    True: "constant: every class then has a variance near zero there, kept finite by {}. Drop "
+    "what does not vary.",
+    False: "linearly dependent (one is a copy or a combination of the others): covariances are "
+    "kept invertible by {} alone. Drop one of them.",
+}
+_WITHIN = {
+    True: "constant: a variance near zero there is kept finite by {} alone, and the likelihood is "
+    "as large as that allows. Drop what does not vary, or use covariance='shrunk'.",
+    False: "linearly dependent: the covariance there is kept invertible by {} alone, and the "
+    "likelihood is as large as that allows. Use covariance='shrunk', or fewer features.",
+}
 
 
 def _narrow_features(spread: FloatArray, floor: float) -> tuple[BoolArray, bool] | None:
@@ -558,10 +436,98 @@ def _narrow_features(spread: FloatArray, floor: float) -> tuple[BoolArray, bool]
     if constant.any():
         return constant, True
     value, vector = np.linalg.eigh(spread)
-    if value[0] >= floor:
-        return None
     size = np.abs(vector[:, 0])
-    return size > 0.05 * size.max(), False
+    return None if value[0] >= floor else (size > 0.05 * size.max(), False)
+
+
+class LocationScaleChart(Coordinates):
+    """The chart ``ξ = ξ₀ + W₀⁻¹ a, W = M W₀`` of locations and whiteners.
+
+    Both ``a`` and the free entries of M are divided by the root of the complete-data
+    information at the reference, so that all coordinates are of one size.
+    """
+
+    folds = False
+
+    def __init__(self, family: Any, reference: Any, counts: FloatArray) -> None:
+        self.family, self.reference = family, reference
+        self.g, self.p = reference.location.shape
+        self.half = np.linalg.inv(reference.whitener)
+        to_pooled, _, to_mean = reference.shrinkage if reference.shrinkage.size else np.zeros(3)
+        entries = family.structure.information(counts + to_pooled, self.p)
+        information = np.concatenate((np.repeat(counts + to_mean, self.p), entries))
+        self.unit = 1.0 / np.sqrt(np.maximum(information, 1.0))
+        self.size = self.unit.size
+
+    def decode(self, vector: FloatArray) -> Any:
+        free = vector[: self.unit.size] * self.unit
+        M = self.family.structure.unfold(free[self.g * self.p :], self.g, self.p)
+        a = free[: self.g * self.p].reshape(self.g, self.p, 1)
+        return dataclasses.replace(
+            self.reference,
+            location=self.reference.location + (self.half @ a)[:, :, 0],
+            whitener=M @ self.reference.whitener,
+        )
+
+    def gradient(self, params: Any, statistics: Statistics) -> FloatArray:
+        # The score in whitened residuals z is −E[W] z, so its sums are moments.
+        count, _, first, second = self.family._with_prior(params, statistics[:4])
+        W = params.whitener
+        return self.fold(W, count, -(W @ first[:, :, None])[:, :, 0], -W @ second)
+
+    def fold(
+        self, whitener: FloatArray, count: FloatArray, pull: FloatArray, outer: FloatArray
+    ) -> FloatArray:
+        """Turn sums of scores into the chart's gradient.
+
+        With g_z the score in whitened residuals and u those before whitening, ``pull`` is Σ w g_z
+        and ``outer`` Σ w g_z uᵀ.
+        """
+        M = whitener @ self.half
+        d_a = -(pull[:, None, :] @ M).ravel()
+        prior = self.family._prior_scatter(self.g) * whitener
+        d_M = (outer - prior) @ self.reference.whitener.transpose(0, 2, 1)
+        np.einsum("hjj->hj", d_M)[:] += count[:, None] / np.einsum("hjj->hj", M)
+        return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
+
+    def entries(self, h: int) -> tuple[AnyArray, FloatArray]:
+        coordinate, row, column = self.family.structure.entries(h, self.g, self.p)
+        own, place = np.unique(coordinate, return_inverse=True)
+        moved = np.zeros((self.p**2, own.size))
+        moved[row * self.p + column, place] = 1.0
+        return own, moved
+
+    def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
+        here = self.reference
+        x = np.clip((X - here.center) / here.spread, -FARTHEST, FARTHEST)
+        z = (x - here.location[h]) @ here.whitener[h].T
+        pull = None if np.isnan(z).any() else self.family._residual_score(here, z, h)
+        if pull is None:
+            return super().row_scores(X, h)
+        coordinate, j, k = self.family.structure.entries(h, self.g, self.p)
+        z, pull = np.ascontiguousarray(z.T), np.ascontiguousarray(pull.T)
+        order = np.argsort(coordinate, kind="stable")
+        coordinate, j, k = coordinate[order], j[order], k[order]
+        entries = pull[j] * z[k]
+        entries[j == k] += 1.0
+        starts = np.flatnonzero(np.diff(coordinate, prepend=-1))
+        if starts.size < coordinate.size:  # several entries move together
+            entries = np.add.reduceat(entries, starts, axis=0)
+        axes = self.g * self.p + coordinate[starts]
+        axes = np.concatenate((h * self.p + np.arange(self.p), axes))
+        out = np.concatenate((-pull, entries))
+        out *= self.unit[axes][:, None]
+        return axes, out
+
+    def movers(self, h: int) -> AnyArray | None:
+        own = self.g * self.p + self.entries(h)[0]
+        others = np.arange(self.unit.size, self.size)
+        return np.concatenate((h * self.p + np.arange(self.p), own, others))
+
+
+def _some(X: AnyArray) -> FloatArray:
+    """Return at most about 10,000 rows."""
+    return np.ascontiguousarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
 
 
 def _quantiles(column: FloatArray) -> tuple[float, float, float, float]:
@@ -580,3 +546,10 @@ def whiten(scale: FloatArray) -> FloatArray:
     if not positive:
         raise StepError("a scale matrix is not positive definite")
     return whitener
+
+
+def positive_counts(count: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of each class; an empty class stays where it is, very wide."""
+    if count.min() < 0 or mass.min() < 0:
+        raise StepError("a class has a negative weight")
+    return np.maximum(count, 1e-12), np.maximum(mass, 1e-12)

@@ -2,32 +2,38 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.families._base import Coordinates, Statistics, StepError, of_classes
-from hesitant.families._dof import log_gamma_ratio
-from hesitant.families._gaps import Gaps, complete
-from hesitant.families._heavy_tailed import HeavyTailedFamily, HeavyTailedParams, distances
-from hesitant.families._kernels import weighted_moments
-from hesitant.families._robust_start import improve, keep_best
-from hesitant.families._skew_t_chart import SkewTCoordinates
-from hesitant.families._skew_t_kernels import projections, skew_t_rows, tables, weigh
+from hesitant.families._base import Coordinates, Statistics, of_classes
+from hesitant.families._dof import log_gamma_ratio, t_constants
+from hesitant.families._gaps import complete, find_gaps
+from hesitant.families._kernels import NONE, Place, log_volumes, weighted_moments
+from hesitant.families._location_scale import positive_counts
+from hesitant.families._skew_t_chart import SkewTChart
+from hesitant.families._skew_t_kernels import skew_t_rows, tables
 from hesitant.families._skew_t_params import (
+    Marginal,
     SkewTParams,
-    Sums,
-    free_step,
+    dot,
     leaning,
     marginal,
     skewed_normals,
+    skewed_step,
     slants,
-    structured_step,
 )
-from hesitant.families._student_t import StudentT
+from hesitant.families._student_t import (
+    HeavyTailedFamily,
+    HeavyTailedParams,
+    StudentT,
+    distances,
+    within_bounds,
+)
 
 # A slant beyond this is a half-distribution for all that data can tell.
 _STEEP = 50.0
@@ -37,7 +43,7 @@ _WIDE = 250.0
 
 def _ridge(slant: FloatArray) -> FloatArray:
     """Return ρ for which ``−½ ρ |λ|²`` has the slope of the prior at these slants."""
-    share = np.einsum("hj,hj->h", slant, slant) / _WIDE**2
+    share = dot(slant, slant) / _WIDE**2
     return 2.0 / _WIDE**2 * share / (1.0 + share**2)
 
 
@@ -89,73 +95,59 @@ class SkewT(HeavyTailedFamily):
     _limit = "those of a skew-normal"
     _pulls_locations = False  # they are no means
 
-    # -- densities, statistics, steps ---------------------------------------------------------
+    def log_density(self, params: SkewTParams, X: AnyArray) -> FloatArray:
+        return SkewT.look(self, params, X)[0]
 
-    takes_gaps = True
+    def look(self, params: SkewTParams, X: AnyArray) -> tuple[FloatArray, Any]:
+        density, kept = np.empty((len(X), len(params.dof))), []
+        for part, rows, values in _by_pattern(params, X):
+            own, p = params if part is None else part.params, values.shape[1]
+            found = distances(own, values, own.slant)
+            shape, *terms = skew_t_rows(*found, params.nu, p, tables(params.nu, p))
+            constant = t_constants(params.nu, p) + log_volumes(own.whitener, own.spread)
+            density[rows] = shape + (within_bounds(constant) + math.log(2.0))
+            kept.append((part, rows, values, terms))
+        return density, kept
 
-    def _look(self, params: SkewTParams, X: AnyArray) -> tuple[FloatArray, Any]:
-        nu, p = params.nu, X.shape[1]
-        along = projections(X, params.center, params.spread, params.location, params.axis)
-        shape, *kept = skew_t_rows(distances(params, X), along, nu, p, *tables(nu, p))
-        return shape + (self._constant(params) + math.log(2.0)), kept
+    # Statistics are those of the t family; then drive, the sum of derivatives of the log density
+    # in the slanted residual η·u, and driven, that of the derivative times u.
 
-    def _sum_up(
-        self, params: SkewTParams, X: AnyArray, weights: FloatArray, kept: Any
+    def statistics(
+        self, params: SkewTParams, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
-        # Those of the t family; then drive, the sum of derivatives of the log density in the
-        # slanted residual η·u, and driven, that of the derivative times u.
-        units = params.center, params.spread, params.location
-        terms = kept or self._look(params, X)[1]
-        precise, count, logs, drive, driven = weigh(X, *units, weights, *terms)
-        mass, first, second = weighted_moments(X, *units, precise)
-        return count, mass, first, second, logs, drive, driven
-
-    def _look_gaps(self, params: SkewTParams, gaps: Gaps) -> tuple[FloatArray, Any]:
-        parts = [marginal(params, seen) for seen in gaps.seen]
-        found = [
-            self._look(part.params, rows)
-            for part, rows in zip(parts, gaps.by_pattern(), strict=True)
-        ]
-        density = np.concatenate([density for density, _ in found])
-        return density, [(part, kept) for part, (_, kept) in zip(parts, found, strict=True)]
-
-    def _sum_up_gaps(
-        self, params: SkewTParams, gaps: Gaps, weights: FloatArray, kept: Any
-    ) -> Statistics:
-        kept = kept or self._look_gaps(params, gaps)[1]
-        own = np.split(weights, gaps.starts[1:-1])
-        lifted = [
-            part.lift(params, self._sum_up(part.params, rows, w, terms))
-            for (part, terms), rows, w in zip(kept, gaps.by_pattern(), own, strict=True)
-        ]
-        return tuple(np.sum(sums, axis=0) for sums in zip(*lifted, strict=True))
+        found = []
+        for part, rows, values, (precision, logs, drive) in kept or SkewT.look(self, params, X)[1]:
+            w, place = weights[rows], (params if part is None else part.params).place
+            drive = w * drive
+            *moments, driven = weighted_moments(values, place, w * precision, drive)
+            count, drive = np.einsum("ih->h", w), np.einsum("ih->h", drive)
+            sums = count, *moments, np.einsum("ih,ih->h", w, logs), drive, driven
+            found.append(sums if part is None else part.lift(params, sums))
+        return tuple(np.sum(sums, axis=0) for sums in zip(*found, strict=True))
 
     def maximise(self, params: SkewTParams, statistics: Statistics) -> SkewTParams:
-        """Return the M-step: location, scale and slant together, then EM's dof."""
         count, mass, first, second, logs, drive, driven = statistics
-        if count.min() < 0 or mass.min() < 0:
-            raise StepError("a class has a negative weight")
-        count, mass = np.maximum(count, 1e-12), np.maximum(mass, 1e-12)
+        count, mass = positive_counts(count, mass)
         second = second + self._prior_scatter(len(count)) * np.eye(first.shape[1])
-        sums = Sums(params.axis, count, mass, first, second, drive, driven)
-        slant, ridge = params.slant, _ridge(params.slant)
-        if self.structure.unrestricted:
-            shift, whitener, axis = free_step(sums, slant, ridge)
-        else:
-            shift, whitener, axis = structured_step(
-                partial(self._pool, params), sums, slant, ridge, params.scale
-            )
+        pool, sums = partial(self._pool, params), (count, mass, first, second, drive, driven)
+        shift, whitener, axis = skewed_step(pool, params, sums, _ridge(params.slant))
         return dataclasses.replace(
             params,
             location=params.location + shift,
             whitener=whitener,
             slant=slants(whitener, axis),
-            dof=self._dof_step(params, count, mass, logs),
+            **self._shape_step(params, count, mass, logs),
         )
 
+    def _pool(self, params: Any, scatter: FloatArray, count: FloatArray) -> FloatArray:
+        """Return the best scale matrices for these scatters."""
+        if params.shrinkage.size:
+            to_pooled = params.shrinkage[0]
+            scatter, count = scatter + to_pooled * params.pooled, count + to_pooled
+        return self.structure.pool(scatter, count)
+
     def log_prior(self, params: Any) -> float:
-        """Return that of the scale matrices, and ``−½ Σ log(1 + (|λ|/250)⁴)`` on slants."""
-        share = np.einsum("hj,hj->h", params.slant, params.slant) / _WIDE**2
+        share = dot(params.slant, params.slant) / _WIDE**2
         return super().log_prior(params) - 0.5 * float(np.log1p(share**2).sum())
 
     def _slant_pull(self, slant: FloatArray) -> FloatArray:
@@ -163,50 +155,43 @@ class SkewT(HeavyTailedFamily):
         return -_ridge(slant)[:, None] * slant
 
     def blend(self, params: SkewTParams, proposal: SkewTParams, share: float) -> SkewTParams:
-        """Return parameters between two points; scale matrices and axes η mix."""
-        mixed = super().blend(params, proposal, share)
+        mixed: SkewTParams = super().blend(params, proposal, share)
         axis = (1 - share) * params.axis + share * proposal.axis
         return dataclasses.replace(mixed, slant=slants(mixed.whitener, axis))
 
     def survey(self, params: SkewTParams, X: AnyArray, weights: FloatArray) -> Statistics:
-        """Return sums of the curvature in the slanted residual η·u: those of 1, u and u uᵀ."""
         whole = ~np.isnan(X).any(axis=1)
         X, weights = np.ascontiguousarray(X[whole]), np.ascontiguousarray(weights[whole])
         nu, p = params.nu, X.shape[1]
-        units = params.center, params.spread, params.location
-        q, along = distances(params, X), projections(X, *units, params.axis)
-        *_, drive = skew_t_rows(q, along, nu, p, *tables(nu, p))
+        q, along = distances(params, X, params.slant)
+        *_, drive = skew_t_rows(q, along, nu, p, tables(nu, p))
         # In the left tail of a t the curvature is negative: it says nothing then.
         bend = drive * ((nu + p + 1.0) * along / (nu + q + along**2) + drive)
-        return weighted_moments(X, *units, weights * np.maximum(bend, 0.0))
+        bent = weights * np.maximum(bend, 0.0)
+        out: Statistics = weighted_moments(X, params.place, bent, NONE)[:3]
+        return out
 
     def coordinates(
         self, params: SkewTParams, counts: FloatArray, *edge: FloatArray
     ) -> Coordinates:
-        """Return the chart about ``params``."""
-        return SkewTCoordinates(self, params, counts, edge or None)
-
-    # -- starts -------------------------------------------------------------------------------
+        return SkewTChart(self, params, counts, edge or None)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> SkewTParams:
-        """Return the best of a few skewed fits to rows of known class."""
         return self._lean(self._symmetric().initial(X, weights), X, weights)
 
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> SkewTParams:
-        """Return parameters from the values a user (or a fitted model) names."""
         if "shapes" in given:
             if not {"locations", "scales"} <= set(given):
                 raise ValueError(
                     f"init has {sorted(given)}: 'shapes' need 'locations' and 'scales' beside "
                     "them."
                 )
-            return super().from_attributes(given, X)
+            out: SkewTParams = super().from_attributes(given, X)
+            return out
         symmetric = self._symmetric()
         params = symmetric.from_attributes(given, X)
         rows = np.ascontiguousarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
-        joint = symmetric.log_density(params, rows)
-        weights = np.exp(joint - joint.max(axis=1, keepdims=True))
-        return self._lean(params, rows, weights / weights.sum(axis=1, keepdims=True))
+        return self._lean(params, rows, softmax(symmetric.log_density(params, rows), axis=1))
 
     def _symmetric(self) -> StudentT:
         """Return the family without skewness."""
@@ -217,65 +202,44 @@ class SkewT(HeavyTailedFamily):
 
     def _lean(self, params: HeavyTailedParams, X: AnyArray, weights: FloatArray) -> SkewTParams:
         whole = complete(X, params.center, params.spread)
-        guesses = leaning(self.structure, params, whole, weights)
-        better = [improve(self, guess, X, weights) for guess in guesses]
-        out: SkewTParams = keep_best(self, better, X, weights, self._separate)
+        out: SkewTParams = self._best(leaning(self.structure, params, whole, weights), X, weights)
         return out
 
     def _params(
-        self,
-        center: FloatArray,
-        spread: FloatArray,
-        location: FloatArray,
-        whitener: FloatArray,
-        given: Mapping[str, Any] | None = None,
+        self, place: Place, whitener: FloatArray, given: Mapping[str, Any] | None = None
     ) -> SkewTParams:
-        dof = self._dof(len(location), given)
-        whitener = self._narrow(whitener, dof, given)
-        params = SkewTParams(center, spread, location, whitener, dof, np.zeros_like(location))
-        if given is None or "shapes" not in given:
-            return params
-        shapes = np.asarray(given["shapes"], dtype=float)
-        if shapes.shape != location.shape:
+        params = super()._params(place, whitener, given)
+        shapes = np.asarray((given or {}).get("shapes", np.zeros_like(place[2])), dtype=float)
+        if shapes.shape != place[2].shape:
             raise ValueError(
-                f"init has shapes of shape {shapes.shape}: they must be {location.shape}."
+                f"init has shapes of shape {shapes.shape}: they must be {place[2].shape}."
             )
         axis = shapes / np.sqrt(np.einsum("hjj->hj", params.scale))
-        return dataclasses.replace(params, slant=slants(whitener, axis))
+        slant = slants(params.whitener, axis)
+        return SkewTParams(*place, params.whitener, params.dof, slant)
 
-    # -- what is shown ------------------------------------------------------------------------
-
-    def sample(self, params: SkewTParams, h: int, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw n rows from class h."""
+    def _standard_sample(
+        self, params: SkewTParams, h: int, n: int, rng: np.random.Generator
+    ) -> FloatArray:
         z = skewed_normals(params.slant[h], n, rng)
-        return self._standard_sample(params, h, z / np.sqrt(self._precisions(params, h, n, rng)))
+        return z / self._root_precisions(params, h, n, rng)
 
     def moments(self, params: SkewTParams) -> tuple[FloatArray, FloatArray]:
-        """Return means and covariances, NaN where they do not exist."""
-        nu, delta = params.nu[:, None], params.deltas
         # E|V| = sqrt(ν/π) Γ((ν−1)/2) / Γ(ν/2)
-        factor = np.full_like(nu, np.nan)
-        for h, v in enumerate(nu[:, 0]):
+        factor = np.full((len(params.nu), 1), np.nan)
+        for h, v in enumerate(params.nu):
             if v > 1:
                 ratio = math.exp(-log_gamma_ratio(0.5 * (v - 1), 0.5))
                 factor[h] = math.sqrt(2 / math.pi * v / (v - 1)) * ratio
-        offset = factor * delta
-        with np.errstate(divide="ignore"):
-            widening = np.where(nu > 2, nu / (nu - 2), np.nan)[:, :, None]
-        spread = params.scales * widening - offset[:, :, None] * offset[:, None, :]
-        return params.locations + offset, spread
+        return self._moments(params, factor * params.deltas)
 
     def n_parameters(self, params: SkewTParams) -> int:
-        """Count locations, shapes, free scale entries and free degrees of freedom."""
-        moments = round(self._n_moments(params)) + params.location.size
-        return moments + self._n_dof(len(params.location))
+        return super().n_parameters(params) + params.location.size
 
     def attributes(self, params: Any) -> dict[str, FloatArray]:
-        """Return moments, locations, scale matrices, shapes and degrees of freedom."""
         return {**super().attributes(params), "shapes": params.shapes}
 
     def remarks(self, params: Any, names: list[str]) -> list[str]:
-        """Say where degrees of freedom or slants ran away, and where moments do not exist."""
         out = super().remarks(params, names)
         size = np.linalg.norm(params.slant, axis=1)
         if (size > _STEEP).any():
@@ -285,6 +249,21 @@ class SkewT(HeavyTailedFamily):
                 "location. Its shape is held finite by a weak prior, and its size means little."
             )
         return out
+
+
+def _by_pattern(
+    params: SkewTParams, X: AnyArray
+) -> Iterator[tuple[Marginal | None, Any, FloatArray]]:
+    """Yield rows that lack the same features: their distribution if any are, places and values."""
+    gaps = find_gaps(X)
+    if gaps is None:
+        yield None, slice(None), X
+        return
+    whole = np.setdiff1d(np.arange(len(X)), gaps.places)
+    yield None, whole, gaps.rest[whole]
+    for seen, rows in gaps.by_pattern():
+        values = np.ascontiguousarray(gaps.X[rows, seen])
+        yield marginal(params, seen), gaps.places[rows], values
 
 
 class SkewNormal(SkewT):

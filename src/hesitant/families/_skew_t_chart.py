@@ -2,22 +2,23 @@
 
 import dataclasses
 import math
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from hesitant._typing import FloatArray, IntArray
 from hesitant.families._base import Statistics
-from hesitant.families._covariance import Structure
 from hesitant.families._dof import digamma
-from hesitant.families._heavy_tailed import HeavyTailedCoordinates
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
-from hesitant.families._skew_t_params import SkewTParams, skewed_normals
-
-if TYPE_CHECKING:
-    from hesitant.families._skew_t import SkewT
-
+from hesitant.families._skew_t_params import (
+    SkewTParams,
+    dot,
+    outer,
+    skewed_normals,
+    times,
+    transposed_times,
+)
+from hesitant.families._student_t import HeavyTailedChart
 
 _DRAWS = 1000
 _LARGEST = 250  # coordinates
@@ -27,7 +28,7 @@ _FLOOR = 1e-2
 _FEW = 10.0
 
 
-class SkewTCoordinates(HeavyTailedCoordinates):
+class SkewTChart(HeavyTailedChart):
     """Locations, whiteners, degrees of freedom and slants, mixed by their joint information.
 
     The coordinates of a slant are those of ζ = W₀⁻ᵀη, η the slant of residuals: then the edge of
@@ -40,12 +41,9 @@ class SkewTCoordinates(HeavyTailedCoordinates):
     (or many that share a value) know more than all draws: what they say is added.
     """
 
-    reference: SkewTParams
-    family: "SkewT"
-
     def __init__(
         self,
-        family: "SkewT",
+        family: Any,
         reference: SkewTParams,
         counts: FloatArray,
         edge: Statistics | None = None,
@@ -53,62 +51,48 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         super().__init__(family, reference, counts)
         self.slants = self.size
         self.size += self.g * self.p
-        size = np.sqrt((reference.slant**2).sum(axis=1))
-        first = np.eye(self.p)[:1]
-        self.toward = np.where(
-            size[:, None] > 0, reference.slant / np.maximum(size, 1e-300)[:, None], first
-        )
+        size = np.sqrt(dot(reference.slant, reference.slant))
+        unit = reference.slant / np.maximum(size, 1e-300)[:, None]
+        self.toward = np.where(size[:, None] > 0, unit, np.eye(self.p)[:1])
         self.bend = np.arcsinh(size)
         self.blocks = self._blocks(np.maximum(counts, 1.0), edge)
 
-    # -- the chart --------------------------------------------------------------------------
-
     def decode(self, vector: FloatArray) -> SkewTParams:
-        """Return the parameters at a point of the chart."""
         free = vector.copy()
         for places, axes in self.blocks:
             free[places] = axes @ vector[places]
-        along, aside = self._split(free)
-        bend = self.bend + along
-        location, whitener = self.unfold(free[: self.base])
-        dof = self.unfold_dof(free[self.base : self.slants])
-        widening = np.cosh(bend) / np.cosh(self.bend)
-        zeta = np.sinh(bend)[:, None] * self.toward + widening[:, None] * aside
-        axis = np.einsum("hjk,hj->hk", self.reference.whitener, zeta)
-        slant = _solve(whitener.transpose(0, 2, 1), axis)
-        return dataclasses.replace(
-            self.reference, location=location, whitener=whitener, dof=dof, slant=slant
-        )
-
-    def _split(self, free: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how a point's slants are larger, (g,), and turned, (g, p)."""
+        params = super().decode(free)
+        # How much larger the slants are, (g,), and how they are turned, (g, p)
         y = free[self.slants :].reshape(self.g, self.p)
-        along = np.einsum("hj,hj->h", y, self.toward)
-        return along, y - along[:, None] * self.toward
+        along = dot(y, self.toward)
+        bend = self.bend + along
+        widening = (np.cosh(bend) / np.cosh(self.bend))[:, None]
+        aside = y - along[:, None] * self.toward
+        zeta = np.sinh(bend)[:, None] * self.toward + widening * aside
+        axis = transposed_times(self.reference.whitener, zeta)
+        slant = _solve(params.whitener.transpose(0, 2, 1), axis)
+        return dataclasses.replace(params, slant=slant)
 
     def gradient(self, params: SkewTParams, statistics: Statistics) -> FloatArray:
-        """Return the weighted score at ``params = decode(vector)``, penalty included."""
-        count, mass, first, second, logs, drive, driven = statistics
+        count, mass, first, second, _, drive, driven = statistics
         W, slant = params.whitener, params.slant
-        pull = drive[:, None] * slant - np.einsum("hjk,hk->hj", W, first)
+        pull = drive[:, None] * slant - times(W, first)
         pulled, _, _, second = self.family._with_prior(params, (count, mass, first, second))
         # The prior's pull on the slant, as one on η and on W
         held = _solve(W, self.family._slant_pull(slant))
-        outer = -slant[:, :, None] * held[:, None, :] - W @ second
-        d_zeta = np.einsum("hjk,hk->hj", self.reference.whitener, driven + held)
+        d_zeta = times(self.reference.whitener, driven + held)
         # Where in the chart is this?
-        zeta = np.einsum("hkj,hk->hj", self.half, params.axis)
-        size = np.einsum("hj,hj->h", zeta, self.toward)
+        zeta = transposed_times(self.half, params.axis)
+        size = dot(zeta, self.toward)
         root = np.sqrt(1.0 + size**2)
         aside = zeta - size[:, None] * self.toward
-        d_along = root * np.einsum("hj,hj->h", d_zeta, self.toward)
-        d_along += size / root * np.einsum("hj,hj->h", d_zeta, aside)
+        d_along = root * dot(d_zeta, self.toward) + size / root * dot(d_zeta, aside)
         d_aside = d_zeta * (root / np.cosh(self.bend))[:, None]
-        d_aside -= np.einsum("hj,hj->h", d_aside, self.toward)[:, None] * self.toward
+        d_aside -= dot(d_aside, self.toward)[:, None] * self.toward
         free = np.concatenate(
             (
-                self.fold(W, pulled, pull, outer),
-                self.fold_dof(params, count, mass, logs),
+                self.fold(W, pulled, pull, -outer(slant, held) - W @ second),
+                self.dof_gradient(params, statistics),
                 (d_along[:, None] * self.toward + d_aside).ravel(),
             )
         )
@@ -116,8 +100,6 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         for places, axes in self.blocks:
             out[places] = free[places] @ axes
         return out
-
-    # -- its metric -------------------------------------------------------------------------
 
     def _blocks(
         self, counts: FloatArray, edge: Statistics | None
@@ -127,12 +109,12 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         Those of a class do; those of all classes, if they share any. Of very many each keeps its
         own unit: a matrix of their information would cost more than it saves.
         """
-        largest = self.size if self._shared else self.size // self.g
-        if largest > _LARGEST:
+        shared = not self.family._separate
+        if (self.size if shared else self.size // self.g) > _LARGEST:
             return []
         own = []
-        for h, folding in enumerate(_foldings(self.family.structure, self.g, self.p)):
-            places, scores = self._scores(h, *folding)
+        for h in range(self.g):
+            places, scores = self._scores(h)
             # Not a matrix product: so small a one would wait for threads longer than it runs.
             information = counts[h] * np.einsum("ki,kj->ij", scores, scores) / _DRAWS
             information.flat[:: len(places) + 1] *= 1.0 + _FLOOR
@@ -140,7 +122,7 @@ class SkewTCoordinates(HeavyTailedCoordinates):
             if edge is not None:
                 information[np.ix_(spots, spots)] += self._edge(h, *edge)
             own.append((places, information))
-        if self._shared:
+        if shared:
             joint = np.zeros((self.size, self.size))
             for places, information in own:
                 joint[np.ix_(places, places)] += information
@@ -148,29 +130,24 @@ class SkewTCoordinates(HeavyTailedCoordinates):
         found = [(places, _standard_steps(information)) for places, information in own]
         return [(places, axes) for places, axes in found if axes is not None]
 
-    @property
-    def _shared(self) -> bool:
-        """Whether classes have a coordinate in common."""
-        return not self.family._separate
-
-    def _scores(self, h: int, free: IntArray, folding: FloatArray) -> tuple[IntArray, FloatArray]:
+    def _scores(self, h: int) -> tuple[IntArray, FloatArray]:
         """Return which unmixed coordinates class h has, and scores of draws from it in them."""
         p = self.p
         slant, nu = self.reference.slant[h], self.reference.nu[h : h + 1]
         z = skewed_normals(slant, _DRAWS, np.random.default_rng(0))
-        z /= np.sqrt(self.family._precisions(self.reference, h, _DRAWS, np.random.default_rng(1)))
+        rng = np.random.default_rng(1)
+        z /= self.family._root_precisions(self.reference, h, _DRAWS, rng)
         q, along = np.einsum("ij,ij->i", z, z)[:, None], (z @ slant)[:, None]
-        _, precision, logs, drive = skew_t_rows(q, along, nu, p, *tables(nu, p))
-        spin = (-precision[:, :, None] * z[:, :, None] * z[:, None, :] + np.eye(p)).reshape(
-            _DRAWS, -1
-        )
+        _, precision, logs, drive = skew_t_rows(q, along, nu, p, tables(nu, p))
+        spin = -precision[:, :, None] * z[:, :, None] * z[:, None, :] + np.eye(p)
         group = np.flatnonzero(self.groups[:, h])
         known = 1.0 + digamma(0.5 * (nu[0] + p)) - digamma(0.5 * nu[0])
         own = h * p + np.arange(p)
-        scale = self.g * p + free
+        moving, folding = self.entries(h)
+        scale = self.g * p + moving
         scores = (
             (precision * z - drive * slant) * self.unit[own],
-            spin @ folding * self.unit[scale],
+            spin.reshape(_DRAWS, -1) @ folding * self.unit[scale],
             0.5 * (known + logs - precision) * self.dof_chart.slope[group],
             drive * z @ self._turn(h),
         )
@@ -215,20 +192,3 @@ def _standard_steps(information: FloatArray) -> FloatArray | None:
             continue
     value, vector = np.linalg.eigh(correlation)  # weights of very different sizes
     return vector / np.sqrt(np.maximum(value, _FLOOR)) / size[:, None]
-
-
-@lru_cache(maxsize=32)
-def _foldings(structure: Structure, g: int, p: int) -> list[tuple[IntArray, FloatArray]]:
-    """Return, for each class, which coordinates of scale move it and scores in M = I to theirs."""
-    identity = np.repeat(np.eye(p)[None], g, axis=0)
-    out = []
-    for h in range(g):
-        score = np.zeros((g, p, p))
-        rows = []
-        for unit in np.eye(p * p).reshape(-1, p, p):
-            score[h] = unit
-            rows.append(structure.fold(score, identity))
-        folding = np.array(rows)
-        free = np.flatnonzero(folding.any(axis=0))
-        out.append((free, folding[:, free]))
-    return out

@@ -1,14 +1,11 @@
-"""Compiled loops of the skew-t family, and the tables they read.
+"""The compiled loop of the skew-t family, and the tables it reads.
 
-The skew-t density needs, for one class (one ``a``, half the degrees of freedom) and many ``r``,
+The density needs, for one class (``a``, half the degrees of freedom) and many ``r``, of
+``F(r, a) = T_{2a}(r sqrt(2a))`` the logarithm, ``D = d log F / da`` and the ratio of the t density
+to F. SciPy's ``stdtr`` underflows long before the logarithm stops mattering.
 
-    F(r, a) = T_{2a}(t),  t = r sqrt(2a),
-
-as ``log F``, ``D = d log F / da`` at fixed ``r``, and the ratio ``t_{2a}(t) / T_{2a}(t)``. SciPy's
-``stdtr`` underflows long before the logarithm stops mattering, and has no derivative in ``a``.
-
-Everything follows from two integrals over a fixed weight. With ``s = |r|``, ``t = s sqrt(2a)`` and
-``kappa(w) = 2a (1 - exp(-w/a))``,
+With ``s = |r|``, ``t = s sqrt(2a)`` and ``kappa(w) = 2a (1 - exp(-w/a))``, put
+``x = sqrt((1 + s²) exp(w/a) - 1)`` in the tail integral of the t density:
 
     N(t)  = int_0^inf exp(-w) / sqrt(t² + kappa(w)) dw,
     N1(t) = int_0^inf w exp(-w) / sqrt(t² + kappa(w)) dw,
@@ -17,18 +14,13 @@ Everything follows from two integrals over a fixed weight. With ``s = |r|``, ``t
     D(-s)     = (N1(0)/N(0) - N1(t)/N(t)) / a - log(1 + s²),
     ratio     = 1 / ((1 + s²) N(t)).
 
-(Put ``x = sqrt((1 + s²) exp(w/a) - 1)`` in the tail integral of the t density.) The gamma and
-digamma functions cancel against the integrals at zero, and as ``a`` grows ``kappa`` tends to
-``2w`` and ``N`` to the Gaussian Mills ratio: no digits are lost and no large-``a`` branch is
-needed.
-
+As ``a`` grows ``N`` tends to the Gaussian Mills ratio: no digits are lost and no branch is needed.
 N's own integrand is too sharp at w = 0 when t is small. By parts, with ``m = 2a``,
 
     (1 + s²) N(t) = ((m + 1) P(t) + t) / m,
     P(t) = int_0^inf exp(-w) (sqrt(t² + kappa(w)) - t) dw,
 
-a sum of positive terms. ``(m + 1) P`` times the ratio is ``m`` less the ratio times t, which would
-cancel if computed so. P and N1, times ``t + c``, are smooth in ``t / (t + c)`` all the way to
+a sum of positive terms. P and N1, times ``t + c``, are smooth in ``t / (t + c)`` all the way to
 infinity, for every ``a``, so one short table of polynomials per class serves every ``r``.
 """
 
@@ -38,9 +30,9 @@ from functools import lru_cache
 import numpy as np
 
 from hesitant._compile import njit
-from hesitant._typing import AnyArray, FloatArray
-from hesitant._vector_math import STRIP, exp_strip
-from hesitant.families._kernels import FARTHEST, log1p_wide
+from hesitant._typing import FloatArray
+from hesitant._vector_math import STRIP, exp_strip, log1p_strip
+from hesitant.families._kernels import VECTORS
 
 # z = t / (t + C) in [0, 1] is cut into equal cells, with a polynomial on each.
 CELLS, TERMS, C = 6, 13, 1.5
@@ -79,10 +71,9 @@ _TO_POWERS = np.array(
 
 
 def tables(nu: FloatArray, p: int) -> tuple[FloatArray, FloatArray]:
-    """Return the polynomials of all classes, (g, cells, terms, 2), and values at zero (g, 2).
+    """Return polynomials of ``(t + c) P`` and ``(t + c) N1`` (g, cells, terms, 2), 2a = ν + p.
 
-    The polynomials are of ``(t + c) P`` and ``(t + c) N1``, the values at zero ``2 N(0)`` and
-    ``N1(0) / N(0)``, each with ``2a = nu + p``.
+    Then, at zero, ``2 N`` and ``N1 / N`` (g, 2).
     """
     return _tables(nu.tobytes(), p)
 
@@ -102,46 +93,17 @@ def _tables(nu: bytes, p: int) -> tuple[FloatArray, FloatArray]:
     return np.ascontiguousarray(powers), at_zero
 
 
-_OPTIONS = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-}
-
-
-@njit(**_OPTIONS)
+@njit(**VECTORS)
 def skew_t_rows(
-    q: FloatArray,
-    along: FloatArray,
-    nu: FloatArray,
-    p: int,
-    table: FloatArray,
-    at_zero: FloatArray,
+    q: FloatArray, along: FloatArray, nu: FloatArray, p: int, tables: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """All that the skew-t family needs of each row and class, as arrays (n, g).
 
-    Parameters
-    ----------
-    q, along : arrays of shape (n, g)
-        Squared distances |z|² and slanted residuals λ·z.
-    nu : array of shape (g,)
-    p : int
-        Number of features.
-    table, at_zero : arrays
-        From :func:`hesitant.families._skew_t_kernels.tables`.
-
-    Returns
-    -------
-    log_density
-        Less the constants of the class.
-    precision
-        Expected latent precision, E[W].
-    logs
-        The part of E[log W] that varies with the row.
-    drive
-        Derivative of the log density in ``along``.
+    From squared distances |z|² and slanted residuals λ·z (n, g): the log density, less the
+    constants of the class; the expected latent precision E[W]; the part of E[log W] that varies
+    with the row; and ``drive``, the derivative of the log density in ``along``.
     """
+    table, at_zero = tables
     n, g = q.shape
     log_density, precision = np.empty((n, g)), np.empty((n, g))
     logs, drive = np.empty((n, g)), np.empty((n, g))
@@ -164,10 +126,10 @@ def skew_t_rows(
                 # Between 0 and CELLS; neither the largest t nor NaN may point past the last.
                 place = CELLS * (t / (t + C))
                 x[b] = place if place < CELLS - 1e-9 else CELLS - 1e-9
-            log1p_wide(y, m, rise, work)
+            log1p_strip(y, m, rise, work)
             for b in range(m):
                 y[b] = r[b] * r[b]
-            log1p_wide(y, m, tail, work)
+            log1p_strip(y, m, tail, work)
             for b in range(m):
                 y[b] = -a * tail[b]
             exp_strip(y, m, work)
@@ -196,111 +158,10 @@ def skew_t_rows(
                 high[b] = (odds if right else 1.0) * ratio * root * math.sqrt(d[b])
                 y[b] = odds if right else ratio * at_zero[h, 0] * e - 1.0
                 rise[b] += 0.0 if right else tail[b]
-            log1p_wide(y, m, tail, work)
+            log1p_strip(y, m, tail, work)
             for b in range(m):
                 log_density[start + b, h] = -a * rise[b] - tail[b]
                 precision[start + b, h] = low[b]
                 logs[start + b, h] = slope[b]
                 drive[start + b, h] = high[b]
     return log_density, precision, logs, drive
-
-
-def _projections_plainly(
-    X: AnyArray, center: FloatArray, spread: FloatArray, location: FloatArray, axes: FloatArray
-) -> FloatArray:
-    x = np.clip((X - center) / spread, -FARTHEST, FARTHEST)
-    return np.stack([(x - at) @ axis for at, axis in zip(location, axes, strict=True)], axis=1)
-
-
-@njit(plain=_projections_plainly, **_OPTIONS)
-def projections(
-    X: AnyArray, center: FloatArray, spread: FloatArray, location: FloatArray, axes: FloatArray
-) -> FloatArray:
-    """Return the standardised residuals along one axis for each class, (n, g)."""
-    n, p = X.shape
-    g = location.shape[0]
-    out = np.empty((n, g))
-    per_unit = 1.0 / spread
-    x, total = np.empty((p, STRIP)), np.empty(STRIP)
-    for start in range(0, n, STRIP):
-        m = min(STRIP, n - start)
-        for b in range(m):
-            for j in range(p):
-                v = (X[start + b, j] - center[j]) * per_unit[j]
-                x[j, b] = min(max(v, -FARTHEST), FARTHEST)
-        for h in range(g):
-            total[:m] = 0.0
-            for j in range(p):
-                f, shift = axes[h, j], location[h, j]
-                for b in range(m):
-                    total[b] += f * (x[j, b] - shift)
-            for b in range(m):
-                out[start + b, h] = total[b]
-    return out
-
-
-def _weigh_plainly(
-    X: AnyArray,
-    center: FloatArray,
-    spread: FloatArray,
-    location: FloatArray,
-    weights: FloatArray,
-    precision: FloatArray,
-    logs: FloatArray,
-    drive: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    d = weights * drive
-    driven = np.einsum("ih,hij->hj", d, (X - center) / spread - location[:, None])
-    sums = (part.sum(axis=0) for part in (weights, weights * logs, d))
-    return weights * precision, *sums, driven
-
-
-@njit(plain=_weigh_plainly, **_OPTIONS)
-def weigh(
-    X: AnyArray,
-    center: FloatArray,
-    spread: FloatArray,
-    location: FloatArray,
-    weights: FloatArray,
-    precision: FloatArray,
-    logs: FloatArray,
-    drive: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Weight what :func:`skew_t_rows` returns.
-
-    Returns
-    -------
-    weighted precisions (n, g), and the sums over rows of the weights (g,), of weighted ``logs``
-    (g,), of weighted ``drive`` (g,), and of weighted ``drive`` times residuals (g, p).
-    """
-    n, p = X.shape
-    g = location.shape[0]
-    precise = np.empty((n, g))
-    sums = np.zeros((3, g))
-    driven = np.zeros((g, p))
-    per_unit = 1.0 / spread
-    x, d = np.empty((p, STRIP)), np.empty(STRIP)
-    for start in range(0, n, STRIP):
-        m = min(STRIP, n - start)
-        for b in range(m):
-            for j in range(p):
-                x[j, b] = (X[start + b, j] - center[j]) * per_unit[j]
-        for h in range(g):
-            t0 = t1 = t2 = 0.0
-            for b in range(m):
-                w = weights[start + b, h]
-                precise[start + b, h] = w * precision[start + b, h]
-                d[b] = w * drive[start + b, h]
-                t0 += w
-                t1 += w * logs[start + b, h]
-                t2 += d[b]
-            sums[0, h] += t0
-            sums[1, h] += t1
-            sums[2, h] += t2
-            for j in range(p):
-                shift = location[h, j]
-                t0 = 0.0
-                for b in range(m):
-                    t0 += d[b] * (x[j, b] - shift)
-                driven[h, j] += t0
-    return precise, sums[0], sums[1], sums[2], driven

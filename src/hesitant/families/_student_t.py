@@ -1,23 +1,236 @@
-"""Student-t classes."""
+"""Student-t classes; skew-t ones have their degrees of freedom and starts from here."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.families._base import Coordinates, Statistics, StepError
-from hesitant.families._dof import digamma, t_constants
-from hesitant.families._gaps import Gaps
-from hesitant.families._heavy_tailed import (
-    FAR,
-    HeavyTailedCoordinates,
-    HeavyTailedFamily,
-    HeavyTailedParams,
-    distances,
+from hesitant.families._base import Coordinates, Statistics, StepError, of_classes
+from hesitant.families._dof import (
+    HIGHEST,
+    LOWEST,
+    DofChart,
+    best_dof,
+    digamma,
+    finite,
+    t_constants,
 )
-from hesitant.families._kernels import log_rise, weighted_moments
+from hesitant.families._gaps import Seen, complete
+from hesitant.families._kernels import NONE, Place, log_rise, squared_distances
+from hesitant.families._location_scale import (
+    LocationScaleChart,
+    LocationScaleFamily,
+    LocationScaleParams,
+    whiten,
+)
+
+# Where estimated degrees of freedom start, unless a start says better.
+_START = 10.0
+_SMALLEST_FIXED = 0.1
+_FAR = 1e200
+_STEPS = 5  # of EM, from each guess
+_NO_MOMENTS = (
+    " (too few degrees of freedom): the entries of means_ and covariances_ that do not exist are "
+    "NaN. Use locations_ and scales_."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class HeavyTailedParams(LocationScaleParams):
+    """Location, scale and degrees of freedom (g,) of all classes."""
+
+    dof: FloatArray
+
+    @property
+    def nu(self) -> FloatArray:
+        """Degrees of freedom that formulas can bear: infinity is merely huge."""
+        return finite(self.dof)
+
+
+class HeavyTailedFamily(LocationScaleFamily):
+    """Base of the families with degrees of freedom."""
+
+    _limit = "Gaussian"
+    warm_up = 10  # EM crawls in the degrees of freedom: quasi-Newton gets there sooner
+
+    def __init__(self, dof: float | Sequence[float] | None = None, tied_dof: bool = False) -> None:
+        self.dof = dof
+        self.tied_dof = tied_dof
+
+    def specialise(self, covariance: Any, reg_covar: float) -> Self:
+        if not isinstance(self.tied_dof, bool | np.bool_):
+            raise TypeError(f"tied_dof={self.tied_dof!r}: give True or False.")
+        for value in np.asarray([] if self.dof is None else self.dof, dtype=object).ravel():
+            number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+            if not number or not float(value) >= _SMALLEST_FIXED:
+                raise ValueError(
+                    f"dof={self.dof!r}: give degrees of freedom from {_SMALLEST_FIXED} to "
+                    "inf, one for all classes or one each, or None to estimate them."
+                )
+        if self.dof is not None and self.tied_dof:
+            raise ValueError(
+                f"tied_dof=True with dof={self.dof!r}: fixed degrees of freedom leave nothing "
+                "to share. Leave dof at None to estimate one value for all classes."
+            )
+        return super().specialise(covariance, reg_covar)
+
+    def initial(self, X: AnyArray, weights: FloatArray) -> Any:
+        """Return the better of two robust fits to rows of known class.
+
+        One starts from moments, the other from medians, which no outlier can move.
+        """
+        moments = super().initial(X, weights)
+        units = moments.center, moments.spread
+        middle, deviation = _medians((complete(X, *units) - units[0]) / units[1], weights)
+        scatter = deviation[:, :, None] ** 2 * np.eye(X.shape[1])
+        whitener = whiten(self.structure.pool(scatter, np.ones(len(scatter))))
+        robust = dataclasses.replace(moments, location=middle, whitener=whitener)
+        return self._best((moments, robust), X, weights)
+
+    def _best(self, guesses: Iterable[Any], X: AnyArray, weights: FloatArray) -> Any:
+        """Return the guess that, after a few steps, makes rows of known class most probable.
+
+        Each class chooses for itself, unless classes share parameters.
+        """
+        tried = [self._improve(guess, X, weights) for guess in guesses]
+        values = np.array(
+            [np.einsum("ih,ih->h", weights, self.log_density(params, X)) for params in tried]
+        )
+        if not self._separate:
+            return tried[values.sum(axis=1).argmax()]
+        best, choice = tried[0], values.argmax(axis=0)
+        chosen = {
+            name: np.array([getattr(tried[k], name)[h] for h, k in enumerate(choice)])
+            for name in best.of_classes
+        }
+        return dataclasses.replace(best, **chosen)
+
+    def _improve(self, params: Any, X: AnyArray, weights: FloatArray) -> Any:
+        """Return parameters after some EM steps on rows of known class.
+
+        The statistics of each class are shrunk towards the pooled ones by a few rows' worth, so
+        that a class of one row still gets a scale matrix.
+        """
+        for _ in range(_STEPS):
+            try:
+                shrunk = _with_more_rows(self.statistics(params, X, weights))
+                params = self.maximise(params, shrunk)
+            except StepError:
+                break
+        return params
+
+    @property
+    def _separate(self) -> bool:
+        """Whether no parameter is shared by classes."""
+        return not (self.structure.shared or self.tied_dof)
+
+    def _first_dof(self, g: int, given: Mapping[str, Any] | None) -> FloatArray:
+        """Return what dof starts from: fixed values, or those a user names, or a guess."""
+        value = self.dof if self.dof is not None else (given or {}).get("dof", _START)
+        dof = np.asarray(value, dtype=np.float64)
+        if dof.shape not in ((), (g,)):
+            raise ValueError(
+                f"dof={value!r} has {dof.size} values for {g} classes: give one for all classes, "
+                "or one each."
+            )
+        dof = np.broadcast_to(dof, (g,)).copy()
+        if self.dof is None:
+            dof = np.clip(np.where(np.isnan(dof), _START, dof), LOWEST, HIGHEST)
+            if self.tied_dof:
+                dof[:] = np.exp(np.log(dof).mean())
+        return dof
+
+    def _params(
+        self, place: Place, whitener: FloatArray, given: Mapping[str, Any] | None = None
+    ) -> Any:
+        dof = self._first_dof(len(whitener), given)
+        if given is not None and "scales" not in given:  # given are covariances
+            nu = np.maximum(finite(dof), 2.5)
+            whitener = whitener * np.sqrt(nu / (nu - 2.0))[:, None, None]
+        return HeavyTailedParams(*place, whitener, dof)
+
+    def inside_bounds(self, params: Any) -> Any:
+        """Return parameters with estimated degrees of freedom inside their bounds.
+
+        At a bound the chart's slope is zero: a climb that began there would never leave.
+        """
+        if self.dof is not None:
+            return params
+        inside = np.clip(params.dof, 1.02 * LOWEST, 0.98 * HIGHEST)
+        return dataclasses.replace(params, dof=inside)
+
+    def _dof_groups(self, g: int) -> FloatArray:
+        """Return which free values the classes share, as a 0/1 matrix (values, g)."""
+        if self.dof is not None:
+            return np.zeros((0, g))
+        return np.ones((1, g)) if self.tied_dof else np.eye(g)
+
+    def _shape_step(self, params: Any, *sums: FloatArray) -> dict[str, FloatArray]:
+        """Return EM's degrees of freedom.
+
+        The sums are Σ w, Σ w E[W], with W the latent precision, and Σ w ℓ, where E[log W] is
+        ψ((ν+p)/2) − log(ν/2) + ℓ.
+        """
+        groups, (count, mass, logs, *_) = self._dof_groups(len(params.dof)), sums
+        if not len(groups):
+            return {}
+        known = digamma(0.5 * (params.nu + params.center.size)) - np.log(0.5 * params.nu)
+        excess = (groups @ (mass - logs - count * known)) / (groups @ count) - 1.0
+        return {"dof": groups.T @ np.array([best_dof(e) for e in excess])}
+
+    def n_parameters(self, params: Any) -> int:
+        return super().n_parameters(params) + len(self._dof_groups(len(params.dof)))
+
+    def _root_precisions(
+        self, params: HeavyTailedParams, h: int, n: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw roots of latent precisions W of class h, as a column."""
+        dof = params.dof[h]
+        if math.isinf(dof):
+            return np.ones((n, 1))
+        # Never zero: a draw may lie far out, but not at infinity.
+        return np.sqrt(np.maximum(rng.chisquare(dof, (n, 1)) / dof, 1e-280))
+
+    def coordinates(self, params: Any, counts: FloatArray) -> Coordinates:
+        return HeavyTailedChart(self, params, counts)
+
+    def _moments(
+        self, params: HeavyTailedParams, offset: FloatArray | float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return means and covariances, NaN where they do not exist."""
+        nu = params.nu[:, None]
+        with np.errstate(divide="ignore"):
+            widening = np.where(nu > 2, nu / (nu - 2), np.nan)
+        offset = np.where(nu > 1, offset, np.nan) * np.ones_like(params.location)
+        crossed = offset[:, :, None] * offset[:, None, :]
+        return params.locations + offset, params.scales * widening[:, :, None] - crossed
+
+    def attributes(self, params: Any) -> dict[str, FloatArray]:
+        own = {"locations": params.locations, "scales": params.scales, "dof": params.dof}
+        return {**super().attributes(params), **own}
+
+    def remarks(self, params: Any, names: list[str]) -> list[str]:
+        free, dof = self.dof is None, params.dof
+        said = (
+            (
+                free & (dof > 0.98 * HIGHEST),
+                f" degrees of freedom at their upper bound ({HIGHEST:g}): tails are effectively "
+                f"{self._limit}.",
+            ),
+            (
+                free & (dof < 1.02 * LOWEST),
+                f" degrees of freedom at their lower bound ({LOWEST:g}): tails are heavier than "
+                "the family allows. Look for outliers or stray rows.",
+            ),
+            (dof <= 1, f" neither mean nor covariance{_NO_MOMENTS}"),
+            ((dof > 1) & (dof <= 2), f" no covariance{_NO_MOMENTS}"),
+        )
+        return [of_classes(names, which) + words for which, words in said if which.any()]
 
 
 class StudentT(HeavyTailedFamily):
@@ -53,112 +266,138 @@ class StudentT(HeavyTailedFamily):
     in_words = "Student-t"
     likeness = "like Gaussian ones, with heavier tails"
 
-    takes_gaps = True
-
-    def _look(self, params: HeavyTailedParams, X: AnyArray) -> tuple[FloatArray, Any]:
-        q = distances(params, X)
+    def _densities(
+        self, params: HeavyTailedParams, q: FloatArray, volume: FloatArray, seen: Seen
+    ) -> tuple[FloatArray, Any]:
+        q[~(q < _FAR)] = np.inf  # NaN, too, comes of an overflow
         rise = log_rise(q, params.nu)
-        return self._constant(params) - 0.5 * (params.nu + X.shape[1]) * rise, (q, rise)
+        constant = within_bounds(volume + _by_number(seen, partial(t_constants, params.nu)))
+        return constant - 0.5 * _by_number(seen, params.nu.__add__) * rise, (q, rise)
 
-    def _look_gaps(self, params: HeavyTailedParams, gaps: Gaps) -> tuple[FloatArray, Any]:
-        q, volume = gaps.distances(params)
-        q[~(q < FAR)] = np.inf
-        rise = log_rise(q, params.nu)
-        seen = gaps.seen.sum(axis=1)
-        constant = {d: t_constants(params.nu, d) for d in set(seen.tolist())}
-        volume += np.array([constant[d] for d in seen.tolist()])
-        dof = params.nu + seen[:, None]
-        return volume[gaps.pattern] - 0.5 * dof[gaps.pattern] * rise, (q, rise)
+    # The last of the statistics is the sum of expected logs of precisions, less a constant.
 
-    # Moments are weighted by expected precisions ``(ν + p)/(ν + q)`` as well, mass is the sum of
-    # those weights, and logs is that of the expected logs, less a constant.
+    def _precisions(
+        self, params: HeavyTailedParams, weights: FloatArray, seen: Seen, kept: Any
+    ) -> tuple[FloatArray, FloatArray]:
+        nu, (q, rise) = params.nu, kept
+        precise = weights * _by_number(seen, nu.__add__) / (nu + q)
+        if not isinstance(seen, int):  # counted from what whole rows have in common
+            whole = digamma(0.5 * (nu + params.center.size))
+            rise = rise - _by_number(seen, lambda d: digamma(0.5 * (nu + d)) - whole)
+        return precise, -np.einsum("ih,ih->h", weights, rise)
 
-    def _sum_up(
-        self, params: HeavyTailedParams, X: AnyArray, weights: FloatArray, kept: Any
-    ) -> Statistics:
-        nu = params.nu
-        q, rise = kept or self._look(params, X)[1]
-        precise = weights * (nu + X.shape[1]) / (nu + q)
-        moments = weighted_moments(X, params.center, params.spread, params.location, precise)
-        logs = -np.einsum("ih,ih->h", weights, rise)
-        return np.einsum("ih->h", weights), *moments, logs
-
-    def _sum_up_gaps(
-        self, params: HeavyTailedParams, gaps: Gaps, weights: FloatArray, kept: Any
-    ) -> Statistics:
-        nu, p = params.nu, params.center.size
-        q, rise = kept or self._look_gaps(params, gaps)[1]
-        seen = gaps.seen.sum(axis=1)[gaps.pattern]
-        precise = weights * (nu + seen[:, None]) / (nu + q)
-        # What varies with the row is counted from what whole rows have in common.
-        less = np.array(
-            [[digamma(0.5 * (v + d)) - digamma(0.5 * (v + p)) for v in nu] for d in range(p + 1)]
-        )
-        logs = np.einsum("ih,ih->h", weights, less[seen] - rise)
-        return np.einsum("ih->h", weights), *gaps.moments(params, precise, weights), logs
-
-    def maximise(self, params: HeavyTailedParams, statistics: Statistics) -> HeavyTailedParams:
-        """Return the M-step: moments weighted by expected precisions, then EM's dof."""
-        count, mass, first, second, logs = statistics
-        if count.min() < 0 or mass.min() < 0:
-            raise StepError("a class has a negative weight")
-        count, mass = np.maximum(count, 1e-12), np.maximum(mass, 1e-12)
-        return dataclasses.replace(
-            params,
-            **self._step(params, count, mass, first, second),
-            dof=self._dof_step(params, count, mass, logs),
-        )
-
-    def sample(
+    def _standard_sample(
         self, params: HeavyTailedParams, h: int, n: int, rng: np.random.Generator
     ) -> FloatArray:
-        """Draw n rows from class h."""
         z = rng.standard_normal((n, params.center.size))
-        return self._standard_sample(params, h, z / np.sqrt(self._precisions(params, h, n, rng)))
+        return z / self._root_precisions(params, h, n, rng)
 
     def moments(self, params: HeavyTailedParams) -> tuple[FloatArray, FloatArray]:
-        """Return means and covariances, NaN where they do not exist."""
-        nu = params.nu[:, None]
-        means = np.where(nu > 1, params.locations, np.nan)
-        with np.errstate(divide="ignore"):
-            widening = np.where(nu > 2, nu / (nu - 2), np.nan)
-        return means, params.scales * widening[:, :, None]
+        return self._moments(params, 0.0)
 
-    def n_parameters(self, params: HeavyTailedParams) -> int:
-        """Count locations, free scale entries and free degrees of freedom."""
-        return round(self._n_moments(params)) + self._n_dof(len(params.location))
-
-    def coordinates(self, params: HeavyTailedParams, counts: FloatArray) -> Coordinates:
-        """Return the chart about ``params``."""
-        return _StudentTCoordinates(self, params, counts)
-
-    def _params(
-        self,
-        center: FloatArray,
-        spread: FloatArray,
-        location: FloatArray,
-        whitener: FloatArray,
-        given: Mapping[str, Any] | None = None,
-    ) -> HeavyTailedParams:
-        dof = self._dof(len(location), given)
-        whitener = self._narrow(whitener, dof, given)
-        return HeavyTailedParams(center, spread, location, whitener, dof)
-
-
-class _StudentTCoordinates(HeavyTailedCoordinates):
-    def residual_score(self, z: FloatArray, h: int) -> FloatArray:
-        nu = float(self.reference.nu[h])
+    def _residual_score(self, params: HeavyTailedParams, z: FloatArray, h: int) -> FloatArray:
+        nu = float(params.nu[h])
         q = np.einsum("ij,ij->i", z, z)[:, None]
-        return -z * ((nu + self.p) / (nu + q))
+        return -z * ((nu + z.shape[1]) / (nu + q))
 
-    def decode(self, vector: FloatArray) -> HeavyTailedParams:
-        location, whitener = self.unfold(vector[: self.base])
-        dof = self.unfold_dof(vector[self.base :])
-        return dataclasses.replace(self.reference, location=location, whitener=whitener, dof=dof)
 
-    def gradient(self, params: HeavyTailedParams, statistics: Statistics) -> FloatArray:
-        count, mass, first, second, logs = statistics
-        sums = self.family._with_prior(params, (count, mass, first, second))
-        pull = -(params.whitener @ sums[2][:, :, None])[:, :, 0]
-        base = self.fold(params.whitener, sums[0], pull, -params.whitener @ sums[3])
-        return np.concatenate((base, self.fold_dof(params, count, mass, logs)))
+class HeavyTailedChart(LocationScaleChart):
+    """The chart of locations and whiteners, with degrees of freedom appended."""
+
+    folds = True
+
+    def __init__(self, family: Any, reference: Any, counts: FloatArray) -> None:
+        super().__init__(family, reference, counts)
+        self.groups = family._dof_groups(self.g)
+        self.shares = self.groups / np.maximum(self.groups.sum(axis=1, keepdims=True), 1.0)
+        self.dof_chart = DofChart(self.shares @ reference.dof, self.p, self.groups @ counts)
+        self.base = self.size
+        self.size += self.dof_chart.size
+        # The chart folds at the bounds of dof, so values alone do not say from which side they
+        # were decoded, and the gradient must know.
+        self._latest: tuple[FloatArray, FloatArray] = (reference.dof, self.dof_chart.reference)
+
+    def decode(self, vector: FloatArray) -> Any:
+        params = super().decode(vector)
+        if not self.dof_chart.size:
+            return params
+        values, angles = self.dof_chart.decode(vector[self.base : self.base + len(self.groups)])
+        dof = self.groups.T @ values
+        self._latest = (dof, angles)
+        return dataclasses.replace(params, dof=dof)
+
+    def gradient(self, params: Any, statistics: Statistics) -> FloatArray:
+        return np.concatenate(
+            (super().gradient(params, statistics), self.dof_gradient(params, statistics))
+        )
+
+    def dof_gradient(self, params: Any, statistics: Statistics) -> FloatArray:
+        """Turn the sums that EM's step in dof uses into the chart's gradient."""
+        if not self.dof_chart.size:
+            return np.zeros(0)
+        count, mass, _, _, logs, *_ = statistics
+        known = digamma(0.5 * (params.dof + self.p)) - digamma(0.5 * params.dof)
+        score = 0.5 * (count * (1.0 + known) + logs - mass)
+        latest, angles = self._latest
+        if params.dof is not latest:
+            angles = self.dof_chart.angles(self.shares @ params.dof)
+        return self.dof_chart.fold(angles, self.groups @ score)
+
+
+def distances(
+    params: HeavyTailedParams, X: AnyArray, slant: FloatArray = NONE
+) -> tuple[FloatArray, FloatArray]:
+    """Return squared distances (n, g), infinite where a row is too far to pull at a class.
+
+    Then whitened residuals along the slants, if any.
+    """
+    q, along = squared_distances(X, params.place, params.whitener, slant)
+    q[~(q < _FAR)] = np.inf
+    return q, along
+
+
+def within_bounds(constant: FloatArray) -> FloatArray:
+    """Return log densities at centres; an infinite whitener must make no row's value finite."""
+    return np.where(constant < np.inf, constant, np.nan)
+
+
+def _by_number(seen: Seen, function: Callable[[int], FloatArray]) -> FloatArray:
+    """Return what a function of the number of features is for all rows (g,), or each (n, g)."""
+    if isinstance(seen, int):
+        return function(seen)
+    return np.array([function(d) for d in range(seen.max() + 1)])[seen]
+
+
+def _medians(Z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return weighted medians and median absolute deviations (g, p) of standardised rows.
+
+    A deviation of zero (most rows share one value) is replaced by one that tells nothing: the
+    spread of all rows.
+    """
+    g, p = weights.shape[1], Z.shape[1]
+    middle, deviation = np.zeros((g, p)), np.ones((g, p))
+    for h in range(g):
+        rows = np.flatnonzero(weights[:, h] > 0)
+        if rows.size:
+            middle[h] = _weighted_median(Z[rows], weights[rows, h])
+            away = np.abs(Z[rows] - middle[h])
+            deviation[h] = 1.4826 * _weighted_median(away, weights[rows, h])
+    return middle, np.where(deviation > 1e-6, deviation, 1.0)
+
+
+def _weighted_median(Z: FloatArray, weight: FloatArray) -> FloatArray:
+    order = np.argsort(Z, axis=0)
+    below = np.cumsum(weight[order], axis=0)
+    place = (below < 0.5 * below[-1]).sum(axis=0)
+    return np.take_along_axis(Z, np.take_along_axis(order, place[None], axis=0), axis=0)[0]
+
+
+def _with_more_rows(statistics: Statistics) -> Statistics:
+    """Return statistics to which each class has been given a few rows of all classes."""
+    count, mass, first, second, logs, *others = statistics
+    prior, total = first.shape[1] + 2.0, max(count.sum(), 1e-12)
+    weight = np.maximum(mass, 1e-12)[:, None, None]
+    scatter = (second - first[:, :, None] * first[:, None, :] / weight).sum(axis=0)
+    pooled = (scatter + prior * np.eye(len(scatter))) / (total + prior)
+    mass, logs = (each + prior * each.sum() / total for each in (mass, logs))
+    return count + prior, mass, first, second + prior * pooled, logs, *others

@@ -4,32 +4,27 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from numbers import Integral
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import clone
 
-from hesitant._optional import need
+from hesitant._replicates import run_tasks, side_by_side
 from hesitant._result import Result, Table
 from hesitant._typing import IntArray
-from hesitant.checks import check_number, check_reviewed
-from hesitant.criteria import chance_log_likelihood
-from hesitant.exceptions import FitWarning, collect_warnings
+from hesitant.checks import check_number
+from hesitant.exceptions import FitWarning
+from hesitant.experts import is_panel
 from hesitant.families import FAMILIES
-from hesitant.intake import check_features
-from hesitant.labels import encode
+from hesitant.intake import refuse_dask, take
+from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import EntropyMechanism
-from hesitant.model_data import refuse_dask
 from hesitant.model_selection._candidates import as_candidates, informative
-from hesitant.model_selection._held_out import FAILURES, Data, Judge, log_scores, paired_gaps
+from hesitant.model_selection._held_out import FAILURES, Data, Judge, paired_gaps, scores
 from hesitant.model_selection._labelled import deal_out
 from hesitant.uncertainty import Shannon
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CRITERIA = {
     "bic": "BIC",
@@ -44,21 +39,10 @@ CRITERIA = {
 class Candidate:
     """One model's criteria; NaN where the model has none, with the reason in ``note``.
 
-    Attributes
-    ----------
-    name : str
-    log_likelihood : float
-        Of features, labels and pattern of blanks.
-    n_parameters : int
-    aic, bic, icl : float
-        Smaller is better. ICL is BIC plus twice the entropy of the blank rows' classes.
-    cv_log_loss, cv_error : float
-        Mean log loss of held-out labelled rows, and its standard error.
-    cv_gap, cv_gap_error : float
-        How much more that is than the best model's, and the standard error of the difference:
-        all models are judged on the same rows, so differences are surer than losses.
-    converged : bool
-    note : str
+    AIC, BIC and ICL (BIC plus twice the entropy of the blank rows' classes) are the better the
+    smaller. ``cv_log_loss`` is the mean log loss of held-out labelled rows, ``cv_gap`` how much
+    more that is than the best model's: all are judged on the same rows, so gaps are surer than
+    losses. Each has its standard error.
     """
 
     name: str
@@ -77,18 +61,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Comparison(Result):
-    """Models, best first.
-
-    Attributes
-    ----------
-    candidates : list of Candidate
-    sort_by : str
-        The criterion that ranks them.
-    best : str
-        Name of the first.
-    remarks : list of str
-        What is comparable with what.
-    """
+    """Models, best first by the criterion ``sort_by``."""
 
     title: ClassVar[str] = "Which model?"
 
@@ -97,10 +70,10 @@ class Comparison(Result):
     best: str
     remarks: list[str]
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return one row for each model, best first."""
-        rows = [dataclasses.asdict(c) for c in self.candidates]
-        return need("pandas", "data").DataFrame(rows).rename(columns={"name": "model"})
+    def _columns(self) -> dict[str, Any]:
+        names = [f.name for f in dataclasses.fields(Candidate)]
+        columns = {name: [getattr(c, name) for c in self.candidates] for name in names}
+        return {"model": columns.pop("name"), **columns}
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the ranking criterion and the cross-validated log loss, model by model."""
@@ -123,7 +96,6 @@ class Comparison(Result):
                 notes.setdefault(c.note, []).append(c.name)
         for note, names in notes.items():
             yield f"* {'; '.join(names)}: {note}"
-        yield from (f"* {remark}" for remark in self.remarks)
 
 
 def compare(
@@ -164,11 +136,8 @@ def compare(
     random_state : int, RandomState or None
         For the folds.
     n_jobs : int, optional
-        Workers, by joblib. With more than one, each fit keeps to one thread.
-
-    Returns
-    -------
-    Comparison
+        Workers, by joblib; None as for ``bootstrap``. With more than one, each fit keeps to one
+        thread.
 
     Notes
     -----
@@ -187,47 +156,42 @@ def compare(
     'gaussian, full, entropy'
     """
     check_number("cv", cv, Integral, 0)
-    sort_by = ("cv_log_loss" if cv else "bic") if sort_by is None else sort_by
-    if sort_by not in CRITERIA:
+    if cv == 1:
+        raise ValueError("cv=1: give 0 (no cross-validation) or at least 2 folds.")
+    if sort_by is not None and sort_by not in CRITERIA:
         raise ValueError(f"sort_by={sort_by!r}: choose one of {', '.join(map(repr, CRITERIA))}.")
     refuse_dask(X)
     shared = {"missing_label": missing_label, "classes": classes}
+    if is_panel(y):
+        shared["experts"] = "fallible"
     models = as_candidates(default_models() if candidates is None else candidates, shared)
-    labels = encode(y, _agreed("missing_label", models), _agreed("classes", models))
-    n = len(labels.codes)
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    data = Data(
-        check_features(next(iter(models.values())).__class__(), X, reset=True),
-        labels.codes.astype(np.int64),
-        len(labels.classes),
-        weight,
-        check_reviewed(reviewed, n),
-        together=effective_n_jobs(n_jobs) > 1,
-    )
-    given = _Given(X, y, data)
-    done = Parallel(n_jobs=n_jobs)(delayed(_assess)(k, clf, given) for k, clf in models.items())
+    own = {name: _agreed(name, models) for name in ("missing_label", "classes", "experts")}
+    together = side_by_side(n_jobs, len(models))
+    template = type(next(iter(models.values())))(**own, n_jobs=1 if together else None)
+    checked = take(template, X, y, sample_weight, reviewed)
+    data = Data.of(checked, own["experts"], together)
+    done = list(run_tasks(partial(_assess, data=data), models.items(), n_jobs=n_jobs))
     folds = _folds(data.codes, cv, random_state)
     if folds:
         done = _with_losses(done, models, data, folds, n_jobs)
+    sort_by = sort_by or ("cv_log_loss" if folds else "bic")
     sign = -1 if sort_by == "log_likelihood" else 1
-    last = math.inf  # candidates without the criterion come last
-    ranked = sorted(
-        done,
-        key=lambda c: last if math.isnan(getattr(c, sort_by)) else sign * getattr(c, sort_by),
-    )
+
+    def rank(c: Candidate) -> float:
+        value = sign * getattr(c, sort_by)
+        return math.inf if math.isnan(value) else value  # those without the criterion come last
+
+    ranked = sorted(done, key=rank)
     _tell_failures(ranked)
     return Comparison(ranked, sort_by, ranked[0].name, _remarks(models, data, bool(folds)))
 
 
 def default_models() -> list[dict[str, Any]]:
     """Return every family with free and tied matrices, four mechanisms, and alpha = 1."""
-    ways: list[dict[str, Any]] = [
-        {"mechanism": None},
-        {"mechanism": EntropyMechanism()},
-        {"mechanism": EntropyMechanism(order=2)},
-        {"mechanism": EntropyMechanism(basis="spline")},
-        {"mechanism": None, "alpha": 1.0},
-    ]
+    bases: list[dict[str, Any]] = [{}, {"order": 2}, {"basis": "spline"}]
+    mechanisms = [None, *(EntropyMechanism(**options) for options in bases)]
+    ways: list[dict[str, Any]] = [{"mechanism": mechanism} for mechanism in mechanisms]
+    ways.append({"mechanism": None, "alpha": 1.0})
     return [
         {"family": family, "covariance": covariance, **way}
         for family in FAMILIES
@@ -262,9 +226,7 @@ def _tell_failures(candidates: list[Candidate]) -> None:
 
 def _folds(codes: IntArray, cv: int, random_state: Any) -> list[IntArray]:
     if not cv or codes.max(initial=-1) < 0:
-        return []  # no label to foretell
-    if cv == 1:
-        raise ValueError("cv=1: give 0 (no cross-validation) or at least 2 folds.")
+        return []  # no label to predict
     counts = np.bincount(codes[codes >= 0])
     most = int(counts[counts > 1].sum())
     if most < 2:
@@ -283,33 +245,26 @@ def _with_losses(
     """Return the candidates with their held-out log losses and distances from the best."""
     fitted = {c.name: models[c.name] for c in done if not c.note.startswith("failed: ")}
     judged = Judge(fitted, data, folds, "log_loss", n_jobs).all()
+    found: dict[str, dict[str, Any]] = {
+        c.name: {"note": f"{c.note} Cross-validation failed: {why}".strip()}
+        for c in done
+        if c.name in fitted
+        for why in [judged.notes.get(c.name, "").removeprefix("failed: ")]
+    }
     if judged.trials:
-        score = log_scores(list(judged.trials.values()), data.codes[judged.rows], "log_loss")
-        gap, gap_error = paired_gaps(score, np.ones(len(score)), int(score.mean(axis=0).argmax()))
-        error = score.std(axis=0, ddof=1) / math.sqrt(len(score))
-    place = list(judged.trials)
-    out = []
-    for c in done:
-        if c.name in place:
-            k = place.index(c.name)
-            c = dataclasses.replace(
-                c,
-                cv_log_loss=float(-score[:, k].mean()),
-                cv_error=float(error[k]),
-                cv_gap=float(gap[k]),
-                cv_gap_error=float(gap_error[k]),
-            )
-        elif c.name in fitted:
-            why = judged.notes[c.name].removeprefix("failed: ")
-            c = dataclasses.replace(c, note=f"{c.note} Cross-validation failed: {why}".strip())
-        out.append(c)
-    return out
+        score = scores(list(judged.trials.values()), data, judged.rows, "log_loss")[0]
+        loss, error = -score.mean(axis=0), score.std(axis=0, ddof=1) / math.sqrt(len(score))
+        gaps = paired_gaps(score, np.ones(len(score)), int(loss.argmin()))
+        columns = ("cv_log_loss", "cv_error", "cv_gap", "cv_gap_error")
+        for name, *values in zip(judged.trials, loss, error, *gaps, strict=True):
+            found[name] = dict(zip(columns, map(float, values), strict=True))
+    return [dataclasses.replace(c, **found.get(c.name, {})) for c in done]
 
 
 def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
     silent = [not informative(clf) for clf in models.values()]
     out = []
-    if not data.has_pattern and not all(silent):
+    if not _answers(data) and not all(silent):
         out.append(
             "The reviewed rows are all labelled or all blank, so there is no pattern to explain: "
             "models that differ in nothing but the mechanism are the same fit."
@@ -318,7 +273,7 @@ def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
         out.append(
             "Models without a mechanism do not explain which labels are missing. So that all "
             "likelihoods are of the same data (features, labels, pattern), theirs include the "
-            "likelihood of labels missing by pure chance, with one more parameter."
+            "likelihood of labels missing by pure chance, with one more parameter a reader."
         )
     if folded and (data.codes < 0).any():
         out.append(
@@ -328,47 +283,40 @@ def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
     return out
 
 
-@dataclasses.dataclass(frozen=True)
-class _Given:
-    """The rows as the user gave them: one object, as :class:`Data` is and for the same reason."""
+def _answers(data: Data) -> list[tuple[float, float]]:
+    """Return the weights of rows labelled and left blank by each reader who did both."""
+    said, tally = data.checked.statements, data.checked.rows.tally
+    if said is None:
+        counts = [(tally.reviewed_labelled, tally.reviewed_blank)]
+    else:
+        left = said.shown & ~said.given
+        counts = list(zip(data.weight @ said.given, data.weight @ left, strict=True))
+    return [(float(a), float(b)) for a, b in counts if a > 0 and b > 0]
 
-    X: Any
-    y: Any
-    data: Data
 
-
-def _assess(name: str, clf: Any, given: _Given) -> Candidate:
+def _assess(name: str, clf: Any, data: Data) -> Candidate:
     """Return a model's criteria, from a fit to all rows."""
-    data = given.data
-    changes = {"n_jobs": 1} if data.together else {}
     try:
-        with collect_warnings() as heard:
-            fit = clone(clf).set_params(verbose=0, **changes)
-            fit.fit(given.X, given.y, data.weight, data.shown)
+        fit, note = data.fit(clf)
     except FAILURES as error:
         return Candidate(name, note=f"failed: {error}")
-    note = " ".join(heard)
-    known: dict[str, Any] = {"converged": bool(fit.converged_)}
-    if fit.alpha == 0.5:
-        known |= _criteria(fit, given)
-    else:
+    if fit.alpha != 0.5:
         note += " A fractional likelihood is no likelihood of the data: only the log loss counts."
-    return Candidate(name, note=note.strip(), **known)
-
-
-def _criteria(fit: Any, given: _Given) -> dict[str, Any]:
-    value, k, data = fit.log_likelihood_, fit.n_parameters_, given.data
-    weight, labelled = np.asarray(data.weight), data.codes >= 0
-    if not fit.mechanism_.informative and data.has_pattern:
-        shown = weight * data.shown
-        value += chance_log_likelihood(shown[labelled].sum(), shown[~labelled].sum())
+        return Candidate(name, note=note.strip(), converged=bool(fit.converged_))
+    value, k, tally = fit.log_likelihood_, fit.n_parameters_, data.checked.rows.tally
+    mechanism = getattr(fit.mechanism_, "hesitation", fit.mechanism_)  # a reader's, of a panel
+    for labelled, blank in () if mechanism.informative else _answers(data):
+        value += chance_log_likelihood(labelled, blank)
         k += 1
-    doubt = float((weight * fit.entropy(given.X, Shannon()))[~labelled].sum())
-    bic = k * math.log(weight.sum()) - 2 * value
-    return {
-        "log_likelihood": float(value),
-        "n_parameters": int(k),
-        "aic": float(2 * k - 2 * value),
-        "bic": float(bic),
-        "icl": float(bic + 2 * doubt),
-    }
+    doubt = float(data.weight @ (fit.entropy(data.checked, Shannon()) * (data.codes < 0)))
+    bic = k * math.log(tally.weight) - 2 * value
+    return Candidate(
+        name,
+        log_likelihood=float(value),
+        n_parameters=int(k),
+        aic=float(2 * k - 2 * value),
+        bic=float(bic),
+        icl=float(bic + 2 * doubt),
+        converged=bool(fit.converged_),
+        note=note,
+    )

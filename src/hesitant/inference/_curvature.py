@@ -11,158 +11,163 @@ One pass over the rows gives both, where differences of the whole gradient would
 for every parameter.
 """
 
-from functools import partial
-from typing import NamedTuple, Self
+from functools import partial, reduce
+from typing import TypeAlias
 
 import numpy as np
 
 from hesitant._cores import one_blas_thread
 from hesitant._typing import FloatArray
-from hesitant.chart import Chart
-from hesitant.families import Family
-from hesitant.inference._estimates import NaturalUnits
-from hesitant.inference._scores import STEP, Axes, class_scores, find_axes, log_joint, mix
-from hesitant.likelihood import Evaluation, Likelihood, State, normalise
+from hesitant.inference._scores import STEP, Axes, Scores, label_spread, log_joint
+from hesitant.likelihood import Evaluation, Likelihood, normalise
 from hesitant.mechanisms import Mechanism, row_term
-from hesitant.rows import Block, sided
+from hesitant.mechanisms._base import Difficulty
+from hesitant.rows import Block, add, sided
+
+Model: TypeAlias = tuple[Axes, Mechanism, float]
 
 # A direction about which the data say less than this share of what complete labels would.
 FLAT = 1e-6
+# More than any smooth likelihood has, in the same units.
+SHARP = 1e4
 # In log densities, for derivatives of a row's weights.
 NUDGE = 1e-6
-# Scores that are kept at a time.
-ENTRIES = 2_000_000
-
-
-class _Model(NamedTuple):
-    """What a likelihood is, without its rows."""
-
-    family: Family
-    mechanism: Mechanism
-    alpha: float
-
-    @classmethod
-    def of(cls, likelihood: Likelihood) -> Self:
-        return cls(likelihood.family, likelihood.mechanism, likelihood.alpha)
 
 
 def curvature(
-    likelihood: Likelihood, chart: Chart, evaluation: Evaluation
+    likelihood: Likelihood, axes: Axes, evaluation: Evaluation
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the information, the data's share of it, and the gradient, in the chart."""
-    family, mechanism = likelihood.family, likelihood.mechanism
-    axes = find_axes(family, chart)
-    follows = family.restate(chart.reference.params, evaluation.statistics, chart.reference.params)
-    model = _Model.of(likelihood)
-    work = partial(_curvature_block, model=model, axes=axes, look=follows is None)
+    chart, mechanism, k = axes.chart, likelihood.mechanism, axes.size
+    here = chart.reference.params
+    look = axes.family.restate(here, evaluation.statistics, here) is None
+    work = partial(_curvature_block, model=(axes, mechanism, likelihood.alpha), look=look)
     with one_blas_thread():
-        posterior, *moved = likelihood.rows.sum(work)
-    total = -posterior
-    total[: axes.size, : axes.size] -= _at_fixed_weights(family, axes, evaluation, moved)
-    prior = _prior_curvature(family, mechanism, axes, evaluation)
-    total[axes.size :, axes.size :] += prior[axes.size :, axes.size :]
+        found = likelihood.rows.sum(work)
+    total = -axes.in_chart(axes.matrix(*found[:3]))
+    fixed, prior = np.zeros_like(total), np.zeros_like(total)
+    fixed[:k, :k], prior[:k, :k] = -_at_fixed_weights(axes, evaluation, found[3:])
+    first, theta = int(chart.splits[0]), chart.reference.theta
+    prior[:first, :first] = 0.0  # class weights have no prior
+    if axes.family.adaptive_prior:  # not weak, but part of the model: its rows count as rows
+        prior[:k, :k] = 0.0
+    none = (0.0, np.zeros_like(theta), np.zeros((theta.size, theta.size)))
+    fixed[k:, k:] = chart.theta_axes.T @ mechanism.add_prior(theta, none)[2] @ chart.theta_axes
+    prior[k:, k:] = fixed[k:, k:]
+    total += fixed
     return total, total - prior, chart.gradient(chart.reference, evaluation)
 
 
-def _curvature_block(
-    block: Block, model: _Model, axes: Axes, look: bool
-) -> tuple[FloatArray, ...]:
+def scatter(likelihood: Likelihood, axes: Axes) -> FloatArray:
+    """Return the sum of outer products of single rows' scores, the sandwich's filling."""
+    model = (axes, likelihood.mechanism, likelihood.alpha)
+    with one_blas_thread():
+        found = likelihood.rows.sum(partial(_scatter_block, model=model))
+    return axes.in_chart(axes.matrix(*found))
+
+
+def _scatter_block(block: Block, model: Model) -> tuple[FloatArray, ...]:
+    axes, mechanism, alpha = model
+    joint = log_joint(axes.family, axes.chart.reference, block.X)
+    pull, gradient = _said(block, mechanism, joint.copy(), axes.chart.reference.theta)
+    weights = _expected(block, alpha, normalise(joint)[1]) + pull
+    sums = []
+    for part in axes.chunks(len(block.X)):
+        w, d = weights[part, :, None], gradient[part]
+        outer, edges = w * weights[part, None], w * d[:, None]
+        sums.append(Scores(axes, block.X[part]).sums(outer, False, edges, d.T @ d))
+    return reduce(add, sums)
+
+
+def _curvature_block(block: Block, model: Model, look: bool) -> tuple[FloatArray, ...]:
     """Return the posterior's part, and (to ``look`` at) statistics a step along every axis."""
-    sums: list[FloatArray] = []
-    size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
-    for start in range(0, max(len(block.X), 1), size):
-        rows = block[start : start + size]
-        weights, slopes = _slopes(rows, model, axes.chart.reference)
-        scores = class_scores(model.family, axes, rows.X)
-        parts = [_posterior_part(axes, scores, slopes)]
-        if look:
-            points = [axes.step(group, sign) for group in axes.together for sign in (1, -1)]
-            moved = [axes.chart.decode(point).params for point in points]
-            found = [model.family.statistics(params, rows.X, weights) for params in moved]
-            parts += [np.stack(part) for part in zip(*found, strict=True)]
-        sums = [a + b for a, b in zip(sums, parts, strict=True)] if sums else parts
-    return tuple(sums)
+    axes, mechanism, alpha = model
+    theta = axes.chart.reference.theta
+    joint = log_joint(axes.family, axes.chart.reference, block.X)
+    log_tau, tau, _ = normalise(joint.copy())
+    inner = _inner(block, mechanism, mechanism.difficulty(log_tau, tau, slopes=False), theta)
+    sums: list[tuple[FloatArray, ...]] = []
+    for part in axes.chunks(len(joint)):
+        slopes, edges = _slopes(block[part], joint[part], model)
+        more = inner if not sums else 0.0
+        sums.append(Scores(axes, block.X[part]).sums(slopes, True, edges, more))
+    out = reduce(add, sums)
+    if look:
+        weights = _expected(block, alpha, tau) + _said(block, mechanism, joint, theta)[0]
+        points = [axes.step(group, sign) for group in axes.together for sign in (1, -1)]
+        moved = [axes.chart.decode(point).params for point in points]
+        found = [axes.family.statistics(params, block.X, weights) for params in moved]
+        out += tuple(np.stack(part) for part in zip(*found, strict=True))
+    return out
 
 
-def _slopes(block: Block, model: _Model, state: State) -> tuple[FloatArray, FloatArray]:
-    """Return the rows' weights w (n, g), and how they and the pattern's own scores move.
-
-    The second has the shape (n, g + q, g + q): derivatives in the log joint densities first, then
-    in the mechanism's q parameters.
-    """
-    family, mechanism, alpha = model
-    joint, theta = log_joint(family, state, block.X), state.theta
-    (n, g), q = joint.shape, theta.size
-    weights, tau = _expected(block, alpha, joint.copy())
-    slopes = np.zeros((n, g + q, g + q))
-    loose = np.where(block.labelled, 0.0, sided(block, alpha))[:, None] * tau
-    slopes[:, :g, :g] = -loose[:, :, None] * tau[:, None, :]
-    slopes[:, range(g), range(g)] += loose
-    if not q:  # nothing but labels was said
-        return weights, slopes
-    steps = np.empty((n, g + q, g + q))
-    for place, nudge in enumerate(NUDGE * np.eye(g + q)):
-        ahead = _said(block, mechanism, joint + nudge[:g], theta + nudge[g:])
-        behind = _said(block, mechanism, joint - nudge[:g], theta - nudge[g:])
-        steps[:, :, place] = (ahead - behind) / (2 * NUDGE)
-    slopes += (steps + steps.transpose(0, 2, 1)) / 2
-    return weights + _said(block, mechanism, joint.copy(), theta)[:, :g], slopes
+def _slopes(block: Block, joint: FloatArray, model: Model) -> tuple[FloatArray, FloatArray]:
+    """Return derivatives of rows' weights in log joint densities (n, g, g) and theta (n, g, q)."""
+    axes, mechanism, alpha = model
+    theta, (n, g) = axes.chart.reference.theta, joint.shape
+    edges, steps = np.zeros((n, g, theta.size)), np.zeros((n, g, g))
+    loose = np.where(block.labelled, 0.0, sided(block, alpha))[:, None, None]
+    slopes = loose * label_spread(normalise(joint.copy())[1])
+    if not theta.size:  # nothing but labels was said
+        return slopes, edges
+    for h, nudge in enumerate(NUDGE * np.eye(g)[1:], start=1):
+        ahead, behind = (_said(block, mechanism, joint + d, theta) for d in (nudge, -nudge))
+        steps[:, :, h], edges[:, h] = (
+            (a - b) / (2 * NUDGE) for a, b in zip(ahead, behind, strict=True)
+        )
+    # A row's posterior stays where all its densities rise alike.
+    steps[:, :, 0], edges[:, 0] = -steps.sum(axis=2), -edges.sum(axis=1)
+    return slopes + (steps + steps.transpose(0, 2, 1)) / 2, edges
 
 
-def _expected(block: Block, alpha: float, joint: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rows' weights by features and labels alone, and their posteriors."""
-    _, tau, _ = normalise(joint)
+def _inner(block: Block, mechanism: Mechanism, seen: Difficulty, theta: FloatArray) -> FloatArray:
+    """Return the sum over rows of the pattern's second derivatives in theta."""
+
+    def gradient(theta: FloatArray) -> FloatArray:
+        evidence = mechanism.evidence(seen, block.said, theta)
+        rows = row_term(evidence, seen.log_tau, seen.tau, block.codes)
+        return np.asarray(block.review @ rows.gradient)
+
+    nudges = NUDGE * np.eye(theta.size)
+    out = [(gradient(theta + d) - gradient(theta - d)) / (2 * NUDGE) for d in nudges]
+    each = np.reshape(out, (theta.size, theta.size))
+    return (each + each.T) / 2
+
+
+def _expected(block: Block, alpha: float, tau: FloatArray) -> FloatArray:
+    """Return the rows' weights by features and labels alone."""
     known = np.where(block.labelled[:, None], np.eye(tau.shape[1])[block.codes], tau)
-    return sided(block, alpha)[:, None] * known, tau
+    return sided(block, alpha)[:, None] * known
 
 
-def _said(block: Block, mechanism: Mechanism, joint: FloatArray, theta: FloatArray) -> FloatArray:
+def _said(
+    block: Block, mechanism: Mechanism, joint: FloatArray, theta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return derivatives of what was said of each row, in its ``joint`` and in theta."""
     log_tau, tau, _ = normalise(joint)
     evidence = mechanism.evidence(mechanism.difficulty(log_tau, tau), block.said, theta)
     rows = row_term(evidence, log_tau, tau, block.codes)
-    return block.review[:, None] * np.hstack((rows.pull, rows.gradient))
-
-
-def _posterior_part(axes: Axes, scores: list[FloatArray], slopes: FloatArray) -> FloatArray:
-    """Return ``Σ s_ih (∂w_ih/∂ℓ_ik) s_ikᵀ``, with the mechanism's parameters at the end."""
-    g, k = len(scores), axes.size
-    out = np.zeros((axes.chart.size, axes.chart.size))
-    for h, own in enumerate(axes.of_class):
-        for j in range(h + 1):
-            part = _product(scores[h], slopes[:, h, j], scores[j])
-            out[np.ix_(own, axes.of_class[j])] += part
-            if j < h:
-                out[np.ix_(axes.of_class[j], own)] += part.T
-        out[own, k:] += scores[h] @ slopes[:, h, g:] @ axes.chart.theta_axes
-    out[k:, :k] = out[:k, k:].T
-    theta = axes.chart.theta_axes
-    out[k:, k:] = theta.T @ slopes[:, g:, g:].sum(axis=0) @ theta
-    return out
-
-
-def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:
-    """Return ``a diag(weight) bᵀ``; rows that are sure of their class weigh nothing."""
-    counts = np.abs(weight) > 1e-17 * np.abs(weight).max(initial=0.0)
-    if counts.mean() < 0.7:
-        a, weight, b = a[:, counts], weight[counts], b[:, counts]
-    return np.asarray(a @ (weight * b).T)
+    review = block.review[:, None]
+    return (review * rows.pull if len(rows.pull) else np.zeros_like(tau)), review * rows.gradient
 
 
 def _at_fixed_weights(
-    family: Family, axes: Axes, evaluation: Evaluation, moved: list[FloatArray]
+    axes: Axes, evaluation: Evaluation, moved: tuple[FloatArray, ...]
 ) -> FloatArray:
-    """Return the derivative of the weighted score, the family's prior included."""
-    chart, k = axes.chart, axes.size
-    nothing = evaluation._replace(theta_gradient=np.zeros_like(evaluation.theta_gradient))
+    """Return derivatives (2, k, k) of the weighted score, and of the weak priors in it alone."""
+    chart, k, here = axes.chart, axes.size, axes.chart.reference
+    data = evaluation._replace(theta_gradient=np.zeros_like(evaluation.theta_gradient))
+    nothing = tuple(np.zeros_like(s) for s in evaluation.statistics)
+    empty = data._replace(counts=chart.total * here.weights, statistics=nothing)
 
     def score(index: int, vector: FloatArray) -> FloatArray:
         state = chart.decode(vector)
-        known = family.restate(chart.reference.params, evaluation.statistics, state.params)
+        known = axes.family.restate(here.params, evaluation.statistics, state.params)
         statistics = tuple(part[index] for part in moved) if known is None else known
-        return chart.gradient(state, nothing._replace(statistics=statistics))[:k]
+        both = (data._replace(statistics=statistics), empty)
+        return np.stack([chart.gradient(state, each)[:k] for each in both])
 
-    out, known = np.zeros((k, k)), np.zeros((k, k), dtype=bool)
+    out, known = np.zeros((2, k, k)), np.zeros((k, k), dtype=bool)
     for index, group in enumerate(axes.together):
         ahead = score(2 * index, axes.step(group, 1))
         behind = score(2 * index + 1, axes.step(group, -1))
@@ -172,77 +177,24 @@ def _at_fixed_weights(
         common = np.any(axes.moves[group][:, None, :] & axes.moves[None], axis=2)
         alone = common.sum(axis=0) == 1
         for axis, shared in zip(group, common, strict=True):
-            out[alone & shared, axis] = slope[alone & shared]
+            out[:, alone & shared, axis] = slope[:, alone & shared]
             known[alone & shared, axis] = True
-    return np.where(known & known.T, (out + out.T) / 2, np.where(known, out, out.T))
+    turned = out.transpose(0, 2, 1)
+    return np.where(known & known.T, (out + turned) / 2, np.where(known, out, turned))
 
 
-def _prior_curvature(
-    family: Family, mechanism: Mechanism, axes: Axes, evaluation: Evaluation
-) -> FloatArray:
-    """Return the information of the weak priors: that of no rows at all."""
-    chart, k = axes.chart, axes.size
-    empty = evaluation._replace(
-        counts=chart.total * chart.reference.weights,
-        statistics=tuple(np.zeros_like(s) for s in evaluation.statistics),
-    )
-    nothing = [np.zeros((2 * len(axes.together), *s.shape)) for s in evaluation.statistics]
-    out = np.zeros((chart.size, chart.size))
-    first = int(chart.splits[0])
-    out[:k, :k] = -_at_fixed_weights(family, axes, empty, nothing)
-    out[:first, :first] = 0.0  # class weights have no prior
-    theta, q = chart.reference.theta, chart.reference.theta.size
-    none = (0.0, np.zeros(q), np.zeros((q, q)))
-    out[k:, k:] = chart.theta_axes.T @ mechanism.add_prior(theta, none)[2] @ chart.theta_axes
-    return out
-
-
-def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the inverse along directions the data determine, and an orthonormal rest."""
-    value, vector = np.linalg.eigh(from_data)
-    flat = vector[:, value <= FLAT]
-    kept = vector[:, value > FLAT]
-    if not kept.shape[1]:
-        return np.zeros_like(total), flat
-    inner = np.linalg.inv(kept.T @ total @ kept)
-    return kept @ inner @ kept.T, flat
-
-
-def scatter(likelihood: Likelihood, chart: Chart) -> FloatArray:
-    """Return the sum of outer products of single rows' scores, the sandwich's filling."""
-    axes = find_axes(likelihood.family, chart)
-    work = partial(_scatter_block, model=_Model.of(likelihood), axes=axes)
-    with one_blas_thread():
-        (out,) = likelihood.rows.sum(work)
-    return np.asarray(out)
-
-
-def _scatter_block(block: Block, model: _Model, axes: Axes) -> tuple[FloatArray]:
-    (family, mechanism, alpha), state = model, axes.chart.reference
-    joint, g = log_joint(family, state, block.X), state.weights.size
-    said = _said(block, mechanism, joint.copy(), state.theta)
-    weights = _expected(block, alpha, joint)[0] + said[:, :g]
-    classes = mix(axes, class_scores(family, axes, block.X), weights)
-    score = np.hstack((classes, said[:, g:] @ axes.chart.theta_axes))
-    return (score.T @ score,)
-
-
-def natural_jacobian(units: NaturalUnits, axes: Axes) -> FloatArray:
-    """Return how each natural parameter moves with the chart's coordinates, at its reference."""
-    chart = axes.chart
-    out = np.zeros((len(units.names), chart.size))
-    own = units.classes >= 0
-    # A number that belongs to a class is moved by that one of a group's axes which moves it.
-    by_class = [*axes.together, *np.arange(axes.size, chart.size)[:, None]]
-    for group in by_class:
-        vector = np.zeros(chart.size)
-        vector[group] = STEP
-        ahead, behind = units.values(chart.decode(vector)), units.values(chart.decode(-vector))
-        with np.errstate(invalid="ignore"):  # infinite all along: NaN, and not listed
-            slope = (ahead - behind) / (2 * STEP)
-        for axis in group.tolist():
-            moved = np.ones(own.size, dtype=bool)
-            if len(group) > 1:
-                moved = own & axes.moves[axis][units.classes]
-            out[moved, axis] = slope[moved]
-    return out
+def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the inverse along directions the data determine, the others, and those too sharp."""
+    eye = np.eye(len(total))
+    try:  # nearly always there are none of either, and to see that is a tenth of the work
+        np.linalg.cholesky(from_data - FLAT * eye)
+        np.linalg.cholesky(SHARP * eye - from_data)
+    except np.linalg.LinAlgError:
+        value, vector = np.linalg.eigh(from_data)
+    else:
+        return np.asarray(np.linalg.inv(total), dtype=float), eye[:, :0], eye[:, :0]
+    flat, kept = vector[:, value <= FLAT], vector[:, value > FLAT]
+    V = np.zeros_like(total)
+    if kept.shape[1]:
+        V[:] = kept @ np.linalg.inv(kept.T @ total @ kept) @ kept.T
+    return V, flat, vector[:, value > SHARP]

@@ -30,6 +30,16 @@ def chosen(names: Sequence[str], part: str | None) -> list[int]:
     return keep
 
 
+def _one_a_line(ax: Any, names: Sequence[str]) -> None:
+    """Write a name at each height, the first on top."""
+    ax.set_yticks(range(len(names)), [as_text(name, 80) for name in names])
+    ax.set_ylim(len(names) - 0.4, -0.6)
+
+
+def _zero_line(ax: Any, at: float = 0) -> None:
+    ax.axvline(at, color=GREY, linewidth=0.7, linestyle=":")
+
+
 @dataclasses.dataclass(repr=False, eq=False)
 class IntervalDisplay(Drawing):
     """Dots with bars, one panel for each kind of parameter since their units differ.
@@ -59,7 +69,7 @@ class IntervalDisplay(Drawing):
         return self
 
     def _panel(self, ax: Any, places: list[int]) -> None:
-        y = np.arange(len(places))
+        y, color = np.arange(len(places)), class_color(0)
         middle, lower, upper = (v[places] for v in (self.estimate, self.lower, self.upper))
         known = ~(np.isnan(lower) | np.isnan(upper))
         ends = np.concatenate((middle, lower[known], upper[known]))
@@ -67,8 +77,7 @@ class IntervalDisplay(Drawing):
         low, high = (ends.min(), ends.max()) if ends.size else (0.0, 0.0)
         reach = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
         if low < 0 < high:
-            ax.axvline(0, color=GREY, linewidth=0.6, linestyle=":")
-        color = class_color(0)
+            _zero_line(ax)
         left, right = np.clip((lower[known], upper[known]), low - reach, high + reach)
         ax.hlines(y[known], left, right, color=color, linewidth=1.5)
         for marker, edge, endless in (
@@ -78,8 +87,7 @@ class IntervalDisplay(Drawing):
             for place in y[endless]:  # one by one: without any, the layout would have no size
                 ax.plot(edge, place, marker, color=color, markersize=5, clip_on=False)
         ax.plot(middle, y, "o", color=color, markersize=4)
-        ax.set_yticks(y, [as_text(self.names[k], 80) for k in places])
-        ax.set_ylim(len(places) - 0.4, -0.6)
+        _one_a_line(ax, [self.names[k] for k in places])
         ax.set_xlim(low - reach, high + reach)
 
 
@@ -88,15 +96,15 @@ class ComparisonDisplay(Drawing):
 
     def __init__(self, candidates: list[Any], sort_by: str) -> None:
         self.candidates = [c for c in candidates if not math.isnan(getattr(c, sort_by))]
-        self.sort_by = sort_by
         self.criterion = "bic" if sort_by == "cv_log_loss" else sort_by
 
     def plot(self, axes: Any = None) -> Self:
         """Draw on two axes, or on a new figure."""
         y = np.arange(len(self.candidates))
-        values = np.array([getattr(c, self.criterion) for c in self.candidates])
-        loss = np.array([c.cv_gap for c in self.candidates])
-        error = np.array([c.cv_gap_error for c in self.candidates])
+        values, loss, error = (
+            np.array([getattr(c, name) for c in self.candidates])
+            for name in (self.criterion, "cv_gap", "cv_gap_error")
+        )
         with drawing():
             self._use(axes, (8.2, 1.0 + 0.24 * max(len(y), 2)), 1, 2, sharey=True)
             left, right = self.axes_.flat
@@ -104,16 +112,41 @@ class ComparisonDisplay(Drawing):
             away = np.abs(values - best)
             left.hlines(y, 0, away, color=GREY, linewidth=0.8)
             left.plot(away, y, "o", color=class_color(0), markersize=5)
-            left.set_yticks(y, [as_text(c.name, 80) for c in self.candidates])
-            left.set_ylim(len(y) - 0.5, -0.5)
+            _one_a_line(left, [c.name for c in self.candidates])
             left.set_xlabel(f"{self.criterion.replace('_', '-').upper()}, distance from the best")
-            right.errorbar(
-                loss, y, xerr=error, fmt="o", color=class_color(4), markersize=5, linewidth=1
-            )
-            right.axvline(0, color=GREY, linewidth=0.7, linestyle=":")
+            style = {"fmt": "o", "color": class_color(4), "markersize": 5, "linewidth": 1}
+            right.errorbar(loss, y, xerr=error, **style)
+            _zero_line(right)
             right.set_xlabel("held-out log loss,\ndistance from the best ± s.e.")
             if np.isnan(loss).all():
                 right.text(0.5, 0.5, "not cross-validated", transform=right.transAxes, ha="center")
+        return self
+
+
+class SensitivityDisplay(Drawing):
+    """A class's share against the tilt with its band, and how many predictions change."""
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+
+    def plot(self, axes: Any = None) -> Self:
+        """Draw on two axes, or on a new figure."""
+        result, color = self.result, class_color(0)
+        h = result.classes.index(result.of)
+        with drawing():
+            self._use(axes, (7.0, 2.8), 1, 2)
+            left, right = self.axes_.flat
+            share, reach = result.shares[:, h], 2 * result.errors[:, h]
+            band = (result.tilts, share - reach, share + reach)
+            left.fill_between(*band, color=color, alpha=0.15, lw=0)
+            left.plot(result.tilts, share, "o-", color=color, markersize=4)
+            left.set_ylabel(f"share of {as_text(result.of)}")
+            right.plot(result.tilts, result.changed, "o-", color=class_color(4), markersize=4)
+            right.set_ylabel("predictions that change")
+            right.set_ylim(bottom=0)
+            for ax in (left, right):
+                _zero_line(ax)
+                ax.set_xlabel("tilt (log odds of a label)")
         return self
 
 
@@ -125,11 +158,17 @@ class EfficiencyDisplay(Drawing):
 
     def plot(self, axes: Any = None) -> Self:
         """Draw on two axes, or on a new figure."""
-        shown, n_left_out = self._shown()
+        r = self.result
+        keep = np.array(chosen(r.parameters, self.parameters), dtype=int)
+        cost = (r.std_errors["ignorance"] / r.std_errors["complete"])[keep]
+        shown = np.sort(keep[np.argsort(-cost, kind="stable")[:MOST]])
+        longest = max(len(as_text(r.parameters[k], 80)) for k in shown)
+        width = 8.6 + 0.06 * float(np.clip(longest - 24, 0, 60))
         with drawing():
-            own = self._use(axes, self._size(shown), 1, 2, width_ratios=[3, 2])
+            height = max(2.9, 1.4 + 0.2 * shown.size)
+            own = self._use(axes, (width, height), 1, 2, width_ratios=[3, 2])
             left, right = self.axes_.flat
-            self._errors(left, shown, n_left_out)
+            self._errors(left, shown, keep.size - shown.size)
             # Below the axes no name, however long, pushes it into a title; but only a figure of
             # one's own has room there.
             if own:
@@ -140,38 +179,20 @@ class EfficiencyDisplay(Drawing):
             self._error_rates(right)
         return self
 
-    def _shown(self) -> tuple[IntArray, int]:
-        """Return which parameters to draw, and how many more there would be."""
-        r = self.result
-        keep = np.array(chosen(r.parameters, self.parameters), dtype=int)
-        cost = (r.std_errors["ignorance"] / r.std_errors["complete"])[keep]
-        most = np.sort(keep[np.argsort(-cost, kind="stable")[:MOST]])
-        return most, keep.size - most.size
-
-    def _size(self, shown: IntArray) -> tuple[float, float]:
-        longest = max(len(as_text(self.result.parameters[k], 80)) for k in shown)
-        width = 8.6 + 0.06 * np.clip(longest - 24, 0, 60)
-        return float(width), max(2.9, 1.4 + 0.2 * shown.size)
-
     def _errors(self, ax: Any, shown: IntArray, n_left_out: int) -> None:
         r = self.result
-        y = np.arange(shown.size)
-        ax.axvline(1, color=GREY, linewidth=0.7, linestyle=":")
+        _zero_line(ax, 1)
         for way in ("ignorance", "full"):
             label, marker, color = _STYLE[way]
             ratio = (r.std_errors[way] / r.std_errors["complete"])[shown]
-            ax.plot(ratio, y, marker, color=color, markersize=5, label=label)
-        ax.set_yticks(y, [as_text(r.parameters[k], 80) for k in shown])
-        ax.set_ylim(y.size - 0.4, -0.6)
-        caption = "standard error, relative to complete labels"
-        if n_left_out:
-            caption += f"\n(left out: {n_left_out:,} with smaller increases)"
-        ax.set_xlabel(caption)
+            ax.plot(ratio, range(shown.size), marker, color=color, markersize=5, label=label)
+        _one_a_line(ax, [r.parameters[k] for k in shown])
+        more = f"\n(left out: {n_left_out:,} with smaller increases)" if n_left_out else ""
+        ax.set_xlabel(f"standard error, relative to complete labels{more}")
         ax.set_title("(a) Parameters")
 
     def _error_rates(self, ax: Any) -> None:
         r = self.result
-        mc = r.monte_carlo_error
         ax.set_xticks(range(3), ["all labels", "labels\ngiven", "labels and\npattern"])
         ax.set_xlim(-0.5, 2.5)
         ax.set_ylabel(f"expected error rate, n = {r.n_rows:,}")
@@ -184,11 +205,9 @@ class EfficiencyDisplay(Drawing):
         ax.axhline(r.bayes_error, color=GREY, linewidth=0.9, linestyle="--")
         where = {"xytext": (0, -3), "textcoords": "offset points", "va": "top", "ha": "right"}
         ax.annotate("Bayes error", (2.45, r.bayes_error), color=GREY, **where)
-        for k, way in enumerate(_STYLE):
-            _, marker, color = _STYLE[way]
-            rate = r.bayes_error + r.excess_error[way]
+        for k, (way, (_, marker, color)) in enumerate(_STYLE.items()):
+            rate, error = r.bayes_error + r.excess_error[way], r.monte_carlo_error[f"excess {way}"]
             ax.vlines(k, r.bayes_error, rate, color=color, linewidth=1)
-            error = mc[f"excess {way}"]
             ax.errorbar(k, rate, yerr=error, fmt=marker, color=color, markersize=6, linewidth=1)
         highest = max(r.excess_error.values())
         if highest > 0:

@@ -4,19 +4,16 @@ import dataclasses
 import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, logit
 
-from hesitant._optional import need
 from hesitant._result import Result, Table, percent
 from hesitant._typing import FloatArray, IntArray
+from hesitant.inference._scores import STEP, Axes
 from hesitant.likelihood import State
-from hesitant.model_data import class_names, feature_names
-
-if TYPE_CHECKING:
-    import pandas as pd
+from hesitant.model import FittedModel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +23,11 @@ class Scale:
     forward: Callable[[FloatArray], FloatArray]
     slope: Callable[[FloatArray], FloatArray]
     back: Callable[[FloatArray], FloatArray]
+
+    def interval(self, estimate: Any, reach: Any) -> tuple[Any, Any]:
+        """Return the interval that reaches equally far to both sides on this scale."""
+        middle = self.forward(estimate)
+        return self.back(middle - reach), self.back(middle + reach)
 
 
 IDENTITY = Scale(lambda x: x, np.ones_like, lambda x: x)
@@ -67,11 +69,10 @@ class NaturalUnits:
                 and np.abs(jacobian[j] - jacobian[k]).max() <= 1e-6 * np.abs(jacobian[j]).max()
             )
 
-        keep: list[int] = []
-        names: list[str] = []
         groups: dict[str, list[int]] = {}
         for k in np.flatnonzero(moves & exists).tolist():
             groups.setdefault(self.common[k] or self.names[k], []).append(k)
+        kept: dict[int, str] = {}
         seen: dict[str, int] = {}
         for name, group in groups.items():
             shared = len(group) > 1 and all(alike(group[0], k) for k in group[1:])
@@ -80,32 +81,44 @@ class NaturalUnits:
                 # A location that is also the mean, say, is listed once.
                 twin = seen.setdefault(shown[shown.find("[") :], k) if "[" in shown else k
                 if twin == k or not alike(twin, k):
-                    keep.append(k)
-                    names.append(shown)
-        order = np.argsort(keep, kind="stable")
-        kept = np.array(keep, dtype=np.int64)[order]
+                    kept[k] = shown
+        places = np.array(sorted(kept), dtype=np.int64)
         units = NaturalUnits(
-            [names[k] for k in order],
-            [self.scales[k] for k in kept],
-            [""] * kept.size,
-            self.classes[kept],
-            lambda state: self.values(state)[kept],
+            [kept[k] for k in places.tolist()],
+            [self.scales[k] for k in places],
+            [""] * places.size,
+            self.classes[places],
+            lambda state: self.values(state)[places],
         )
-        return units, kept
+        return units, places
+
+    def jacobian(self, axes: Axes) -> FloatArray:
+        """Return how each number moves with the chart's coordinates, at its reference."""
+        chart, own = axes.chart, self.classes >= 0
+        out = np.zeros((len(self.names), chart.size))
+        # A number that belongs to a class is moved by that one of a group's axes which moves it.
+        for group in [*axes.together, *np.arange(axes.size, chart.size)[:, None]]:
+            ahead, behind = (self.values(chart.decode(axes.step(group, s))) for s in (1, -1))
+            with np.errstate(invalid="ignore"):  # infinite all along: NaN, and not listed
+                slope = (ahead - behind) / (2 * STEP)
+            for axis in group.tolist():
+                moved = np.ones(own.size, dtype=bool)
+                if len(group) > 1:
+                    moved = own & axes.moves[axis][self.classes]
+                out[moved, axis] = slope[moved]
+        return out
 
 
-def natural_units(clf: Any) -> NaturalUnits:
+def natural_units(model: FittedModel) -> NaturalUnits:
     """Lay out a fitted model's weights, whatever its family shows, and its mechanism.
 
     Only the family's ``attributes`` are used, so any family works: arrays whose first axis is the
     class, and whose further axes are features where they have as many entries.
     """
-    family, mechanism, state = clf.family_, clf.mechanism_, clf.state_
-    classes, features = class_names(clf), feature_names(clf)
-    names = [f"weight[{c}]" for c in classes]
-    scales = [LOGIT] * len(classes)
-    common = [""] * len(classes)
-    owners = [-1] * len(classes)
+    family, mechanism, state = model.family, model.mechanism, model.state
+    classes, features = model.class_names, model.feature_names
+    # Name, scale, name without its class, and class of each number.
+    listed: list[tuple[str, Scale, str, int]] = [(f"weight[{c}]", LOGIT, "", -1) for c in classes]
     picks: dict[str, tuple[Any, ...]] = {}
     shown = family.attributes(state.params)
     part_of = np.asarray(shown.get("component_classes", ()), dtype=int)
@@ -113,21 +126,22 @@ def natural_units(clf: Any) -> NaturalUnits:
         array = np.asarray(array, dtype=float)
         whose = part_of if len(array) == len(part_of) else np.arange(len(array))
         whose = whose if len(array) in (len(classes), len(part_of)) else np.full(len(array), -1)
-        index = _free_entries(array)
-        picks[attribute] = index
+        picks[attribute] = index = _free_entries(array)
+        plural = attribute.endswith("s") and not attribute.endswith("ss")
+        kind = attribute[:-1] if plural else attribute
         for place in zip(*index, strict=True):
-            labels = _axis_labels(place, array.shape, classes, features)
-            kind = _singular(attribute)
-            owners.append(int(whose[place[0]]))
-            names.append(f"{kind}[{', '.join(labels)}]")
-            common.append(f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind)
+            labels = [
+                names[k] if size == len(names) else str(k)
+                for names, k, size in zip(
+                    [classes, *([features] * (array.ndim - 1))], place, array.shape, strict=True
+                )
+            ]
+            common = f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind
             on_diagonal = len(place) < 3 or place[1] == place[2]
-            scales.append(_SCALES.get(attribute, IDENTITY) if on_diagonal else IDENTITY)
+            scale = _SCALES.get(attribute, IDENTITY) if on_diagonal else IDENTITY
+            listed.append((f"{kind}[{', '.join(labels)}]", scale, common, int(whose[place[0]])))
     for name in mechanism.natural(state.theta):
-        names.append(name)
-        scales.append(LOGIT if name in mechanism.probabilities else IDENTITY)
-        common.append("")
-        owners.append(-1)
+        listed.append((name, LOGIT if name in mechanism.probabilities else IDENTITY, "", -1))
 
     def values(state: State) -> FloatArray:
         shown = family.attributes(state.params)
@@ -135,7 +149,8 @@ def natural_units(clf: Any) -> NaturalUnits:
         theta = np.array(list(mechanism.natural(state.theta).values()))
         return np.concatenate([state.weights, *parts, theta])
 
-    return NaturalUnits(names, scales, common, np.array(owners), values)
+    names, scales, shared, owners = zip(*listed, strict=True)
+    return NaturalUnits([*names], [*scales], [*shared], np.array(owners), values)
 
 
 def _free_entries(array: FloatArray) -> tuple[Any, ...]:
@@ -147,21 +162,6 @@ def _free_entries(array: FloatArray) -> tuple[Any, ...]:
             h = np.repeat(np.arange(array.shape[0]), rows.size)
             return h, np.tile(rows, array.shape[0]), np.tile(columns, array.shape[0])
     return tuple(np.array(list(itertools.product(*map(range, array.shape)))).T)
-
-
-def _axis_labels(
-    place: tuple[int, ...], shape: tuple[int, ...], classes: list[str], features: list[str]
-) -> list[str]:
-    lists = [classes, *([features] * (len(shape) - 1))]
-    return [
-        names[k] if size == len(names) else str(k)
-        for names, k, size in zip(lists, place, shape, strict=True)
-    ]
-
-
-def _singular(attribute: str) -> str:
-    plural = attribute.endswith("s") and not attribute.endswith("ss")
-    return attribute[:-1] if plural else attribute
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -179,30 +179,17 @@ class Estimates(Result):
     level: float
     remarks: list[str]
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return the table: one row for each parameter."""
-        values = {c: getattr(self, c) for c in self.columns}
-        return need("pandas").DataFrame({"parameter": self.parameters, **values})
-
     def plot(self, ax: Any = None, parameters: str | None = None) -> Any:
-        """Draw estimates with their intervals.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        parameters : str, optional
-            Only parameters whose name contains this, such as ``"mean"``.
-        """
+        """Draw estimates with their intervals, of ``parameters`` whose name contains this."""
         from hesitant.inference._displays import IntervalDisplay, chosen
 
         keep = chosen(self.parameters, parameters)
-        return IntervalDisplay(
-            [self.parameters[k] for k in keep],
-            self.estimate[keep],
-            self.lower[keep],
-            self.upper[keep],
-            f"estimate and {percent(self.level, 0)} {self.bars}",
-        ).plot(ax=ax)
+        shown = (self.estimate[keep], self.lower[keep], self.upper[keep])
+        caption = f"estimate and {percent(self.level, 0)} {self.bars}"
+        return IntervalDisplay([self.parameters[k] for k in keep], *shown, caption).plot(ax=ax)
+
+    def _columns(self) -> dict[str, Any]:
+        return {"parameter": self.parameters, **{c: getattr(self, c) for c in self.columns}}
 
     @abstractmethod
     def _introduction(self) -> str:
@@ -210,7 +197,4 @@ class Estimates(Result):
 
     def _content(self) -> Iterator[str | Table]:
         yield self._introduction()
-        rows = list(zip(self.parameters, *(getattr(self, c) for c in self.columns), strict=True))
-        yield Table(("parameter", *self.columns), rows, f"Intervals at {percent(self.level, 0)}")
-        for remark in self.remarks:
-            yield f"* {remark}"
+        yield Table.of(self._columns(), f"Intervals at {percent(self.level, 0)}")

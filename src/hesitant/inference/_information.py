@@ -10,27 +10,22 @@ from scipy.stats import norm
 
 from hesitant._cores import one_blas_thread
 from hesitant._typing import BoolArray, FloatArray
-from hesitant.chart import Chart
+from hesitant.base import likelihood_of
+from hesitant.chart import open_chart
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
-from hesitant.inference._curvature import curvature, invert, natural_jacobian, scatter
+from hesitant.inference._curvature import curvature, invert, scatter
 from hesitant.inference._estimates import Estimates, NaturalUnits, natural_units
-from hesitant.inference._scores import find_axes
+from hesitant.inference._scores import Axes, find_axes
 from hesitant.likelihood import Likelihood
-from hesitant.model_data import (
-    likelihood_of,
-    open_chart,
-)
+from hesitant.model import FittedModel
 
 if TYPE_CHECKING:
     import pandas as pd
 
+UPHILL = 1e-3  # in units of complete labels' information: more than rounding, the wrong way
 
-# In units of complete labels' information: more than rounding, the wrong way; and more than any
-# smooth likelihood has.
-UPHILL, SHARP = 1e-3, 1e4
-
-_RISES = (
+RISES = (
     "The likelihood of these data still rises at these parameters: was the model fitted to other "
     "rows, with other weights or another `reviewed`, or stopped early? Standard errors are only "
     "right at a maximum."
@@ -39,30 +34,13 @@ _RISES = (
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class ObservedInformation(Estimates):
-    """Estimates with their standard errors and confidence intervals.
+    """Estimates with their standard errors and confidence intervals, in natural units.
 
-    Attributes
-    ----------
-    parameters : list of str
-        Names, such as ``mean[a, x0]``.
-    estimate, std_error, lower, upper : arrays of shape (k,)
-        In natural units. A standard error is infinite where the data do not determine the
-        parameter; the interval is then all values it may take.
-    level : float
-        Confidence of the intervals.
-    covariance : array of shape (k, k)
-        Of the estimates; along directions that the data determine.
-    n_rows : int
-    robust : bool
-        Whether the errors allow for a wrong model (sandwich) or trust it.
-    flat_directions : list of str
-        What the data do not determine, in words; not those of a likelihood that curves upwards,
-        which ``remarks`` name.
-    remarks : list of str
-        What else to know.
-    chart_information, chart_covariance : arrays
-        The same in the internal coordinates, scaled so that complete labels would give the
-        identity.
+    A standard error is infinite where the data do not determine the parameter; the interval is
+    then all values it may take, and ``flat_directions`` says in words what is not determined.
+    ``covariance`` (k, k) is along the others. ``robust`` errors allow for a wrong model
+    (sandwich). ``chart_information`` and ``chart_covariance`` are in internal coordinates, scaled
+    so that complete labels would give the identity.
     """
 
     title: ClassVar[str] = "How sure are we? Estimates and standard errors"
@@ -73,6 +51,7 @@ class ObservedInformation(Estimates):
     covariance: FloatArray = dataclasses.field(repr=False)
     chart_information: FloatArray = dataclasses.field(repr=False)
     chart_covariance: FloatArray = dataclasses.field(repr=False)
+    axes: Axes = dataclasses.field(repr=False)
 
     def _introduction(self) -> str:
         kind = "sandwich" if self.robust else "observed information"
@@ -111,10 +90,6 @@ def information(
         is wrong (about the parameters that come closest). A fractional likelihood
         (``alpha != 0.5``) always does, for it is no likelihood of the data.
 
-    Returns
-    -------
-    ObservedInformation
-
     Examples
     --------
     >>> from hesitant import MixtureClassifier
@@ -128,44 +103,48 @@ def information(
     """
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
     likelihood = likelihood_of(clf, X, y, sample_weight, reviewed)
-    return information_of(clf, likelihood, level, bool(robust))
+    return information_of(clf.fitted_, likelihood, level, bool(robust))
 
 
 @one_blas_thread()  # its matrices are small, and threads on a busy machine wait for each other
 def information_of(
-    clf: Any, likelihood: Likelihood, level: float = 0.95, robust: bool = False
+    model: FittedModel, likelihood: Likelihood, level: float = 0.95, robust: bool = False
 ) -> ObservedInformation:
-    """Return the same for rows that have been joined to the classifier already."""
-    state = clf.state_
-    units = natural_units(clf)
-    robust = robust or clf.alpha != 0.5
+    """Return the same for rows that have been joined to the model already."""
+    state, units = model.state, natural_units(model)
+    robust = robust or model.alpha != 0.5
     with open_chart(likelihood, state) as (chart, evaluation):
-        total, from_data, gradient = curvature(likelihood, chart, evaluation)
-        jacobian = natural_jacobian(units, find_axes(likelihood.family, chart))
-        filling = scatter(likelihood, chart) if robust else None
+        axes = find_axes(likelihood.family, chart)
+        total, from_data, gradient = curvature(likelihood, axes, evaluation)
+        filling = scatter(likelihood, axes) if robust else None
+    jacobian = units.jacobian(axes)
     units, kept = units.reduce(jacobian, state)
     jacobian = jacobian[kept]
-    V, flat = invert(total, from_data)
+    V, flat, sharp = invert(total, from_data)
     if filling is not None:
         V = V @ filling @ V
     # In units of each parameter's own slope: the square of a large variance may have no number.
     slope = np.abs(jacobian).max(axis=1)
     jacobian = jacobian / slope[:, None]
     uphill = np.einsum("kd,kl,ld->d", flat, from_data, flat) < -UPHILL
-    value, vector = np.linalg.eigh(from_data)
-    sharp = np.hstack((flat[:, uphill], vector[:, value > SHARP]))
     directions = [_in_words(v, units.names, jacobian) for v in flat[:, ~uphill].T]
-    kinks = [_in_words(v, units.names, jacobian) for v in sharp.T]
+    kinks = [_in_words(v, units.names, jacobian) for v in (*flat[:, uphill].T, *sharp.T)]
     covariance = jacobian @ V @ jacobian.T
     std_error = slope * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
     std_error[lost] = np.inf
     with np.errstate(over="ignore", under="ignore"):
         covariance = slope[:, None] * covariance * slope
-    estimate = units.values(state)
-    edge = _at_the_edge(units, chart, V, std_error)
+    edge = _at_the_edge(units, axes, V, std_error)
     std_error[edge] = np.nan
-    lower, upper = _intervals(estimate, std_error, units, level)
+    estimate, z = units.values(state), norm.ppf(0.5 + level / 2)
+    ends = [
+        scale.interval(x, scale.slope(x) * (z * error)) if not np.isnan(error) else (np.nan,) * 2
+        for x, error, scale in zip(estimate, std_error, units.scales, strict=True)
+    ]
+    lower, upper = np.array(ends, dtype=float).T
+    at_edge = [units.names[k] for k in np.flatnonzero(edge)]
+    rises = float(gradient @ V @ gradient) > 0.1
     return ObservedInformation(
         parameters=units.names,
         estimate=estimate,
@@ -176,19 +155,12 @@ def information_of(
         n_rows=int(likelihood.rows.tally.n),
         robust=robust,
         flat_directions=directions,
-        remarks=_remarks(
-            gradient, V, directions, kinks, [units.names[k] for k in np.flatnonzero(edge)], clf
-        ),
+        remarks=_remarks(directions, kinks, at_edge, rises, model.alpha),
         covariance=covariance,
         chart_information=total,
         chart_covariance=V,
+        axes=axes,
     )
-
-
-def warn_if_rising(info: ObservedInformation) -> None:
-    """Warn if these are not the rows that the model was fitted to."""
-    if _RISES in info.remarks:
-        warnings.warn(_RISES, FitWarning, stacklevel=3)
 
 
 def summary(clf: Any, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
@@ -214,14 +186,14 @@ def summary(clf: Any, X: Any = None, y: Any = None, **options: Any) -> "pd.DataF
 
 
 def _at_the_edge(
-    units: NaturalUnits, chart: Chart, V: FloatArray, std_error: FloatArray
+    units: NaturalUnits, axes: Axes, V: FloatArray, std_error: FloatArray
 ) -> BoolArray:
     """Whether each estimate sits where its range ends, so that no slope tells its error.
 
     A chart folds there: a small step either way, here a tenth of a standard error, moves the
     parameter the same way and further than the slope would.
     """
-    bend = np.zeros(len(units.names))
+    chart, bend = axes.chart, np.zeros(len(units.names))
     if not chart.family.folds:
         return bend > 0
     value, vector = np.linalg.eigh(V)
@@ -230,19 +202,6 @@ def _at_the_edge(
         ahead, behind = units.values(chart.decode(step)), units.values(chart.decode(-step))
         bend = np.maximum(bend, 0.5 * np.abs(ahead + behind - 2 * middle))
     return np.isfinite(std_error) & (bend > 0.1 * std_error)
-
-
-def _intervals(
-    estimate: FloatArray, std_error: FloatArray, units: NaturalUnits, level: float
-) -> tuple[FloatArray, FloatArray]:
-    reach = norm.ppf(0.5 + level / 2) * std_error
-    lower, upper = np.empty_like(estimate), np.empty_like(estimate)
-    for k, scale in enumerate(units.scales):
-        center, half = scale.forward(estimate[k]), scale.slope(estimate[k]) * reach[k]
-        lower[k], upper[k] = scale.back(center - half), scale.back(center + half)
-    unknown = np.isnan(std_error)
-    lower[unknown], upper[unknown] = np.nan, np.nan
-    return lower, upper
 
 
 def _in_words(direction: FloatArray, names: list[str], jacobian: FloatArray) -> str:
@@ -254,21 +213,16 @@ def _in_words(direction: FloatArray, names: list[str], jacobian: FloatArray) -> 
 
 
 def _remarks(
-    gradient: FloatArray,
-    V: FloatArray,
-    directions: list[str],
-    kinks: list[str],
-    edge: list[str],
-    clf: Any,
+    directions: list[str], kinks: list[str], edge: list[str], rises: bool, alpha: float
 ) -> list[str]:
     out = []
     if kinks:
+        more = f" and {len(kinks) - 1} more directions" if kinks[1:] else ""
         out.append(
             f"The likelihood is not at a smooth maximum: it has a kink, or curves upwards, along "
-            f"{kinks[0]}"
-            + (f" and {len(kinks) - 1} more directions" if kinks[1:] else "")
-            + ". A mechanism whose basis has a kink (logit, log) can end there; standard errors "
-            "do not exist. Try another basis, more starts (n_init), or bootstrap()."
+            f"{kinks[0]}{more}. A mechanism whose basis has a kink (logit, log) can end there; "
+            "standard errors do not exist. Try another basis, more starts (n_init), or "
+            "bootstrap()."
         )
     if edge:
         out.append(
@@ -276,19 +230,17 @@ def _remarks(
             "there; bootstrap() gives intervals."
         )
     if directions:
-        listed = "; ".join(directions[:5]) + (
-            f"; and {len(directions) - 5} more" if len(directions) > 5 else ""
-        )
+        more = f"; and {len(directions) - 5} more" if len(directions) > 5 else ""
         out.append(
-            f"The information is singular: the data do not determine {listed}. Standard errors "
-            "of these are infinite; the others hold whatever these are. More labels, a simpler "
-            "covariance or mechanism, or fewer classes would help."
+            f"The information is singular: the data do not determine {'; '.join(directions[:5])}"
+            f"{more}. Standard errors of these are infinite; the others hold whatever these are. "
+            "More labels, a simpler covariance or mechanism, or fewer classes would help."
         )
-    if float(gradient @ V @ gradient) > 0.1:
-        out.append(_RISES)
-    if clf.alpha != 0.5:
+    if rises:
+        out.append(RISES)
+    if alpha != 0.5:
         out.append(
-            f"alpha={clf.alpha:g} weighs labelled and blank rows differently, so this is no "
+            f"alpha={alpha:g} weighs labelled and blank rows differently, so this is no "
             "likelihood of the data: errors come from the sandwich estimator."
         )
     return out

@@ -1,13 +1,19 @@
-"""Scores of single rows in a chart: what each row, with each class, says of every parameter.
+"""Scores of single rows in a chart, and weighted sums of their products.
 
 The complete-data score is ``s_ih = ∂ log(π_h f_h(x_i)) / ∂ψ``. Where the family's chart has no
 formula for it, it is a central difference of log densities along the chart's axes. Most axes
 belong to one class (its location, its scale matrix, its tails) and leave the others' densities
 alone, so one evaluation can move an axis of every class, and scores of a class have as many
 entries as axes that move it.
+
+Observed and expected information, the sandwich's filling and what a label adds all are sums
+``Σ_i Σ_hj c_ihj s_ih s_ijᵀ`` with different weights c: :meth:`Scores.sums`. Gaussian scores are
+polynomials of the second degree, so theirs are moments of the rows, whatever the class.
 """
 
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +25,22 @@ from hesitant.likelihood import State
 # In units of one complete-data standard error: far from rounding, and from curvature too.
 STEP = 1e-3
 PROBES = 3  # rows of each class
+NEGLIGIBLE = 1e-17  # beside the largest weight
+ENTRIES = 1_000_000  # numbers that are kept at a time
 
 
 @dataclasses.dataclass(frozen=True)
 class Axes:
     """The axes of a chart that move classes (those of the mechanism are left out)."""
 
+    family: Family
     chart: Chart
     moves: BoolArray  # (k, g)
     of_class: list[IntArray]  # the axes that move each class
     together: list[IntArray]  # axes that no class has two of: moved at once
+    origin: FloatArray  # units in which scores may be quadratic
+    unit: FloatArray
+    quadratic: list[FloatArray] | None  # each class's coefficients, (its axes, monomials)
 
     @property
     def size(self) -> int:
@@ -40,6 +52,30 @@ class Axes:
         vector = np.zeros(self.chart.size)
         vector[axes] = sign * STEP
         return vector
+
+    def in_chart(self, sums: FloatArray) -> FloatArray:
+        """Return sums that end with the mechanism's own parameters in the chart's coordinates."""
+        k, turn = self.size, self.chart.theta_axes
+        edges, inner = sums[:k, k:] @ turn, turn.T @ sums[k:, k:] @ turn
+        return np.block([[sums[:k, :k], edges], [edges.T, inner]])
+
+    def chunks(self, n: int) -> Iterator[slice]:
+        """Yield some of n rows at a time: as many as scores can be kept of; of none, once."""
+        size = max(256, ENTRIES // sum(own.size for own in self.of_class))
+        for start in range(0, max(n, 1), size):
+            yield slice(start, start + size)
+
+    def matrix(self, out: FloatArray, moments: FloatArray, edges: FloatArray) -> FloatArray:
+        """Return the matrix that :meth:`Scores.sums` are sums for, mechanism's parameters last."""
+        A, own, k = self.quadratic, self.of_class, self.size
+        if A is None or not moments.ndim:
+            return out
+        for h, j in np.ndindex(len(A), len(A)):
+            out[np.ix_(own[h], own[j])] += A[h] @ moments[h, j] @ A[j].T
+        for h, edge in enumerate(edges):
+            out[own[h], k:] += A[h] @ edge
+            out[k:, own[h]] += (A[h] @ edge).T
+        return out
 
 
 def find_axes(family: Family, chart: Chart) -> Axes:
@@ -65,7 +101,10 @@ def find_axes(family: Family, chart: Chart) -> Axes:
         changed = (np.abs(moved - still) > 1e-12 * (1.0 + np.abs(still))).any(axis=0)
         # Where nothing seems to move, nothing is known.
         moves[axis] = changed if changed.any() else True
-    return Axes(chart, moves, [np.flatnonzero(moves[:, h]) for h in range(g)], _together(moves))
+    own_axes = [np.flatnonzero(moves[:, h]) for h in range(g)]
+    unit = np.maximum(X.std(axis=0), 1e-300)
+    axes = Axes(family, chart, moves, own_axes, _together(moves), X.mean(axis=0), unit, None)
+    return dataclasses.replace(axes, quadratic=_coefficients(axes, X))
 
 
 def _together(moves: BoolArray) -> list[IntArray]:
@@ -87,7 +126,7 @@ def log_joint(family: Family, state: State, X: AnyArray) -> FloatArray:
     return family.log_density(state.params, X) + np.log(np.maximum(state.weights, 1e-300))
 
 
-def class_scores(family: Family, axes: Axes, X: AnyArray) -> list[FloatArray]:
+def class_scores(axes: Axes, X: AnyArray) -> list[FloatArray]:
     """Return each class's complete-data scores of rows (its axes, n) at the chart's reference."""
     chart = axes.chart
     first = int(chart.splits[0])
@@ -104,8 +143,8 @@ def class_scores(family: Family, axes: Axes, X: AnyArray) -> list[FloatArray]:
         moved = group[left[group]]
         if not moved.size:
             continue
-        ahead = log_joint(family, chart.decode(axes.step(moved, 1)), X)
-        behind = log_joint(family, chart.decode(axes.step(moved, -1)), X)
+        ahead = log_joint(axes.family, chart.decode(axes.step(moved, 1)), X)
+        behind = log_joint(axes.family, chart.decode(axes.step(moved, -1)), X)
         slope = (ahead - behind) / (2 * STEP)
         for axis in moved.tolist():
             for moving in np.flatnonzero(axes.moves[axis]).tolist():
@@ -114,17 +153,97 @@ def class_scores(family: Family, axes: Axes, X: AnyArray) -> list[FloatArray]:
     return out
 
 
-def mix(axes: Axes, scores: list[FloatArray], weights: FloatArray) -> FloatArray:
-    """Return ``Σ_h weights_ih s_ih`` as (n, k)."""
-    out = np.zeros((len(weights), axes.size))
-    for h, (own, s) in enumerate(zip(axes.of_class, scores, strict=True)):
-        out[:, own] += (weights[:, h] * s).T
+def label_spread(tau: FloatArray) -> FloatArray:
+    """Return ``diag(τ) − ττᵀ`` of each row (n, g, g), exact where one class is all but sure."""
+    out = -tau[:, :, None] * tau[:, None]
+    np.einsum("ihh->ih", out)[:] = 0.0
+    np.einsum("ihh->ih", out)[:] = -out.sum(axis=2)
     return out
 
 
-def spread_out(axes: Axes, scores: list[FloatArray]) -> FloatArray:
-    """Return all scores in one array (n, g, k), zeros included."""
-    out = np.zeros((scores[0].shape[1], len(scores), axes.size))
-    for h, (own, s) in enumerate(zip(axes.of_class, scores, strict=True)):
-        out[:, h, own] = s.T
-    return out
+class Scores:
+    """Scores of some rows, by class or as what makes them up."""
+
+    def __init__(self, axes: Axes, X: AnyArray) -> None:
+        self.axes = axes
+        z = (X - axes.origin) / axes.unit
+        # Not where cells are empty, or so far out that sums of powers would cancel; and of few
+        # rows scores are quicker.
+        enough = axes.quadratic is not None and len(X) > 2 * axes.unit.size**2
+        self.quadratic = enough and bool(np.abs(z).max(initial=0.0) < 1e3)
+        self.of_class = [] if self.quadratic else class_scores(axes, X)
+        self.powers = _powers(z) if self.quadratic else np.zeros((0, len(X)))
+
+    def sums(
+        self,
+        weights: FloatArray,
+        balanced: bool = False,
+        edges: FloatArray | None = None,
+        inner: Any = 0.0,
+    ) -> tuple[FloatArray, ...]:
+        """Return what :meth:`Axes.matrix` makes ``Σ_i Σ_hj c_ihj s_ih s_ijᵀ`` of; sums add up.
+
+        The weights c (n, g, g) are symmetric; balanced, if those of a row's classes sum to zero.
+        With the mechanism's q parameters: ``edges`` (n, g, q) are their weights beside those of
+        the classes, and ``inner`` (q, q) is the sum of those among themselves.
+        """
+        axes, (n, g, _) = self.axes, weights.shape
+        edges = np.zeros((n, g, 0)) if edges is None else edges
+        own, k = axes.of_class, axes.size
+        out = np.zeros((k + edges.shape[2],) * 2)
+        out[k:, k:] = inner
+        if self.quadratic:
+            x, size = self.powers, len(self.powers)
+            moments = np.zeros((g, g, size, size))
+            for h in range(g):
+                for j in range(h if balanced else h + 1):
+                    moments[h, j] = moments[j, h] = (weights[:, h, j] * x) @ x.T
+            if balanced:
+                moments[range(g), range(g)] = -moments.sum(axis=1)
+            return out, moments, np.stack([x @ edges[:, h] for h in range(g)])
+        for h, s in enumerate(self.of_class):
+            for j in range(h + 1):
+                part = _product(s, weights[:, h, j], self.of_class[j])
+                out[np.ix_(own[h], own[j])] += part
+                if j < h:
+                    out[np.ix_(own[j], own[h])] += part.T
+            edge = s @ edges[:, h]
+            out[own[h], k:] += edge
+            out[k:, own[h]] += edge.T
+        return out, np.zeros(()), np.zeros(())
+
+
+def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:
+    """Return ``a diag(weight) bᵀ``; rows that are sure of their class weigh nothing."""
+    counts = np.abs(weight) > NEGLIGIBLE * np.abs(weight).max(initial=0.0)
+    if counts.mean() < 0.7:
+        a, weight, b = a[:, counts], weight[counts], b[:, counts]
+    return np.asarray(a @ (weight * b).T)
+
+
+def _powers(z: FloatArray) -> FloatArray:
+    """Return one, the features of rows z (n, p), and their products, as (m, n)."""
+    x = np.ascontiguousarray(z.T)
+    first, second = np.tril_indices(len(x))
+    return np.concatenate((np.ones((1, len(z))), x, x[first] * x[second]))
+
+
+def _coefficients(axes: Axes, X: FloatArray) -> list[FloatArray] | None:
+    """Return the classes' scores as polynomials of the second degree; None unless they are."""
+    p = X.shape[1]
+    if len(axes.chart.family.row_scores(X, 0)[0]) == 0:  # no formula
+        return None
+    first, second = np.tril_indices(p)
+    ends = np.eye(p)[first] + np.eye(p)[second]
+    nodes = np.concatenate((np.zeros((1, p)), np.eye(p), np.where(ends == 2, -1.0, ends)))
+    solve = np.linalg.inv(_powers(nodes))
+    found = [s @ solve for s in class_scores(axes, axes.origin + axes.unit * nodes)]
+    values = _powers((X - axes.origin) / axes.unit)
+    for A, s in zip(found, class_scores(axes, X), strict=True):
+        # Classes that are far apart beside their size would cancel in the moments.
+        size = np.abs(A) @ np.abs(values).mean(axis=1)
+        if not (np.abs(A @ values - s) <= 1e-11 * size[:, None] + 1e-300).all():
+            return None
+        if (size > 100 * np.abs(s).mean(axis=1) + 1e-300).any():
+            return None
+    return found

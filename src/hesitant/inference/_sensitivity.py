@@ -2,19 +2,19 @@
 
 import dataclasses
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
-from hesitant._drawing import GREY, Drawing, as_text, class_color, drawing
-from hesitant._optional import need
+from hesitant._replicates import refit
 from hesitant._result import Result, Table, percent
 from hesitant._typing import BoolArray, FloatArray
-from hesitant.exceptions import FitWarning
+from hesitant.base import check_classifier
+from hesitant.experts import Panel
+from hesitant.inference._displays import SensitivityDisplay
 from hesitant.inference._information import information
+from hesitant.intake import refuse_dask
 from hesitant.mechanisms import (
     ClassMechanism,
     EntropyClassMechanism,
@@ -22,11 +22,6 @@ from hesitant.mechanisms import (
     Mechanism,
     MixedMechanism,
 )
-from hesitant.model_data import check_classifier, class_names, refuse_dask
-from hesitant.statements import refuse_statements
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CLEAR = 2.0  # log-likelihood by which the data prefer a tilt, before it is worth saying
 
@@ -35,22 +30,11 @@ CLEAR = 2.0  # log-likelihood by which the data prefer a tilt, before it is wort
 class Sensitivity(Result):
     """Fits under blanks that depend on the class by a given tilt.
 
-    Attributes
-    ----------
-    of : str
-        The class whose labels are given more, or less, readily.
-    tilts : array of shape (k,)
-        Log odds of a label of that class against equally difficult rows of the others.
-    log_likelihood : array of shape (k,)
-    shares, errors : arrays of shape (k, g)
-        The classes' weights, and their standard errors.
-    changed : array of shape (k,)
-        Share of the rows whose predicted class is not that of tilt 0.
-    turns : array of shape (n,)
-        The tilt nearest to 0 at which each row's predicted class changes; NaN if none does.
-    classes : list of str
-    models : list of MixtureClassifier
-        The fits, in the order of ``tilts``.
+    ``tilts`` (k,) are log odds of a label of class ``of`` against equally difficult rows of the
+    others; for each there are ``log_likelihood``, the classes' ``shares`` (k, g) with standard
+    ``errors``, the fit in ``models``, and the share of rows ``changed`` whose predicted class is
+    not that of tilt 0. ``turns`` (n,) is the tilt nearest to 0 at which each row's predicted class
+    changes; NaN if none does.
     """
 
     title: ClassVar[str] = "What if blanks also depend on the class?"
@@ -113,50 +97,16 @@ class Sensitivity(Result):
                 f"The data themselves speak for a tilt of about {self.tilts[best]:.2g} (log-"
                 f"likelihood {gain:.1f} above none): consider mechanism='entropy+class'."
             )
-        frame = self._columns()
-        yield Table(list(frame), list(zip(*frame.values(), strict=True)))
+        yield Table.of(self._columns())
 
     def _columns(self) -> dict[str, Any]:
         shares = {f"share of {name}": self.shares[:, h] for h, name in enumerate(self.classes)}
         odds = {"tilt": self.tilts, "odds": np.exp(self.tilts)}
         return {**odds, "log_likelihood": self.log_likelihood, **shares, "changed": self.changed}
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return a row a tilt."""
-        frame: pd.DataFrame = need("pandas", "data").DataFrame(self._columns())
-        return frame
-
-    def plot(self, axes: Any = None) -> "SensitivityDisplay":
+    def plot(self, axes: Any = None) -> SensitivityDisplay:
         """Draw the class's share, with its band, and the share of rows that change."""
         return SensitivityDisplay(self).plot(axes)
-
-
-class SensitivityDisplay(Drawing):
-    """A class's share against the tilt with its band, and how many predictions change."""
-
-    def __init__(self, result: Sensitivity) -> None:
-        self.result = result
-
-    def plot(self, axes: Any = None) -> Self:
-        """Draw on two axes, or on a new figure."""
-        result, color = self.result, class_color(0)
-        h = result.classes.index(result.of)
-        with drawing():
-            self._use(axes, (7.0, 2.8), 1, 2)
-            left, right = self.axes_.flat
-            share, error = result.shares[:, h], result.errors[:, h]
-            left.fill_between(
-                result.tilts, share - 2 * error, share + 2 * error, color=color, alpha=0.15, lw=0
-            )
-            left.plot(result.tilts, share, "o-", color=color, markersize=4)
-            left.set_ylabel(f"share of {as_text(result.of)}")
-            right.plot(result.tilts, result.changed, "o-", color=class_color(4), markersize=4)
-            right.set_ylabel("predictions that change")
-            right.set_ylim(bottom=0)
-            for ax in (left, right):
-                ax.axvline(0, color=GREY, linewidth=0.7, linestyle=":")
-                ax.set_xlabel("tilt (log odds of a label)")
-        return self
 
 
 def sensitivity(
@@ -187,10 +137,6 @@ def sensitivity(
     sample_weight, reviewed : array-likes, optional
         As given to ``fit``.
 
-    Returns
-    -------
-    Sensitivity
-
     Examples
     --------
     >>> from hesitant import MixtureClassifier
@@ -203,9 +149,8 @@ def sensitivity(
     """
     check_classifier(clf)
     refuse_dask(X)
-    refuse_statements(y, "sensitivity")
-    names = class_names(clf)
-    known = clf.classes_.tolist()
+    data = clf.check(X, y, sample_weight, reviewed)
+    names, known = clf.fitted_.class_names, clf.classes_.tolist()
     if of is not None and of not in known:
         raise ValueError(f"of={of!r}: choose one of the classes {known!r}.")
     h = int(np.argmin(clf.weights_)) if of is None else known.index(of)
@@ -219,13 +164,10 @@ def sensitivity(
         for tilt in side.tolist():
             if tilt not in fits:
                 mechanism = tilted(clf.mechanism_, tilt * np.eye(len(names))[h])
-                model = clone(clf).set_params(mechanism=mechanism, init=start, n_init=1)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", FitWarning)
-                    fits[tilt] = model.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
+                fits[tilt] = refit(clf, data, None, start=start, mechanism=mechanism)
             start = fits[tilt]
     models = [fits[tilt] for tilt in grid.tolist()]
-    classes = np.stack([model.predict_log_proba(X).argmax(axis=1) for model in models])
+    classes = np.stack([model.predict_log_proba(data).argmax(axis=1) for model in models])
     differs = classes != classes[np.searchsorted(grid, 0.0)]
     order = np.argsort(np.abs(grid), kind="stable")
     first = order[differs[order].argmax(axis=0)]
@@ -244,13 +186,16 @@ def sensitivity(
 
 def tilted(mechanism: Mechanism, tilt: FloatArray) -> Mechanism:
     """Return a mechanism with fixed differences between the classes' intercepts."""
+    if isinstance(mechanism, Panel):  # the tilt of all its readers
+        mechanism = mechanism.hesitation
     if not mechanism.informative:
         return ClassMechanism(tilt=tilt.tolist())
     if isinstance(mechanism, ClassMechanism):
         return ClassMechanism(mechanism.ridge, mechanism.link, tilt.tolist())
     if not isinstance(mechanism, EntropyMechanism) or isinstance(mechanism, MixedMechanism):
         raise TypeError(
-            f"sensitivity knows no tilt of {mechanism!r}: fit with mechanism='entropy' or None."
+            f"sensitivity knows no tilt of the mechanism {mechanism.in_words!r}: fit with "
+            "mechanism='entropy' or None."
         )
     basis, measure = mechanism.basis, mechanism.uncertainty
     return EntropyClassMechanism(

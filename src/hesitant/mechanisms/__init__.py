@@ -1,25 +1,30 @@
 """Missing-label mechanisms: how the chance of a label depends on the difficulty of a case."""
 
 from hesitant._choices import choose
-from hesitant.mechanisms._base import Mechanism
-from hesitant.mechanisms._bases import (
+from hesitant.mechanisms._base import Evidence, Ignorable, Mechanism, RowTerm, row_term
+from hesitant.mechanisms._curves import (
+    ArandaOrdaz,
     Basis,
     Functions,
     Linear,
+    Link,
     Log,
+    Logistic,
     Logit,
     Polynomial,
     Spline,
 )
-from hesitant.mechanisms._ignorable import Ignorable
-from hesitant.mechanisms._links import ArandaOrdaz, Link, Logistic
 from hesitant.mechanisms._logistic import (
     ClassMechanism,
     EntropyClassMechanism,
     EntropyMechanism,
     MixedMechanism,
 )
-from hesitant.mechanisms._row_term import Evidence, RowTerm, row_term
+
+__all__ = ["MECHANISMS", "ArandaOrdaz", "Basis", "ClassMechanism", "EntropyClassMechanism"]
+__all__ += ["EntropyMechanism", "Evidence", "Functions", "Ignorable", "Linear", "Link", "Log"]
+__all__ += ["Logistic", "Logit", "Mechanism", "MixedMechanism", "Polynomial", "RowTerm", "Spline"]
+__all__ += ["row_term"]
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     "entropy": EntropyMechanism,
@@ -37,27 +42,3 @@ def as_mechanism(value: str | Mechanism | None) -> Mechanism:
     if isinstance(value, str) and value.lower() == "none":
         raise ValueError(f"mechanism={value!r}: for none, give None, not its name.")
     return choose("mechanism", value, MECHANISMS, Mechanism)
-
-
-__all__ = [
-    "MECHANISMS",
-    "ArandaOrdaz",
-    "Basis",
-    "ClassMechanism",
-    "EntropyClassMechanism",
-    "EntropyMechanism",
-    "Evidence",
-    "Functions",
-    "Ignorable",
-    "Linear",
-    "Link",
-    "Log",
-    "Logistic",
-    "Logit",
-    "Mechanism",
-    "MixedMechanism",
-    "Polynomial",
-    "RowTerm",
-    "Spline",
-    "row_term",
-]

@@ -1,34 +1,92 @@
-"""What every missing-label mechanism is: the chance of a label, given a row's posterior."""
+"""The one row term, and what every missing-label mechanism is.
+
+Whatever an expert says of row i enters every likelihood of the package through
+``a_ih = log p(said_i | class h, τ_i; θ)``. With τ the class posterior given the features, the row
+adds
+
+    log p(said_i | x_i) = a_iy where the class y is known,  log Σ_h τ_ih exp(a_ih) elsewhere,
+
+to the log-likelihood. Its derivative in the log joint densities ``ℓ_ih = log π_h f_h(x_i)`` is
+
+    ρ_ih − τ_ih + Σ_k ρ_ik ∂a_ik/∂ℓ_ih,    ρ_ih = the class given features and what was said,
+
+a pull on the row's class weights that sums to zero. (Where the class is known, ρ and τ are both
+that class.) Likelihood, curvature, expected information and ``resolve`` all use this function.
+"""
 
 import copy
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import BaseEstimator
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant.mechanisms._row_term import Evidence, row_term
-from hesitant.uncertainty import Uncertainty
+from hesitant.uncertainty import Shannon, Uncertainty
 
+Terms: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 Sums: TypeAlias = tuple[float, FloatArray, FloatArray]
 """Value, gradient and curvature (a negative Hessian, or a stand-in for it), summed over rows."""
+
+
+class Evidence(NamedTuple):
+    """What was said of a block of rows, were their classes known.
+
+    ``log_p`` is a_ih, of shape (n, g), or (n, 1) if it is the same for all classes. ``pull_back``
+    takes weights ρ (n, g) of rows summing to one to ``Σ_k ρ_ik ∂a_ik/∂ℓ_ih`` (n, g) and
+    ``Σ_k ρ_ik ∂a_ik/∂θ`` (n, q). ``information``, if there is one, takes weights (n, g) to the
+    information about θ (q, q) were the classes known.
+    """
+
+    log_p: FloatArray
+    pull_back: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+    information: Callable[[FloatArray], FloatArray] | None = None
+
+
+class RowTerm(NamedTuple):
+    """The row term of a block: log probabilities of what was said (n,), and what follows.
+
+    ``resolved`` (n, g) are the class probabilities given features and what was said, ``pull``
+    (n, g) the derivatives of ``log_p`` in the log joint densities, ``gradient`` (n, q) those in
+    the parameters.
+    """
+
+    log_p: FloatArray
+    resolved: FloatArray
+    pull: FloatArray
+    gradient: FloatArray
+
+
+def row_term(evidence: Evidence, log_tau: FloatArray, tau: FloatArray, codes: IntArray) -> RowTerm:
+    """Return the row term of a block; ``codes`` holds the class where it is known, else −1."""
+    known = codes >= 0
+    resolved = np.where(known[:, None], codes[:, None] == np.arange(tau.shape[1]), tau)
+    if evidence.log_p.shape[1] == 1:
+        return RowTerm(evidence.log_p[:, 0], resolved, *evidence.pull_back(resolved))
+    joint = log_tau + evidence.log_p
+    # Over a few classes NumPy's own max and sum take many times as long as these.
+    top = reduce(np.maximum, joint.T)
+    share = np.exp(joint - top[:, None])
+    total = np.einsum("ih->i", share)
+    given = np.take_along_axis(evidence.log_p, np.maximum(codes, 0)[:, None], axis=1)[:, 0]
+    log_p = np.where(known, given, top + np.log(total))
+    rho = np.where(known[:, None], resolved, share / total[:, None])
+    pull, gradient = evidence.pull_back(rho)
+    return RowTerm(log_p, rho, pull + (rho - resolved) if len(pull) else pull, gradient)
 
 
 class Difficulty(NamedTuple):
     """What a mechanism wants to know of rows' posteriors, apart from its own parameters.
 
-    Attributes
-    ----------
-    u : array of shape (n,)
-        Uncertainty.
-    du : array of shape (n, g) or None
-        Its derivatives in the rows' log joint densities; None where nobody will ask.
-    design : tuple
-        What else follows from u: a basis, say.
+    The posteriors (n, g); the uncertainty u (n,), its derivatives in the rows' log joint densities
+    (n, g; None where nobody will ask), and what else follows from u: a basis, say.
     """
 
+    log_tau: FloatArray
+    tau: FloatArray
     u: FloatArray
     du: FloatArray | None
     design: tuple[FloatArray, ...] = ()
@@ -37,14 +95,8 @@ class Difficulty(NamedTuple):
 class Pattern(NamedTuple):
     """What was said of a block of rows: sums, and the pull on each row's classes.
 
-    Attributes
-    ----------
-    value : float
-        Log probability of what was said.
-    pull : array of shape (n, g)
-        Its derivatives in the rows' log joint densities; of shape (0, g) if there is no pull.
-    gradient, curvature : arrays of shape (q,) and (q, q)
-        In the mechanism's parameters.
+    Its log probability; the derivatives of that in the rows' log joint densities (n, g), of shape
+    (0, g) if there is no pull; and gradient and curvature in the mechanism's parameters.
     """
 
     value: float
@@ -58,23 +110,10 @@ class Mechanism(BaseEstimator):
 
     To add one, subclass it, set ``uncertainty`` and ``n_parameters``, and write
     :meth:`log_probability`. Everything else (fitting, the pull on the classes, prediction)
-    follows from that one function and its derivatives.
-
-    Attributes
-    ----------
-    uncertainty : Uncertainty
-        The measure that the probability of a label depends on.
-    n_parameters : int
-        Length of ``theta``.
-    n_classes : int
-        Those of the fit, once the mechanism is prepared for one; two until then.
-    by_class : bool
-        Whether the probability depends on the class too.
-    informative : bool
-        Whether the pattern of blanks enters the likelihood at all.
-    ridge : float
-        The weak prior ``−½ ridge |theta|²`` that keeps theta finite when uncertainty separates
-        labelled rows from blanks; far below the noise of any data otherwise.
+    follows from that one function and its derivatives. ``by_class`` says whether the probability
+    depends on the class too, ``informative`` whether the pattern of blanks enters the likelihood
+    at all. The weak prior ``−½ ridge |theta|²`` keeps theta finite when uncertainty separates
+    labelled rows from blanks, and is far below the noise of any data otherwise.
     """
 
     probabilities: ClassVar[tuple[str, ...]] = ()
@@ -92,27 +131,12 @@ class Mechanism(BaseEstimator):
     # -- what a new mechanism writes ------------------------------------------------------
 
     @abstractmethod
-    def log_probability(
-        self, u: FloatArray, labelled: BoolArray, theta: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def log_probability(self, u: FloatArray, labelled: BoolArray, theta: FloatArray) -> Terms:
         """Return log Pr(labelled or not | u) and its derivatives.
 
-        Parameters
-        ----------
-        u : array of shape (n,)
-            Uncertainty of each row.
-        labelled : boolean array of shape (n,)
-            Whether the row got its label.
-        theta : array of shape (n_parameters,)
-
-        Returns
-        -------
-        log_p : array of shape (n,), or (n, g) with ``by_class``
-            Log probability of what was seen (labelled, or left blank), were the row's class h.
-        slope : array of the same shape
-            Its derivative in u.
-        gradient : array of that shape and (n_parameters,)
-            Its derivatives in theta.
+        The first is the log probability of what was seen of each row (labelled, or left blank), of
+        shape (n,), or (n, g) with ``by_class``; the second its derivative in u; the third, with
+        a last axis more, its derivatives in theta.
         """
 
     @property
@@ -162,7 +186,7 @@ class Mechanism(BaseEstimator):
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
         """Return what the mechanism wants to know of posteriors."""
         u, du = self.uncertainty.evaluate(log_tau, tau)
-        return Difficulty(u, du if slopes else None)
+        return Difficulty(log_tau, tau, u, du if slopes else None)
 
     def evidence(self, difficulty: Difficulty, said: Any, theta: FloatArray) -> Evidence:
         """Return what was said of rows as evidence about their classes."""
@@ -172,36 +196,26 @@ class Mechanism(BaseEstimator):
 
         def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
             shared = np.ones((len(rho), 1)) if log_p.shape[1] == 1 else rho
-            along = np.einsum("ih,ih->i", shared, slope)
             pull = np.zeros((0, rho.shape[1]))
             if difficulty.du is not None:
-                pull = along[:, None] * difficulty.du
+                pull = np.einsum("ih,ih->i", shared, slope)[:, None] * difficulty.du
             return pull, np.einsum("ih,ihq->iq", shared, gradient)
 
         return Evidence(log_p, pull_back)
 
     def pattern(
-        self,
-        log_tau: FloatArray,
-        tau: FloatArray,
-        difficulty: Difficulty,
-        codes: IntArray,
-        said: Any,
-        weight: FloatArray,
-        theta: FloatArray,
+        self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray
     ) -> Pattern:
         """Sum the row term over a block of rows, each with its weight."""
-        rows = row_term(self.evidence(difficulty, said, theta), log_tau, tau, codes)
-        weighted = weight[:, None] * rows.gradient
-        # Without a better one, the outer product of scores stands in for the curvature: it is
-        # never indefinite.
-        curvature = (
-            weighted.T @ rows.gradient
-            if rows.information is None
-            else rows.information(weight[:, None] * rows.resolved)
-        )
+        evidence = self.evidence(seen, said, theta)
+        rows = row_term(evidence, seen.log_tau, seen.tau, codes)
+        if evidence.information is not None:
+            curvature = evidence.information(weight[:, None] * rows.resolved)
+        else:  # the outer product of scores stands in for it: it is never indefinite
+            curvature = (weight[:, None] * rows.gradient).T @ rows.gradient
         pull = weight[: len(rows.pull), None] * rows.pull
-        return Pattern(float(weight @ rows.log_p), pull, weighted.sum(axis=0), curvature)
+        gradient = np.einsum("i,iq->q", weight, rows.gradient)
+        return Pattern(float(weight @ rows.log_p), pull, gradient, curvature)
 
     def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
         """Return the sums with the weak prior's share."""
@@ -214,22 +228,11 @@ class Mechanism(BaseEstimator):
     def maximise(
         self, total: Callable[[FloatArray], Sums], theta: FloatArray, tol: float = 1e-12
     ) -> FloatArray:
-        """Maximise the label pattern's likelihood over theta, the posteriors held fixed.
+        """Maximise over theta, the posteriors held fixed, until a step promises less than tol.
 
-        Parameters
-        ----------
-        total : callable
-            Value, gradient and curvature over all rows at a theta.
-        theta : array
-            Where to start.
-        tol : float
-            Stop when a step promises less gain than this.
+        ``total`` gives value, gradient and curvature over all rows at a theta.
         """
-
-        def penalised(theta: FloatArray) -> Sums:
-            return self.add_prior(theta, total(theta))
-
-        value, gradient, curvature = penalised(theta)
+        value, gradient, curvature = self.add_prior(theta, total(theta))
         for _ in range(100):
             step = np.linalg.solve(curvature, gradient)
             gain = float(step @ gradient)
@@ -237,7 +240,7 @@ class Mechanism(BaseEstimator):
                 break
             for halving in range(30):
                 trial = theta + 0.5**halving * step
-                after = penalised(trial)
+                after = self.add_prior(trial, total(trial))
                 if after[0] >= value + 1e-4 * 0.5**halving * gain:
                     break
             else:
@@ -246,13 +249,7 @@ class Mechanism(BaseEstimator):
         return theta
 
     def retune(self, theta: FloatArray, curvature: FloatArray) -> Self | None:
-        """Return the mechanism with settings learned from a fit; None if there are none.
-
-        Parameters
-        ----------
-        theta, curvature : arrays of shape (q,) and (q, q)
-            Where the fit ended, and the information there.
-        """
+        """Return the mechanism with settings learned from a fit that ended here, None if none."""
         return None
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
@@ -274,3 +271,65 @@ class Mechanism(BaseEstimator):
         if p.shape[1] == 1:
             return p[:, 0]
         return np.minimum(np.einsum("ih,ih->i", tau if classes is None else classes, p), 1.0)
+
+
+class Ignorable(Mechanism):
+    """Labels are missing without regard to difficulty: the ignorance likelihood.
+
+    Its labelling probability is the share of reviewed rows that carry a label; ``intercept_`` is
+    the logit of that share, kept off 0 and 1 by 1e-15, and ``coef_`` is empty.
+
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.datasets import simulate
+    >>> data = simulate(n=200, random_state=0)
+    >>> clf = MixtureClassifier(mechanism=None).fit(data.features, data.labels)
+    >>> bool(clf.labelling_probability(data.features).std() < 1e-12)
+    True
+    """
+
+    uncertainty = Shannon()
+    n_parameters = 0
+    informative = False
+    in_words = "none"
+    intercept_: float
+    coef_: FloatArray
+    rate_: float = 0.5
+
+    def describe(self) -> str:
+        return (
+            "Labelled rows inform the classes through their label and blank rows through where "
+            "they lie; the pattern of blanks was ignored (the ignorance likelihood)."
+        )
+
+    def log_probability(self, u: FloatArray, labelled: BoolArray, theta: FloatArray) -> Terms:
+        with np.errstate(divide="ignore"):  # a rate of 0 or 1 is a fact, not a mistake
+            log_p = np.log(np.where(labelled, self.rate_, 1.0 - self.rate_))
+        return log_p, np.zeros(u.size), np.zeros((u.size, 0))
+
+    def evidence(self, difficulty: Difficulty, said: Any, theta: FloatArray) -> Evidence:
+        """Return no evidence: what was said is the same for all classes, and has no parameters."""
+        n = difficulty.u.size
+        return Evidence(
+            np.zeros((n, 1)), lambda rho: (np.zeros_like(rho), np.zeros((n, theta.size)))
+        )
+
+    def pattern(self, seen: Difficulty, *rest: Any) -> Pattern:
+        q = rest[-1].size  # parameters of another mechanism may stand by, for later
+        return Pattern(0.0, np.zeros((0, seen.tau.shape[1])), np.zeros(q), np.zeros((q, q)))
+
+    def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
+        return Difficulty(log_tau, tau, tau[:, 0], None)
+
+    def probability(
+        self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None
+    ) -> FloatArray:
+        return np.full(len(tau), self.rate_)
+
+    def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
+        return sums
+
+    def fitted(self, theta: FloatArray, rate: float) -> Self:
+        out = super().fitted(theta, rate)
+        out.rate_, out.coef_ = float(rate), np.zeros(0)
+        out.intercept_ = float(logit(np.clip(rate, 1e-15, 1 - 1e-15)))
+        return out

@@ -13,10 +13,17 @@ from hesitant._choices import choose
 from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip
-from hesitant.mechanisms._base import Difficulty, Mechanism, Pattern, Sums
-from hesitant.mechanisms._bases import BASES, Basis, NoBasis
-from hesitant.mechanisms._links import LINKS, Link, Logistic
-from hesitant.mechanisms._row_term import Evidence
+from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Sums, Terms
+from hesitant.mechanisms._curves import (
+    BASES,
+    LINKS,
+    Basis,
+    Dropout,
+    Linear,
+    Link,
+    Logistic,
+    NoBasis,
+)
 from hesitant.uncertainty import Renyi, Uncertainty
 
 
@@ -37,21 +44,19 @@ class EntropyMechanism(Mechanism):
         separates labelled rows from blanks.
     link : {"logistic", "aranda_ordaz"} or Link, default="logistic"
         What takes the place of the logit; ``ArandaOrdaz(shape)`` has a curve of its own.
+    tilt : sequence of float, optional
+        Differences between the classes' intercepts, known: their common level is estimated.
 
-    Attributes
-    ----------
-    intercept_ : float
-        β_0 of a fitted model.
-    coef_ : array of shape (T,)
-        β_1..β_T. Negative for an entropy: harder cases are labelled less often.
+    Fitted, it has ``intercept_`` and ``coef_`` (T,), negative where harder cases are labelled less
+    often.
 
-    Examples
-    --------
     >>> from hesitant.mechanisms import EntropyMechanism
     >>> EntropyMechanism(order=2, basis="spline").n_parameters
     5
     """
 
+    _kind = "entropy"
+    _each_class = False
     intercept_: float | FloatArray
     coef_: FloatArray
     maximum: float
@@ -64,14 +69,15 @@ class EntropyMechanism(Mechanism):
         uncertainty: Uncertainty | None = None,
         ridge: float = 1e-6,
         link: str | Link = "logistic",
+        tilt: Sequence[float] | None = None,
     ) -> None:
-        self.order = order
-        self.basis = basis
+        self.order, self.basis, self.ridge, self.link, self.tilt = order, basis, ridge, link, tilt
         self.uncertainty = uncertainty  # type: ignore[assignment]  # resolved by prepare
-        self.ridge = ridge
-        self.link = link
 
-    _kind = "entropy"
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]
+        """Whether the classes have intercepts that differ, estimated or known."""
+        return self._each_class or self.tilt is not None
 
     def _basis(self) -> Basis:
         return choose("basis", self.basis, BASES, Basis)
@@ -79,16 +85,18 @@ class EntropyMechanism(Mechanism):
     def _link(self) -> Link:
         return choose("link", self.link, LINKS, Link)
 
-    # -- the intercepts: one for all classes here, one for each in the subclasses ------------
-
     def _intercepts(self) -> tuple[FloatArray, FloatArray]:
         """Return a matrix and an offset: ``matrix @ own parameters + offset`` are intercepts."""
-        return np.ones((1, 1)), np.zeros(1)
+        if self.tilt is not None:
+            return np.ones((self.n_classes, 1)), np.asarray(self.tilt, dtype=float)
+        number = self.n_classes if self.by_class else 1
+        return np.eye(number), np.zeros(number)
 
     def _intercept_names(self) -> list[str]:
-        return ["intercept"]
-
-    # -- names and settings ------------------------------------------------------------------
+        if self.tilt is not None or not self.by_class:
+            return ["intercept"]
+        names = self.class_names or [str(h) for h in range(self.n_classes)]
+        return [f"intercept[{name}]" for name in names]
 
     @property
     def n_parameters(self) -> int:  # type: ignore[override]
@@ -103,26 +111,26 @@ class EntropyMechanism(Mechanism):
     @property
     def in_words(self) -> str:
         """Kind, measure, basis and link, as far as they are not the usual ones."""
+        measure = Renyi(self.order) if self.uncertainty is None else self.uncertainty
         words = [self._kind]
-        if self.uncertainty is not None:
-            words.append(repr(self.uncertainty))
-        elif self.order != 1:
-            words.append(f"order {self.order:g}")
-        for given, usual in ((self.basis, "linear"), (self.link, "logistic")):
-            if isinstance(given, NoBasis):
-                continue
-            if given != usual:
-                words.append(str(given) if isinstance(given, str) else repr(given))
+        if not isinstance(measure, Renyi):
+            words.append(repr(measure))
+        elif measure.order != 1:
+            words.append(f"order {measure.order:g}")
+        usual = Linear | NoBasis | Logistic | Dropout
+        for given in (self.basis, self.link):
+            if given not in ("linear", "logistic") and not isinstance(given, usual):
+                words.append(str(given))
         return " ".join(words)
 
     def testable(self) -> "EntropyMechanism":
-        """Return the mechanism itself, with a logistic link: without slopes it is a coin."""
-        if isinstance(self._link(), Logistic):
+        """Return the mechanism with one intercept and a logistic link: without slopes, a coin."""
+        if type(self) is EntropyMechanism and isinstance(self._link(), Logistic):
             return self
-        return EntropyMechanism(self.order, self.basis, self.uncertainty, self.ridge)
+        basis = "linear" if isinstance(self.basis, NoBasis) else self.basis
+        return EntropyMechanism(self.order, basis, self.uncertainty, self.ridge)
 
     def natural(self, theta: FloatArray) -> dict[str, float]:
-        """Return the intercepts, and the coefficient of each basis function."""
         first, middle, last = self._split(theta)
         return {
             **dict(zip(self._intercept_names(), map(float, first), strict=True)),
@@ -130,7 +138,7 @@ class EntropyMechanism(Mechanism):
             **self._link().natural(last),
         }
 
-    def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _split(self, theta: FloatArray) -> Terms:
         """Return the intercepts' parameters, the coefficients, and the link's parameters."""
         i = len(self._intercept_names())
         j = i + self._basis().size
@@ -144,19 +152,21 @@ class EntropyMechanism(Mechanism):
                 "measure: leave order at 1.0, or give uncertainty=Renyi(order) alone."
             )
         if not (isinstance(self.ridge, Real) and 0 < self.ridge < math.inf):
-            raise ValueError(
-                f"ridge={self.ridge!r}: give a small positive number (the default is 1e-6); "
-                "zero would let β run off to infinity."
-            )
+            raise ValueError(f"ridge={self.ridge!r}: give a small positive number, such as 1e-6.")
+        if self.tilt is not None:
+            tilt = np.asarray(self.tilt, dtype=float)
+            if tilt.shape != (n_classes,) or not np.isfinite(tilt).all():
+                raise ValueError(
+                    f"tilt={self.tilt!r}: give {n_classes} finite numbers, one for each class."
+                )
         out = copy.copy(self)
         out.n_classes = n_classes
         out.uncertainty = Renyi(self.order) if self.uncertainty is None else self.uncertainty
         out.order = 1.0  # it lives in the measure from here on
         if not isinstance(out.uncertainty, Uncertainty):
             raise TypeError(
-                f"uncertainty={self.uncertainty!r} is not an Uncertainty: use Shannon(), "
-                "Renyi(order), Margin(), SquaredLogOdds(), or subclass "
-                "hesitant.uncertainty.Uncertainty."
+                f"uncertainty={self.uncertainty!r} is not an Uncertainty: give Renyi(order), "
+                "Margin() or another object of hesitant.uncertainty, or subclass Uncertainty."
             )
         out.uncertainty.check(n_classes)
         out.basis, out.link = self._basis(), self._link()
@@ -165,75 +175,66 @@ class EntropyMechanism(Mechanism):
         out.basis.check(out.maximum)
         return out
 
+    def initial(self) -> FloatArray:
+        link = self._link()
+        return np.r_[np.zeros(self.n_parameters - len(link.names)), [link.start] * len(link.names)]
+
     # -- the mathematics -----------------------------------------------------------------------
 
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
-        """Return the uncertainty, and the basis with its derivatives."""
         u, du = self.uncertainty.evaluate(log_tau, tau)
-        b, db = self._design(u)
-        return Difficulty(u, du, (b, db)) if slopes else Difficulty(u, None, (b,))
-
-    def _design(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-        assert isinstance(self.basis, Basis)  # prepare() has run
-        return self.basis.evaluate(u, self.maximum)
-
-    def predictor(
-        self, u: FloatArray, theta: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return η(u), its derivative in u, and the design matrix with its intercept."""
-        b, db = self._design(u)
-        first, coef, _ = self._split(theta)
-        return first[0] + b @ coef, db @ coef, np.column_stack((np.ones(u.size), b))
+        b, db = self._basis().evaluate(u, self.maximum)
+        if not slopes:
+            return Difficulty(log_tau, tau, u, None, (b,))
+        return Difficulty(log_tau, tau, u, du, (b, db))
 
     def evidence(self, difficulty: Difficulty, said: Any, theta: FloatArray) -> Evidence:
         """Return the log chance of what was seen, for each class if they differ."""
         b, *more = difficulty.design
         first, coef, own = self._split(theta)
         matrix, offset = self._intercepts()
-        link = self._link()
-        chance = link.evaluate((b @ coef)[:, None] + (matrix @ first + offset), own)
+        chance = self._link().evaluate((b @ coef)[:, None] + (matrix @ first + offset), own)
         seen = np.asarray(said)[:, None]
         d = np.where(seen, chance.d_seen, chance.d_blank)
-        s = None
-        if own.size and chance.s_seen is not None and chance.s_blank is not None:
-            s = np.where(seen, chance.s_seen, chance.s_blank)
 
-        def over_classes(rho: FloatArray, values: FloatArray) -> FloatArray:
-            return values if values.shape[1] == 1 else rho * values
+        def over_classes(weight: FloatArray, values: FloatArray) -> FloatArray:
+            one = values.shape[1] == 1
+            return values * (np.einsum("ih->i", weight)[:, None] if one else weight)
 
         def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
             by_class = over_classes(rho, d)
-            total = by_class.sum(axis=1)
+            total = np.einsum("ih->i", by_class)
             parts = [by_class @ matrix, total[:, None] * b]
-            if s is not None:
-                parts.append(over_classes(rho, s).sum(axis=1)[:, None])
+            if own.size:
+                s = np.where(seen, chance.s_seen, chance.s_blank)
+                parts.append(over_classes(rho, s).sum(axis=1, keepdims=True))
             pull = np.zeros((0, rho.shape[1]))
             if difficulty.du is not None:
                 pull = (total * (more[0] @ coef))[:, None] * difficulty.du
             return pull, np.hstack(parts)
 
         def information(weight: FloatArray) -> FloatArray:
-            v = -chance.d_seen * chance.d_blank
-            v = v * (weight if v.shape[1] > 1 else weight.sum(axis=1, keepdims=True))
+            # Fisher's: the mean over both answers of their scores' product is minus the product.
+            v = over_classes(weight, -chance.d_seen * chance.d_blank)
             cross = matrix.T @ (v.T @ b)
-            return np.block(
-                [
-                    [matrix.T @ (v.sum(axis=0)[:, None] * matrix), cross],
-                    [cross.T, b.T @ (v.sum(axis=1)[:, None] * b)],
-                ]
-            )
+            first = matrix.T @ (np.einsum("ih->h", v)[:, None] * matrix)
+            last = b.T @ (np.einsum("ih->i", v)[:, None] * b)
+            out = np.block([[first, cross], [cross.T, last]])
+            if own.size:
+                v = over_classes(weight, -chance.d_blank * chance.s_seen)
+                edge = np.r_[v.sum(axis=0) @ matrix, v.sum(axis=1) @ b][:, None]
+                corner = over_classes(weight, -chance.s_seen * chance.s_blank).sum(keepdims=True)
+                out = np.block([[out, edge], [edge.T, corner]])
+            return out
 
-        log_p = np.where(seen, chance.log_seen, chance.log_blank)
-        return Evidence(log_p, pull_back, None if own.size else information)
+        return Evidence(np.where(seen, chance.log_seen, chance.log_blank), pull_back, information)
 
-    def log_probability(
-        self, u: FloatArray, labelled: BoolArray, theta: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the Bernoulli log probability of each row and its derivatives."""
-        b, db = self._design(u)
-        evidence = self.evidence(Difficulty(u, np.ones((u.size, 1)), (b, db)), labelled, theta)
+    def log_probability(self, u: FloatArray, labelled: BoolArray, theta: FloatArray) -> Terms:
+        one = np.ones((u.size, 1))
+        seen = Difficulty(one, one, u, one, self._basis().evaluate(u, self.maximum))
+        evidence = self.evidence(seen, labelled, theta)
         n, g = evidence.log_p.shape
-        each = [evidence.pull_back(np.tile(np.eye(g)[h], (n, 1))) for h in range(g)]
+        each = [evidence.pull_back(np.tile(row, (n, 1))) for row in np.eye(g)]
         slope = np.column_stack([pull[:, 0] for pull, _ in each])
         gradient = np.stack([gradient for _, gradient in each], axis=1)
         if not self.by_class:
@@ -241,29 +242,22 @@ class EntropyMechanism(Mechanism):
         return evidence.log_p, slope, gradient
 
     def pattern(
-        self,
-        log_tau: FloatArray,
-        tau: FloatArray,
-        difficulty: Difficulty,
-        codes: IntArray,
-        said: Any,
-        weight: FloatArray,
-        theta: FloatArray,
+        self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray
     ) -> Pattern:
         """Sum over the block, in one compiled loop where classes and link are the usual ones."""
         if self.by_class or not isinstance(self.link, Logistic):
-            return super().pattern(log_tau, tau, difficulty, codes, said, weight, theta)
-        b, *more = difficulty.design
+            return super().pattern(seen, codes, said, weight, theta)
+        b, *more = seen.design
         db = more[0] if more else np.zeros_like(b)
         value, slope, gradient, curvature = _logistic_terms(b, db, said, weight, theta)
-        pull = np.zeros((0, tau.shape[1]))
-        if difficulty.du is not None:
-            pull = difficulty.du
+        pull = np.zeros((0, seen.tau.shape[1]))
+        if seen.du is not None:
+            pull = seen.du
             pull *= slope[:, None]
         return Pattern(value, pull, gradient, curvature)
 
     def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
-        """Return the sums with the weak prior's share; a link's shape has one of its own."""
+        """Return the sums with the weak prior's share; a link's parameter has one of its own."""
         value, gradient, curvature = super().add_prior(theta, sums)
         if not isinstance(self.link, Logistic) and self._link().names:
             strength = self._link().prior
@@ -273,7 +267,6 @@ class EntropyMechanism(Mechanism):
         return value, gradient, curvature
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
-        """Return a copy with ``intercept_`` and ``coef_``."""
         out = super().fitted(theta, rate)
         first, coef, own = self._split(out.parameters_)
         matrix, offset = self._intercepts()
@@ -290,86 +283,23 @@ class EntropyClassMechanism(EntropyMechanism):
 
     Experts who label some classes more readily than others leave blanks that are about class as
     well as difficulty. A blank then says something about the class itself (see
-    :meth:`hesitant.MixtureClassifier.resolve`).
+    :meth:`hesitant.MixtureClassifier.resolve`). Fitted, ``intercept_`` has shape (g,). Options as
+    for :class:`EntropyMechanism`.
 
-    Parameters
-    ----------
-    order, basis, uncertainty, ridge, link
-        As for :class:`EntropyMechanism`.
-    tilt : sequence of float, optional
-        Differences between the classes' intercepts, fixed: only their common level is estimated.
-        Zeros give :class:`EntropyMechanism`.
-
-    Attributes
-    ----------
-    intercept_ : array of shape (g,)
-    coef_ : array of shape (T,)
-
-    Examples
-    --------
     >>> from hesitant.mechanisms import EntropyClassMechanism
     >>> EntropyClassMechanism().prepare(n_classes=3).n_parameters
     4
     """
 
-    by_class = True
     _kind = "entropy+class"
-
-    def __init__(
-        self,
-        order: float = 1.0,
-        basis: str | Basis = "linear",
-        uncertainty: Uncertainty | None = None,
-        ridge: float = 1e-6,
-        link: str | Link = "logistic",
-        tilt: Sequence[float] | None = None,
-    ) -> None:
-        super().__init__(order, basis, uncertainty, ridge, link)
-        self.tilt = tilt
-
-    def prepare(self, n_classes: int) -> Self:
-        """Return a copy with everything resolved, and the tilt checked."""
-        if self.tilt is not None:
-            tilt = np.asarray(self.tilt, dtype=float)
-            if tilt.shape != (n_classes,) or not np.isfinite(tilt).all():
-                raise ValueError(
-                    f"tilt={self.tilt!r}: give {n_classes} finite numbers, one for each class."
-                )
-        return super().prepare(n_classes)
-
-    def _intercepts(self) -> tuple[FloatArray, FloatArray]:
-        if self.tilt is None:
-            return np.eye(self.n_classes), np.zeros(self.n_classes)
-        return np.ones((self.n_classes, 1)), np.asarray(self.tilt, dtype=float)
-
-    def _intercept_names(self) -> list[str]:
-        if self.tilt is not None:
-            return ["intercept"]
-        names = self.class_names or [str(h) for h in range(self.n_classes)]
-        return [f"intercept[{name}]" for name in names]
-
-    def testable(self) -> EntropyMechanism:
-        """Return the mechanism with one intercept: tests of slopes are tests of difficulty."""
-        return EntropyMechanism(self.order, self.basis, self.uncertainty, self.ridge)
+    _each_class = True
 
 
 class ClassMechanism(EntropyClassMechanism):
     """The chance of a label depends on the class alone: ``logit Pr(labelled | class h) = β_0h``.
 
-    Parameters
-    ----------
-    ridge, link
-        As for :class:`EntropyMechanism`.
-    tilt : sequence of float, optional
-        As for :class:`EntropyClassMechanism`.
+    Options as for :class:`EntropyClassMechanism`, without those about difficulty.
 
-    Attributes
-    ----------
-    intercept_ : array of shape (g,)
-    coef_ : array of shape (0,)
-
-    Examples
-    --------
     >>> from hesitant.mechanisms import ClassMechanism
     >>> ClassMechanism().prepare(n_classes=2).parameter_names
     ['intercept[0]', 'intercept[1]']
@@ -385,31 +315,14 @@ class ClassMechanism(EntropyClassMechanism):
     ) -> None:
         super().__init__(1.0, NoBasis(), None, ridge, link, tilt)
 
-    def testable(self) -> EntropyMechanism:
-        """Return the paper's mechanism: there is no slope here to test."""
-        return EntropyMechanism(ridge=self.ridge)
-
 
 class MixedMechanism(EntropyMechanism):
     """Some labels are dropped whatever the case: ``Pr(labelled) = (1 − δ) · expit(η(u))``.
 
     With probability δ a label is lost for reasons that have nothing to do with difficulty (a
-    day off, a lost form); otherwise the paper's mechanism decides. δ is estimated with the rest.
+    day off, a lost form); otherwise the paper's mechanism decides. δ is estimated with the rest,
+    and is ``dropout_`` of a fitted model. The options are those of :class:`EntropyMechanism`.
 
-    Parameters
-    ----------
-    order, basis, uncertainty, ridge
-        As for :class:`EntropyMechanism`.
-
-    Attributes
-    ----------
-    intercept_, coef_
-        As in :class:`EntropyMechanism`, for the part that depends on difficulty.
-    dropout_ : float
-        δ.
-
-    Examples
-    --------
     >>> from hesitant.mechanisms import MixedMechanism
     >>> MixedMechanism().parameter_names
     ['intercept', 'u', 'logit dropout']
@@ -426,65 +339,7 @@ class MixedMechanism(EntropyMechanism):
         uncertainty: Uncertainty | None = None,
         ridge: float = 1e-6,
     ) -> None:
-        super().__init__(order, basis, uncertainty, ridge)
-
-    @property
-    def parameter_names(self) -> list[str]:
-        """Those of the logistic part, and the logit of δ."""
-        return [*super().parameter_names, "logit dropout"]
-
-    def testable(self) -> EntropyMechanism:
-        """Return the logistic part: without slopes δ and the intercept say the same."""
-        return EntropyMechanism(**self.get_params(deep=False))
-
-    def natural(self, theta: FloatArray) -> dict[str, float]:
-        """Return those of the logistic part, and δ itself."""
-        return {**super().natural(theta[:-1]), "dropout": float(expit(theta[-1]))}
-
-    def initial(self) -> FloatArray:
-        """Start from a small δ: at δ = 0 its derivative vanishes."""
-        theta = np.zeros(self.n_parameters)
-        theta[-1] = -3.0
-        return theta
-
-    def evidence(self, difficulty: Difficulty, said: Any, theta: FloatArray) -> Evidence:
-        """Return the log chance of what was seen, the same for all classes."""
-        b, *more = difficulty.design
-        eta = theta[0] + b @ theta[1:-1]
-        log_drop, log_keep = log_expit(theta[-1]), log_expit(-theta[-1])
-        drop = math.exp(log_drop)
-        p = expit(eta)
-        log_blank = np.logaddexp(log_drop, log_keep + log_expit(-eta))
-        log_p = np.where(said, log_keep + log_expit(eta), log_blank)
-        # Posterior share of a blank that random loss explains, and that difficulty explains.
-        by_chance = np.exp(log_drop - log_blank)
-        d_eta = np.where(said, 1.0 - p, -p * (1.0 - by_chance))
-        d_drop = np.where(said, -drop, by_chance * p * (1.0 - drop))
-
-        def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
-            pull = np.zeros((0, rho.shape[1]))
-            if difficulty.du is not None:
-                pull = (d_eta * (more[0] @ theta[1:-1]))[:, None] * difficulty.du
-            return pull, np.column_stack((d_eta, d_eta[:, None] * b, d_drop))
-
-        return Evidence(log_p[:, None], pull_back)
-
-    pattern = Mechanism.pattern
-    add_prior = Mechanism.add_prior
-
-    def fitted(self, theta: FloatArray, rate: float) -> Self:
-        """Return a copy with ``dropout_`` too."""
-        out = super().fitted(theta, rate)
-        out.dropout_ = float(expit(theta[-1]))
-        return out
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
-def _total(x: FloatArray, m: int) -> float:
-    total = 0.0
-    for i in range(m):
-        total += x[i]
-    return total
+        super().__init__(order, basis, uncertainty, ridge, Dropout())
 
 
 def _logistic_plainly(
@@ -501,33 +356,36 @@ def _logistic_plainly(
     return float(value), residual * (db @ beta[1:]), gradient, curvature
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+def _dot(x: FloatArray, y: FloatArray, m: int) -> float:
+    # A loop that stores nothing: the order of its sum never depends on where arrays lie.
+    total = 0.0
+    for i in range(m):
+        total += x[i] * y[i]
+    return total
+
+
 @njit(plain=_logistic_plainly, cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _logistic_terms(
     b: FloatArray, db: FloatArray, labelled: BoolArray, weight: FloatArray, beta: FloatArray
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
     n, t = b.shape
-    value = 0.0
-    slope = np.empty(n)
-    gradient = np.zeros(t + 1)
-    curvature = np.zeros((t + 1, t + 1))
-    eta = np.empty(STRIP)
-    small = np.empty(STRIP)
-    soft = np.empty(STRIP)
-    residual = np.empty(STRIP)
-    v = np.empty(STRIP)
-    log_p = np.empty(STRIP)
-    column = np.empty(STRIP)
-    product = np.empty(STRIP)
+    value, slope = 0.0, np.empty(n)
+    gradient, curvature = np.zeros(t + 1), np.zeros((t + 1, t + 1))
+    design = np.ones((t + 1, STRIP))
+    eta, small, soft = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
+    residual, bend, log_p = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
     for start in range(0, n, STRIP):
         m = min(STRIP, n - start)
         for i in range(m):
             total = beta[0]
             for k in range(t):
+                design[k + 1, i] = b[start + i, k]
                 total += beta[k + 1] * b[start + i, k]
             eta[i] = total
             small[i] = -abs(total)
         exp_strip(small, m, soft)
-        log1p_strip(small, m, soft)
+        log1p_strip(small, m, soft, residual)
         for i in range(m):
             c = weight[start + i]
             seen = labelled[start + i]
@@ -538,29 +396,18 @@ def _logistic_terms(
             low = small[i] * high
             missed = high if against >= 0.0 else low  # probability of the other outcome
             residual[i] = c * (missed if seen else -missed)
-            v[i] = c * high * low
+            bend[i] = c * high * low
         for i in range(m):
-            deta = 0.0
+            rise = 0.0
             for k in range(t):
-                deta += beta[k + 1] * db[start + i, k]
-            slope[start + i] = residual[i] * deta
-        # Sums in loops that store nothing: their order then never depends on where arrays lie.
-        value += _total(log_p, m)
-        gradient[0] += _total(residual, m)
-        curvature[0, 0] += _total(v, m)
-        for k in range(t):
+                rise += beta[k + 1] * db[start + i, k]
+            slope[start + i] = residual[i] * rise
+        value += _dot(design[0], log_p, m)
+        for k in range(t + 1):
+            gradient[k] += _dot(design[k], residual, m)
             for i in range(m):
-                column[i] = b[start + i, k]
-                product[i] = residual[i] * column[i]
-            gradient[k + 1] += _total(product, m)
-            for i in range(m):
-                column[i] *= v[i]
-            curvature[k + 1, 0] += _total(column, m)
+                eta[i] = design[k, i] * bend[i]
             for j in range(k + 1):
-                for i in range(m):
-                    product[i] = column[i] * b[start + i, j]
-                curvature[k + 1, j + 1] += _total(product, m)
-    for k in range(t + 1):
-        for j in range(k):
-            curvature[j, k] = curvature[k, j]
+                curvature[k, j] += _dot(design[j], eta, m)
+                curvature[j, k] = curvature[k, j]
     return value, slope, gradient, curvature

@@ -5,66 +5,69 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from hesitant._typing import IntArray
 from hesitant.classifier import MixtureClassifier
-from hesitant.families import FAMILIES
+from hesitant.experts import as_readers
+from hesitant.families import KernelDensity, Ranked
 from hesitant.mechanisms import as_mechanism
 
-# What "auto" tries: classes of these shapes, with each alpha and each mechanism. ``rows`` is how
-# many labelled rows of every class, times the number of features, a shape is worth trying from;
-# ``features`` how many features it is quick enough for, ``labels`` how many labelled rows of every
-# class it needs whatever the features; a ``plain`` one is tried without a mechanism only.
+# What "auto" tries: classes of these shapes. ``rows`` is how many labelled rows of every class,
+# times the number of features, a shape is worth trying from; ``features`` how many features it is
+# quick enough for, ``labels`` how many labelled rows of every class it needs whatever the
+# features; ``alphas`` and ``mechanisms`` are its own.
+PLAIN: dict[str, Any] = {"mechanisms": (None,), "alphas": (1.0,)}
 SHAPES: tuple[dict[str, Any], ...] = (
     {"covariance": "tied"},
     {"covariance": "shrunk"},
     {"covariance": "diag"},
     {"covariance": "full", "rows": 1.0, "features": 60},
-    {"family": "t", "covariance": "tied", "features": 60},
-    {"family": "t", "covariance": "shrunk", "features": 60},
-    {"family": "skew_t", "covariance": "full", "rows": 40.0, "features": 4},
-    {"covariance": "shrunk", "components": 2, "labels": 10, "features": 40, "plain": True},
-    {"covariance": "shrunk", "components": 4, "labels": 20, "features": 8, "plain": True},
+    {"covariance": "tied", **PLAIN},
+    {"covariance": "shrunk", **PLAIN},
+    {"covariance": "diag", **PLAIN},
+    {"covariance": "full", "rows": 1.0, "features": 60, **PLAIN},
+    {"family": "t", "covariance": "shrunk", "features": 12},
+    {"covariance": "shrunk", "components": 2, "labels": 10, "features": 40, **PLAIN},
+    {"covariance": "shrunk", "components": 4, "labels": 20, "features": 8, **PLAIN},
+    {"family": Ranked(), "covariance": "shrunk", "solver": "em", **PLAIN},
+    {"family": Ranked(), "covariance": "diag", "solver": "em", **PLAIN},
+    {"family": KernelDensity(), "solver": "em", "tol": 1.0, "mechanisms": (None,)},
+    {"family": Ranked(KernelDensity()), "solver": "em", "tol": 1.0, "mechanisms": (None,)},
 )
-ALPHAS = (0.5, 1.0)
 MECHANISMS = (None, "entropy", "class", "entropy+class")
-_RULES = ("rows", "features", "labels", "plain")
+_RULES = ("rows", "features", "labels", "alphas", "mechanisms")
 
 
 def auto_candidates(
-    X: Any, codes: IntArray, n_classes: int, *, pattern: bool = True
+    X: Any, codes: IntArray, n_classes: int, *, pattern: bool = True, experts: Any = "right"
 ) -> dict[str, MixtureClassifier]:
     """Return the models that ``candidates="auto"`` tries on such data, by name.
 
-    Parameters
-    ----------
-    X : array of shape (n, p)
-    codes : array of shape (n,)
-        Class of each row, −1 for a blank.
-    n_classes : int
-    pattern : bool, default=True
-        Whether blanks are worth explaining.
+    ``codes`` are the rows' classes, −1 for a blank; ``pattern`` says whether blanks are worth
+    explaining, ``experts`` is that of :class:`~hesitant.MixtureClassifier`.
     """
     p, gaps = X.shape[1], bool(np.isnan(X).any())
     fewest = np.bincount(codes[codes >= 0], minlength=n_classes).min()
-    blank = bool((codes < 0).any())
+    fractions = (codes < 0).any() and fewest and not as_readers(experts).fallible
     models = []
-    for shape, alpha, mechanism in itertools.product(
-        SHAPES, ALPHAS if blank and fewest else (0.5,), MECHANISMS if pattern else (None,)
-    ):
-        if p > shape.get("features", np.inf) or fewest < shape.get("rows", 0.0) * p:
+    for shape in SHAPES:
+        needed = max(shape.get("labels", 0), shape.get("rows", 0.0) * p)
+        if p > shape.get("features", np.inf) or fewest < needed:
             continue
-        if fewest < shape.get("labels", 0) or (mechanism and shape.get("plain")):
-            continue
-        if gaps and not getattr(FAMILIES[shape.get("family", "gaussian")], "takes_gaps", False):
-            continue
-        if alpha == 1 and shape.get("family") == "skew_t":
-            continue  # slow, and least in need of it
         options = {k: v for k, v in shape.items() if k not in _RULES}
-        if "components" in options:
-            options["random_state"] = 0  # where a class is split at first
-        models.append(MixtureClassifier(alpha=alpha, mechanism=mechanism, max_iter=300, **options))
-    return as_candidates(models)
+        clf = MixtureClassifier(experts=experts, max_iter=300, **options)
+        if gaps and not clf._resolve()[0].takes_gaps:
+            continue
+        if clf.components != 1:  # where a class is split at first; to the last digit is too dear
+            clf.set_params(random_state=0, tol=0.1)
+        for alpha, mechanism in itertools.product(
+            shape.get("alphas", (0.5,)) if fractions else (0.5,),
+            shape.get("mechanisms", MECHANISMS) if pattern else (None,),
+        ):
+            models.append(clone(clf).set_params(alpha=alpha, mechanism=mechanism))
+    unlike = {repr(clf): clf for clf in models}  # without blanks alpha makes no difference
+    return as_candidates(unlike.values())
 
 
 def as_candidates(
@@ -72,21 +75,17 @@ def as_candidates(
 ) -> dict[str, MixtureClassifier]:
     """Return classifiers by name.
 
-    Parameters
-    ----------
-    given : mapping or sequence
-        A mapping of names to classifiers, a mapping of parameters to lists of values (all
-        combinations), or a sequence of classifiers or of dicts of parameters.
-    shared : mapping, optional
-        Parameters of every candidate that is not a classifier already.
+    ``given`` maps names to classifiers, or parameters to lists of values (all combinations), or is
+    a sequence of classifiers or of dicts of parameters, each with the ``shared`` ones added.
     """
     if isinstance(given, Mapping):
         if given and all(isinstance(v, MixtureClassifier) for v in given.values()):
             return {str(name): clf for name, clf in given.items()}
-        given = [
-            dict(zip(given, values, strict=True))
-            for values in itertools.product(*(_listed(k, v) for k, v in given.items()))
-        ]
+        for k, v in given.items():
+            if isinstance(v, str) or not isinstance(v, Iterable):
+                raise TypeError(f"candidates[{k!r}] is {v!r}: give a list of values to try.")
+        every = itertools.product(*given.values())
+        given = [dict(zip(given, values, strict=True)) for values in every]
     elif isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"candidates is {given!r}: give a list of MixtureClassifiers.")
     out: dict[str, MixtureClassifier] = {}
@@ -107,44 +106,49 @@ def as_candidates(
     return out
 
 
-def _listed(name: str, values: Any) -> list[Any]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"candidates[{name!r}] is {values!r}: give a list of values to try.")
-    return list(values)
-
-
 def describe_model(clf: Any) -> str:
     """Return a model in a few words: family, covariance, mechanism, alpha if not one half."""
-    parts = [str(v) if isinstance(v, str) else repr(v) for v in (clf.family, clf.covariance)]
-    parts.append(_in_words(clf.mechanism))
-    components = getattr(clf, "components", 1)
-    if components != 1:
-        parts.insert(2, f"{components} components")
+    parts = [_family_name(clf.family)]
+    if "kernels" not in parts[0]:
+        parts.append(clf.covariance if isinstance(clf.covariance, str) else repr(clf.covariance))
+    if clf.components != 1:
+        parts.append(f"{clf.components} components")
+    parts.append(_ask(clf, "in_words", str(clf.mechanism)))
     if clf.alpha != 0.5:
         parts.append(f"alpha={clf.alpha:g}")
     return ", ".join(parts)
 
 
-def _in_words(mechanism: Any) -> str:
+def _family_name(family: Any) -> str:
+    if isinstance(family, Ranked):
+        return f"{_family_name(family.family or 'gaussian')} on ranks"
+    if isinstance(family, KernelDensity):
+        return "kernels"
+    return family if isinstance(family, str) else repr(family)
+
+
+def _ask(clf: Any, name: str, otherwise: Any) -> Any:
     try:
-        return as_mechanism(mechanism).in_words
+        return getattr(as_mechanism(clf.mechanism), name)
     except (TypeError, ValueError):  # its fit will say what is wrong
-        return str(mechanism)
+        return otherwise
 
 
 def informative(clf: Any) -> bool:
     """Whether a model explains the blanks."""
-    try:
-        return as_mechanism(clf.mechanism).informative
-    except (TypeError, ValueError):
-        return True
+    return bool(_ask(clf, "informative", True))
+
+
+def shape_of(clf: Any) -> str:
+    """Return what models have in common that differ in their mechanism alone."""
+    options = {k: v for k, v in clf.get_params(deep=False).items() if k != "mechanism"}
+    return repr(sorted(options.items()))
 
 
 def shapes(models: Mapping[str, Any]) -> Iterator[list[str]]:
     """Yield the names of models that differ in their mechanism alone, the plainest first."""
     groups: dict[str, list[str]] = {}
     for name, clf in models.items():
-        options = {k: v for k, v in clf.get_params(deep=False).items() if k != "mechanism"}
-        groups.setdefault(repr(sorted(options.items(), key=lambda kv: kv[0])), []).append(name)
+        groups.setdefault(shape_of(clf), []).append(name)
     for names in groups.values():
         yield sorted(names, key=lambda name: informative(models[name]))

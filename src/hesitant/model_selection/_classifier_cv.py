@@ -1,54 +1,50 @@
-"""Mixture classifiers combined by what they foretell of rows held out."""
+"""Mixture classifiers combined by what they predict of rows held out."""
 
 import dataclasses
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hesitant._choices import look_up
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.checks import check_jobs, check_number, check_reviewed, check_weight
-from hesitant.criteria import Criteria
-from hesitant.evidence import Evidence
+from hesitant.base import PatternClassifier
+from hesitant.checks import check_jobs, check_number
+from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
-from hesitant.families import FAMILIES
-from hesitant.intake import check_features, check_number_of_classes
-from hesitant.labels import encode
-from hesitant.model_data import refuse_dask
-from hesitant.model_selection._candidates import as_candidates, auto_candidates
+from hesitant.intake import CheckedData, refuse_dask, take
+from hesitant.model_selection._candidates import as_candidates, auto_candidates, informative
 from hesitant.model_selection._held_out import (
     FAILURES,
-    PRIOR_NO_FEATURES,
     SCORING,
     Data,
     Judge,
     Judged,
     choose_mechanisms,
-    log_scores,
     paired_gaps,
+    predicted,
     prior_rows,
-    row_weights,
+    scores,
     stack_weights,
 )
-from hesitant.model_selection._labelled import deal_out, seen_probability
+from hesitant.model_selection._labelled import LEAST, deal_out
 from hesitant.uncertainty import Shannon, Uncertainty
 
 COMBINE = ("stack", "best", "one_se")
-NO_FEATURES = "class shares alone"
-FEWEST = 1.0  # rows' worth that a candidate must explain to be kept
+LEAST_SHARE = 0.05  # of the combination; a candidate that comes to less is left out
+KEPT_SHARE = 0.01  # of one that is needed all the same
 
 
-class MixtureClassifierCV(Evidence, ClassifierMixin, BaseEstimator):
-    """Mixture classifiers combined by what they foretell of rows held out.
+class MixtureClassifierCV(PatternClassifier):
+    """Mixture classifiers combined by what they predict of rows held out.
 
     No single family of classes suits all data. Candidates of several shapes, with and without a
     model of the blanks, are fitted to all rows but a fold's; the convex combination of their
-    posteriors that foretells the held-out labels best is then fitted to all rows.
+    posteriors that predicts the held-out labels best is then fitted to all rows.
 
     Parameters
     ----------
@@ -62,10 +58,13 @@ class MixtureClassifierCV(Evidence, ClassifierMixin, BaseEstimator):
         Folds of the labelled rows, or your own (see
         :class:`hesitant.model_selection.LabelledKFold`).
     scoring : {"auto", "log_loss", "seen", "weighted_log_loss"}, default="auto"
-        What is to be foretold. "log_loss": the label of a labelled row, given that it has one.
+        What is to be predicted. "log_loss": the label of a labelled row, given that it has one.
         "seen": what was seen of every row, its label or its blank. "weighted_log_loss": the label,
         rows weighted by one over their estimated chance of one. "auto": labels decide between the
         classes' shapes, and what was seen between mechanisms of one shape.
+    experts : {"right", "fallible"} or Readers, default="right"
+        As for :class:`~hesitant.MixtureClassifier`, for ``candidates="auto"``; others bring their
+        own.
     classes : sequence, optional
         All class values, where some have no labelled row.
     n_jobs : int, optional
@@ -79,24 +78,20 @@ class MixtureClassifierCV(Evidence, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : array of shape (g,)
     weights_ : dict of str to float
         Each candidate's share in the combination, largest first; most are zero.
     models_ : dict of str to fitted MixtureClassifier
         Those with a weight.
     model_, name_ :
-        The one with the largest weight. It answers where a question needs one model: standard
-        errors, diagnosis, triage, report; the answers say so.
+        The one with the largest weight of those that have standard errors. It answers where a
+        question needs one model (standard errors, diagnosis, triage), and the answers say so.
     cv_results_ : dict of lists
         For each candidate: name, mean_score (log probability a row), gap (behind the best),
         gap_error (its standard error), weight, n_parameters, seconds, note.
     held_out_proba_ : array of shape (n, g)
         The combination's probabilities of every row when it was held out, NaN if it never was:
         for reliability curves (``CalibrationDisplay.from_predictions``).
-    class_shares_ : array of shape (g,)
-        Of the labelled rows: what the combination falls back on by the weight of
-        "class shares alone".
-    n_features_in_, feature_names_in_
+    classes_, n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -108,8 +103,7 @@ class MixtureClassifierCV(Evidence, ClassifierMixin, BaseEstimator):
     True
     """
 
-    # Fit metadata that scikit-learn may route to this estimator.
-    __metadata_request__fit = {"sample_weight": None, "reviewed": None}  # noqa: RUF012
+    combines = True
 
     def __init__(
         self,
@@ -118,6 +112,7 @@ class MixtureClassifierCV(Evidence, ClassifierMixin, BaseEstimator):
         combine: str = "stack",
         cv: Any = 5,
         scoring: str = "auto",
+        experts: Any = "right",
         classes: Sequence[Any] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -128,6 +123,7 @@ class MixtureClassifierCV(Evidence, ClassifierMixin, BaseEstimator):
         self.combine = combine
         self.cv = cv
         self.scoring = scoring
+        self.experts = experts
         self.classes = classes
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -139,83 +135,43 @@ class MixtureClassifierCV(Evidence, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True  # candidates that cannot are left out
         return tags
 
-    def _resolve(self) -> tuple[Any, None]:
-        """Return the family by which features are checked: empty cells are let through."""
-        return FAMILIES["gaussian"](), None
-
     # -- fitting --------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None) -> Self:
         """Judge the candidates on rows held out, and fit those that count to all rows.
 
-        Parameters
-        ----------
-        X, y, sample_weight, reviewed
-            As for :meth:`hesitant.MixtureClassifier.fit`.
-
-        Returns
-        -------
-        self
+        X, y, sample_weight and reviewed as for :meth:`hesitant.MixtureClassifier.fit`.
         """
         self._check_options()
-        for name in [k for k in vars(self) if k.endswith("_")]:
-            delattr(self, name)
-        data = self._take(X, y, sample_weight, reviewed)
-        models = (
-            auto_candidates(data.X, data.codes, data.n_classes, pattern=data.has_pattern)
-            if isinstance(self.candidates, str)
-            else as_candidates(self.candidates)
-        )
+        refuse_dask(X)
+        self._forget()
+        auto = isinstance(self.candidates, str)
+        models = {} if auto else as_candidates(self.candidates)
+        experts = self.experts if auto else next(iter(models.values())).experts
+        common = {"classes": self.classes, "missing_label": self.missing_label}
+        template = MixtureClassifier(experts=experts, n_jobs=self.n_jobs, **common)
+        checked = take(template, X, y, sample_weight, reviewed)
+        self.classes_, self.n_features_in_ = checked.classes, template.n_features_in_
+        if checked.named_features is not None:
+            self.feature_names_in_ = checked.named_features
+        data = Data.of(checked, experts, effective_n_jobs(self.n_jobs) > 1)
+        if auto:
+            rows: Any = checked.rows
+            about: dict[str, Any] = {"pattern": data.has_pattern, "experts": experts}
+            models = auto_candidates(rows.X, data.codes, data.n_classes, **about)
         folds = self._folds(data.codes)
         judged = Judge(models, data, folds, self.scoring, self.n_jobs, self.verbose).sift()
-        if not judged.trials:
-            name, why = next(iter(judged.notes.items()))
-            raise ValueError(f"No candidate could be fitted. {name}: {why}")
-        weights = self._weigh(judged, models, data)
+        weights = self._weigh(judged, models, data) if judged.trials else {}
         self._refit(weights, models, data, judged)
         return self
 
     def _check_options(self) -> None:
-        if self.combine not in COMBINE:
-            raise ValueError(f"combine={self.combine!r}: choose one of {', '.join(COMBINE)}.")
-        if self.scoring not in ("auto", *SCORING):
-            raise ValueError(f"scoring={self.scoring!r}: choose 'auto' or one of "
-                             f"{', '.join(map(repr, SCORING))}.")  # fmt: skip
-        if isinstance(self.candidates, str) and self.candidates != "auto":
-            raise ValueError(
-                f"candidates={self.candidates!r}: give 'auto' or a list of MixtureClassifiers."
-            )
+        look_up("combine", self.combine, dict.fromkeys(COMBINE))
+        look_up("scoring", self.scoring, dict.fromkeys(("auto", *SCORING)))
+        if isinstance(self.candidates, str):
+            choices = {"auto": None}
+            look_up("candidates", self.candidates, choices, ", or a list of MixtureClassifiers")
         check_jobs("n_jobs", self.n_jobs)
-
-    def _take(self, X: Any, y: Any, sample_weight: Any, reviewed: Any) -> Data:
-        refuse_dask(X)
-        if y is None:
-            raise ValueError(
-                "requires y to be passed, but the target y is None: give labels, with blanks "
-                f"marked {self.missing_label!r} or None."
-            )
-        X = check_features(self, X, reset=True, at_least=2)
-        labels = encode(y, self.missing_label, self.classes)
-        if len(labels.codes) != len(X):
-            raise ValueError(f"X has {len(X)} rows and y has {len(labels.codes)}: give one label, "
-                             "or a blank, for each row.")  # fmt: skip
-        check_number_of_classes(labels.classes, self.missing_label)
-        self.classes_ = labels.classes
-        data = Data(
-            X,
-            labels.codes.astype(np.int64),
-            len(labels.classes),
-            None if sample_weight is None else check_weight(sample_weight, X),
-            None if reviewed is None else check_reviewed(reviewed, len(X)),
-            together=effective_n_jobs(self.n_jobs) > 1,
-        )
-        own = np.ones(len(X)) if data.weight is None else data.weight
-        seen = data.codes >= 0
-        counts = np.bincount(data.codes[seen], own[seen], data.n_classes) + 1.0
-        self.class_shares_ = counts / counts.sum()
-        shown = data.shown if data.shown.any() else np.ones(len(X), bool)
-        self.label_rate_ = float(np.average(seen[shown], weights=own[shown] + 1e-12))
-        return data
 
     def _folds(self, codes: IntArray) -> list[IntArray]:
         """Return the rows to hold out together."""
@@ -245,111 +201,73 @@ class MixtureClassifierCV(Evidence, ClassifierMixin, BaseEstimator):
             scoring, names = "log_loss", choose_mechanisms(judged, models, data)
         everyone = list(judged.trials)
         trials = [judged.trials[k] for k in everyone]
-        score = log_scores(trials, data.codes[rows], scoring)
-        weight = row_weights(trials, data, rows, scoring)
+        score, weight = scores(trials, data, rows, scoring)
         mean = weight @ score / weight.sum()
         inside = np.array([everyone.index(k) for k in names])
         best = int(inside[mean[inside].argmax()])
         gap, error = paired_gaps(score, weight, best)
         if self.combine == "stack":
-            prior = prior_rows([judged.trials[k] for k in names], data, rows)
-            found = self._stack(score[:, inside], weight, prior, data, rows, scoring)
+            prior = prior_rows([trials[k] for k in inside], data, rows)
+            found = stack_weights(score[:, inside], weight, prior, LEAST_SHARE)
+            # Some questions need a model with standard errors, or one that explains the blanks:
+            # the best of those stays, however little it adds.
+            seen = np.array([data.weight[rows] @ trials[k].seen for k in inside])
+            able = np.array([trials[k].parametric for k in inside])
+            told = able & [informative(models[k]) for k in names]
+            for needed, value in ((able, mean[inside]), (told, seen)):
+                if needed.any() and not found[needed].any():
+                    found *= 1 - KEPT_SHARE
+                    found[np.where(needed, value, -np.inf).argmax()] = KEPT_SHARE
         else:
             size = np.array([t.n_parameters for t in trials])
             near = gap[inside] <= (error[inside] if self.combine == "one_se" else 0.0)
-            found = np.zeros(len(inside) + 1)
+            found = np.zeros(len(inside))
             found[np.lexsort((gap[inside], np.where(near, size[inside], np.inf)))[0]] = 1.0
-        w = np.zeros(len(everyone) + 1)
-        w[np.append(inside, -1)] = found
-        self._tabulate(models, judged, {k: (mean[i], gap[i], error[i], w[i])
-                                        for i, k in enumerate(everyone)})  # fmt: skip
-        held_out: Any = sum(v * np.asarray(t.tau) for v, t in zip(w, trials, strict=False) if v)
-        self.held_out_proba_ = np.full((len(data.codes), data.n_classes), np.nan)
-        self.held_out_proba_[rows] = held_out + w[-1] * self.class_shares_
-        out = dict(zip([*everyone, NO_FEATURES], w.tolist(), strict=True))
-        return {k: v for k, v in sorted(out.items(), key=lambda kv: -kv[1]) if v > 0}
-
-    def _stack(
-        self,
-        score: FloatArray,
-        weight: FloatArray,
-        prior: FloatArray,
-        data: Data,
-        rows: IntArray,
-        scoring: str,
-    ) -> FloatArray:
-        """Return weights that add up to one, that of the class shares last."""
-        codes = data.codes[rows]
-        alone = np.log(self.class_shares_)[codes]
-        if scoring == "seen":
-            rate = float(np.clip(self.label_rate_, 1e-6, 1 - 1e-6))
-            alone = np.where(codes < 0, np.log1p(-rate), alone + np.log(rate))
-            if data.reviewed is not None:
-                alone = np.where(data.reviewed[rows], alone, np.where(codes < 0, 0, alone))
-        alone = np.where(weight > 0, alone, 0.0)
-        prior = np.append(prior, PRIOR_NO_FEATURES)
-        total = weight.sum() + prior.sum()
-        everything = np.column_stack((score, alone))
-        w = stack_weights(everything, weight, prior)
-        keep = w * total >= FEWEST
-        keep[-1] = True
-        if not keep[:-1].any():
-            keep[w[:-1].argmax()] = True
-        w = np.where(keep, w, 0.0)
-        out: FloatArray = w / w.sum()
-        return out
-
-    def _tabulate(self, models: dict[str, Any], judged: Judged, found: dict[str, Any]) -> None:
-        blank = (np.nan, np.nan, np.nan, 0.0)
-        names = sorted(models, key=lambda k: -np.nan_to_num(found.get(k, blank)[0], nan=-np.inf))
-        table = [found.get(k, blank) for k in names]
+        w = np.zeros(len(everyone))
+        w[inside] = found
+        figures = {k: (mean[i], gap[i], error[i], w[i], trials[i].n_parameters)
+                   for i, k in enumerate(everyone)}  # fmt: skip
+        order = sorted(models, key=lambda k: -figures[k][0] if k in figures else np.inf)
+        table = [figures.get(k, (np.nan, np.nan, np.nan, 0.0, None)) for k in order]
+        heads = ("mean_score", "gap", "gap_error", "weight", "n_parameters")
         self.cv_results_ = {
-            "name": names,
-            "mean_score": [float(row[0]) for row in table],
-            "gap": [float(row[1]) for row in table],
-            "gap_error": [float(row[2]) for row in table],
-            "weight": [float(row[3]) for row in table],
-            "n_parameters": [
-                judged.trials[k].n_parameters if k in judged.trials else None for k in names
-            ],
-            "seconds": [judged.seconds[k] for k in names],
-            "note": [judged.notes.get(k, "") for k in names],
+            "name": order,
+            **{k: list(values) for k, values in zip(heads, zip(*table, strict=True), strict=True)},
+            "seconds": [judged.seconds[k] for k in order],
+            "note": [judged.notes.get(k, "") for k in order],
         }
+        held_out: Any = sum(v * np.asarray(t.tau) for v, t in zip(w, trials, strict=True) if v)
+        self.held_out_proba_ = np.full((len(data.codes), data.n_classes), np.nan)
+        self.held_out_proba_[rows] = held_out
+        return {everyone[k]: float(w[k]) for k in np.argsort(-w, kind="stable") if w[k] > 0}
 
     def _refit(
         self, weights: dict[str, float], models: dict[str, Any], data: Data, judged: Judged
     ) -> None:
-        """Fit the candidates that count to all rows, in the user's own classes."""
-        names = getattr(self, "feature_names_in_", None)
+        """Fit the candidates that count to all rows."""
         self.models_ = {}
-        data = dataclasses.replace(data, together=False)
-        for name in [k for k in weights if k != NO_FEATURES]:
+        alone = dataclasses.replace(data, together=False)
+        for name in weights:
             try:
-                fit, _ = data.fit(models[name], n_jobs=self.n_jobs)
+                fit, _ = alone.fit(models[name], n_jobs=self.n_jobs)
             except FAILURES as error:
                 judged.notes[name] = f"failed: {error}"
                 continue
-            fit.set_params(classes=list(self.classes_), missing_label=self.missing_label)
-            fit.classes_ = self.classes_
-            if names is not None:
-                fit.feature_names_in_ = names
-            self.models_[name] = fit
+            self.models_[name] = fit.set_params(missing_label=self.missing_label)
         if not self.models_:
             name, why = next(iter(judged.notes.items()))
-            raise ValueError(f"No candidate could be fitted to all rows. {name}: {why}")
-        kept = {k: v for k, v in weights.items() if k in self.models_ or k == NO_FEATURES}
+            raise ValueError(f"No candidate could be fitted. {name}: {why}")
+        kept = {k: v for k, v in weights.items() if k in self.models_}
         total = sum(kept.values())
         rest = {k: 0.0 for k in models if k not in kept}
         self.weights_ = {k: v / total for k, v in kept.items()} | rest
-        self.name_ = max(self.models_, key=lambda k: self.weights_[k])
+        able = [k for k, clf in self.models_.items() if clf.family_.has_coordinates]
+        self.name_ = max(able or self.models_, key=lambda k: self.weights_[k])
         failed = [k for k in models if judged.notes.get(k, "").startswith("failed")]
         if failed:
-            warnings.warn(
-                f"{len(failed)} of {len(models)} candidates could not be fitted and were left "
-                f"out: {failed[0]} {judged.notes[failed[0]]}",
-                FitWarning,
-                stacklevel=3,
-            )
+            words = (f"{len(failed)} of {len(models)} candidates could not be fitted and were "
+                     f"left out: {failed[0]} {judged.notes[failed[0]]}")  # fmt: skip
+            warnings.warn(words, FitWarning, stacklevel=3)
 
     # -- using a fit ----------------------------------------------------------------------------
 
@@ -359,70 +277,65 @@ class MixtureClassifierCV(Evidence, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "models_")
         return self.models_[self.name_]
 
-    def _parts(self) -> Iterator[tuple[float, Any]]:
+    def _parts(self) -> list[tuple[float, Any]]:
         check_is_fitted(self, "models_")
-        for name, clf in self.models_.items():
-            yield self.weights_[name], clf
-
-    @property
-    def _rest(self) -> float:
-        return float(self.weights_.get(NO_FEATURES, 0.0))
+        return [(self.weights_[name], clf) for name, clf in self.models_.items()]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class probabilities (n, g)."""
         tau: FloatArray = sum(w * clf.predict_proba(X) for w, clf in self._parts())
-        return tau + self._rest * self.class_shares_
+        return tau
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log class probabilities (n, g)."""
-        return np.log(np.maximum(self.predict_proba(X), 1e-300))
+        return np.log(np.maximum(self.predict_proba(X), LEAST))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of each row."""
-        check_is_fitted(self, "models_")
-        predicted: AnyArray = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return predicted
-
-    score = Criteria.score
+        codes = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[codes])
 
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
         """Return the uncertainty of each row's class, Shannon's entropy unless told otherwise."""
-        tau = self.predict_proba(X)
-        measure = Shannon() if measure is None else measure
+        log_tau = self.predict_log_proba(X)
+        measure = measure or Shannon()
         measure.check(len(self.classes_))
-        u: FloatArray = measure.evaluate(np.log(np.maximum(tau, 1e-300)), tau)[0]
-        return u
+        return np.asarray(measure.evaluate(log_tau, np.exp(log_tau))[0])
 
     def labelling_probability(self, X: Any) -> FloatArray:
         """Return the probability that each row would be given a label, if reviewed."""
-        chance: FloatArray = sum(w * clf.labelling_probability(X) for w, clf in self._parts())
-        return chance + self._rest * self.label_rate_
+        parts = self._parts()
+        # A candidate that does not explain the blanks has only their share to offer.
+        parts = [part for part in parts if part[1].mechanism_.informative] or parts
+        chance: FloatArray = sum(w * clf.labelling_probability(X) for w, clf in parts)
+        return chance / sum(w for w, _ in parts)
 
-    def resolve(self, X: Any, y: Any, reviewed: Any = None) -> FloatArray:
+    def check(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
+    ) -> CheckedData:
+        """Return data checked against the fit, for methods that take X; without any, its own."""
+        data: CheckedData = self.model_.check(X, y, sample_weight, reviewed)
+        return data
+
+    def resolve(self, X: Any, y: Any = None, reviewed: Any = None) -> FloatArray:
         """Return class probabilities given the features and what was said of each row.
 
-        As :meth:`hesitant.MixtureClassifier.resolve`: a label settles the class, and a blank
-        counts for the candidates that expected one.
+        As :meth:`hesitant.MixtureClassifier.resolve`: what was said counts for the candidates
+        that expected it.
         """
-        tau = self.predict_proba(X)
-        codes = encode(y, self.missing_label, list(self.classes_)).codes
-        g = len(self.classes_)
-        given: FloatArray = np.zeros_like(tau)
+        data = self.check(X, y, None, reviewed)
+        logs, given = [], []
         for w, clf in self._parts():
-            own = clf.predict_proba(X)
-            given += w * (own - seen_probability(clf, X, own)[:, :g])
-        given += self._rest * (1 - self.label_rate_) * self.class_shares_
-        total = given.sum(axis=1, keepdims=True)
-        given = np.where(total > 0, given / np.where(total > 0, total, 1.0), tau)
-        if reviewed is not None:
-            given = np.where(check_reviewed(reviewed, len(tau))[:, None], given, tau)
-        settled = np.eye(g)[codes]
-        out: FloatArray = np.where((codes >= 0)[:, None], settled, given)
-        return out
+            _, seen, resolved, _, _ = predicted(clf.fitted_, data)
+            logs.append(np.log(w) + seen)
+            given.append(resolved)
+        share = np.exp(np.array(logs) - np.max(logs, axis=0))
+        total: FloatArray = np.einsum("kn,knh->nh", share / share.sum(axis=0), np.array(given))
+        return total
 
     # -- questions that need one model: the candidate of largest weight answers ------------------
 
-    def _asked(self) -> Any:
+    def _answering(self) -> Any:
         return self.model_
 
     def _remark_on(self, answer: Any) -> Any:

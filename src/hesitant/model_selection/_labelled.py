@@ -9,7 +9,7 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
 
-from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant._typing import AnyArray, IntArray
 from hesitant.checks import check_number
 from hesitant.labels import encode
 
@@ -40,13 +40,8 @@ class LabelledKFold(BaseCrossValidator):
     >>> from hesitant.datasets import simulate
     >>> from hesitant.model_selection import LabelledKFold, labelled_scorer
     >>> data = simulate(n=500, random_state=0)
-    >>> scores = cross_val_score(
-    ...     MixtureClassifier(),
-    ...     data.features,
-    ...     data.labels,
-    ...     cv=LabelledKFold(5, random_state=0),
-    ...     scoring=labelled_scorer("accuracy"),
-    ... )
+    >>> how = {"cv": LabelledKFold(random_state=0), "scoring": labelled_scorer("accuracy")}
+    >>> scores = cross_val_score(MixtureClassifier(), data.features, data.labels, **how)
     >>> bool(scores.mean() > 0.9)
     True
     """
@@ -87,12 +82,8 @@ def deal_out(codes: IntArray, n_splits: int, random_state: Any, blanks: bool) ->
     rng = check_random_state(random_state)
     out = np.full(len(codes), -1)
     counts = np.bincount(codes[codes >= 0], minlength=1)
-    order = np.concatenate(
-        [
-            rng.permutation(np.flatnonzero(codes == h)) if n > 1 else np.zeros(0, dtype=int)
-            for h, n in enumerate(counts)
-        ]
-    )
+    several = [np.flatnonzero(codes == h) for h in np.flatnonzero(counts > 1)]
+    order = np.concatenate([np.zeros(0, dtype=int), *map(rng.permutation, several)])
     if order.size < n_splits:
         raise ValueError(
             f"{order.size} labelled rows can be held out, for {n_splits} folds: give fewer folds, "
@@ -106,21 +97,16 @@ def deal_out(codes: IntArray, n_splits: int, random_state: Any, blanks: bool) ->
 
 
 def labelled_scorer(scoring: str | Callable[..., float], *, missing_label: Any = -1) -> Any:
-    """Return a scorer that judges labelled rows only.
+    """Return a scorer ``(estimator, X, y) -> float`` that judges labelled rows only.
 
     Parameters
     ----------
     scoring : str or callable
         ``"log_probability"`` (mean log probability of the labels; a class that a fold lacks is no
         obstacle, as it is to ``"neg_log_loss"``), ``"seen"`` (mean log probability of what was
-        seen of each row, its label or its blank; for classifiers with ``seen_probability``), any
-        scorer of scikit-learn's by name, or a callable ``(estimator, X, y) -> float``.
+        seen of each row, its label or its blank), any scorer of scikit-learn's by name, or a
+        callable ``(estimator, X, y) -> float``.
     missing_label : scalar, default=-1
-
-    Returns
-    -------
-    callable
-        ``(estimator, X, y) -> float``, for ``cross_val_score``, ``GridSearchCV`` and the like.
 
     Notes
     -----
@@ -154,7 +140,9 @@ class _LabelledScorer:
     def __call__(self, estimator: Any, X: Any, y: Any, **options: Any) -> float:
         labels = encode(y, self.missing_label)
         if self.inner == "seen":
-            return float(log_seen(estimator, X, _codes(estimator, labels)).mean())
+            codes = _codes(estimator, labels)
+            said = seen_probability(estimator, X)[np.arange(len(codes)), codes]
+            return float(np.log(np.maximum(said, LEAST)).mean())
         seen = np.flatnonzero(labels.labelled)
         if not seen.size:
             raise ValueError("y has no label: a score needs rows whose class is known.")
@@ -180,22 +168,13 @@ def _codes(estimator: Any, labels: Any) -> IntArray:
     return codes
 
 
-def log_seen(estimator: Any, X: Any, codes: IntArray) -> FloatArray:
-    """Return the log probability of what was seen of each row: its label, or its blank."""
-    said = seen_probability(estimator, X)
-    return np.log(np.maximum(said[np.arange(len(codes)), codes], LEAST))
-
-
-def seen_probability(clf: Any, X: Any, tau: FloatArray | None = None) -> AnyArray:
+def seen_probability(clf: Any, X: Any) -> AnyArray:
     """Return the probability of each label, and of a blank in the last column (n, g + 1).
 
     Classes may be labelled at rates of their own: what a blank says of the class (``resolve``)
     tells how the labels share what is left.
     """
-    tau = clf.predict_proba(X) if tau is None else tau
+    tau = clf.predict_proba(X)
     blank = (1 - clf.labelling_probability(X))[:, None]
-    mechanism = getattr(clf, "mechanism_", None)
-    given_blank = tau
-    if mechanism is None or mechanism.by_class:
-        given_blank = clf.resolve(X, np.full(len(tau), None, dtype=object))
+    given_blank = clf.resolve(X, np.full(len(tau), None, dtype=object))
     return np.hstack((np.maximum(tau - blank * given_blank, 0.0), blank))

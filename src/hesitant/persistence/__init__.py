@@ -2,13 +2,6 @@
 
 A model file is JSON text. It holds the options of the estimators and the numbers of their fits;
 loading one runs no code that came with the file and imports nothing that it names.
-
-The rooms, in the order a model passes through them::
-
-    _files         `save` and `load`
-    _codec         options, arrays and objects  <->  what JSON can say
-    _fits          the fit of a classifier      <->  its numbers, checked on the way back
-    _preparation   `Preparation`: standardising and principal components before a classifier
 """
 
 from hesitant.persistence._files import ModelFileError, load, read_notes, save

@@ -19,16 +19,16 @@ from hesitant._typing import AnyArray
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.families import Family
-from hesitant.fitting import Fit
 from hesitant.labels import names_of
-from hesitant.likelihood import Evaluation, State
+from hesitant.likelihood import State
 from hesitant.mechanisms import Basis, Mechanism
-from hesitant.solvers import Progress
+from hesitant.model import FittedModel
 
 # No dtype outside these lists is ever built from a file.
 _INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _DATES = tuple(f"datetime64[{unit}]" for unit in ("ns", "us", "ms", "s", "D"))
 _BINARY = ("bool", "float32", "float64", *_INTEGERS, *_DATES)
+_PLAIN = (bool, int, float, str)
 _MOST_FUNCTIONS = 1000  # of a basis
 _LARGEST = 1e150  # the square of a parameter beyond is more than a number can hold
 _TRIED = 8  # rows of each class that a loaded model is tried on
@@ -68,12 +68,9 @@ def encode(name: str, value: Any) -> Any:
     if isinstance(value, BaseEstimator):
         return {"object": _encode_object(name, value)}
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        warnings.warn(
-            f"{name} is a {type(value).__name__}, whose position a model file cannot keep: the "
-            "loaded model has None there. Give a number to keep it.",
-            FitWarning,
-            stacklevel=2,
-        )
+        lost = f"{name} is a {type(value).__name__}, whose position a model file cannot keep: the"
+        told = f"{lost} loaded model has None there. Give a number to keep it."
+        warnings.warn(told, FitWarning, stacklevel=2)
         return None
     raise ValueError(
         f"{name} holds a {type(value).__name__}, which a model file cannot carry: it holds "
@@ -89,11 +86,8 @@ def _encode_array(name: str, array: AnyArray) -> dict[str, Any]:
     if array.dtype.kind not in "UO":
         raise ValueError(f"{name} is an array of {dtype}, which a model file cannot carry.")
     values = [encode(name, v) for v in array.ravel().tolist()]
-    return {
-        "dtype": "str" if array.dtype.kind == "U" else "object",
-        "shape": shape,
-        "values": values,
-    }
+    kind = "str" if array.dtype.kind == "U" else "object"
+    return {"dtype": kind, "shape": shape, "values": values}
 
 
 def decode(document: Any) -> Any:
@@ -141,20 +135,15 @@ def _decode_array(document: dict[str, Any]) -> AnyArray:
 
 def _flat(dtype: Any, values: list[Any]) -> AnyArray:
     """Return an array of text or objects; version 0.1 listed numbers, too."""
-    allowed: dict[Any, tuple[type, ...]] = {
-        **dict.fromkeys((*_INTEGERS, *_DATES), (int,)),
-        **dict.fromkeys(("float32", "float64"), (int, float)),
-        **{"bool": (bool,), "str": (str,), "object": (bool, int, float, str)},
-    }
-    if dtype in ("float32", "float64"):
-        values = [float(v) if v in ("nan", "inf", "-inf") else v for v in values]
-    elif dtype == "object":
+    if dtype in ("str", "object"):
         values = [decode(v) for v in values]
-    if not all(type(v) in allowed[dtype] for v in values):
+        if not all(type(v) in ((str,) if dtype == "str" else _PLAIN) for v in values):
+            raise ValueError("of another type")
+        array = np.array([*values, None], dtype=object)[:-1]
+        return array.astype(str) if dtype == "str" else array
+    if dtype not in _BINARY or not all(type(v) in _PLAIN for v in values):
         raise ValueError("of another type")
-    if dtype == "object":
-        return np.array([*values, None], dtype=object)[:-1]
-    return np.array(values, "int64" if dtype in _DATES else dtype).astype(dtype)
+    return np.array([float(v) if isinstance(v, str) else v for v in values]).astype(dtype)
 
 
 # -- objects ------------------------------------------------------------------------------------
@@ -209,12 +198,13 @@ def _set_attributes(made: Any, document: Any) -> None:
         setattr(made, name, decode(value))
 
 
-def _is_ours(kind: type) -> bool:
+def is_ours(kind: type) -> bool:
+    """Tell whether a class is the package's own."""
     return kind.__module__.partition(".")[0] == "hesitant"
 
 
 def _class_name(kind: type) -> str:
-    return kind.__name__ if _is_ours(kind) else f"{kind.__module__}:{kind.__qualname__}"
+    return kind.__name__ if is_ours(kind) else f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _classes() -> dict[str, Any]:
@@ -228,7 +218,7 @@ def _classes() -> dict[str, Any]:
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
-        if any(map(_is_ours, kind.__mro__)) and "<locals>" not in kind.__qualname__:
+        if any(map(is_ours, kind.__mro__)) and "<locals>" not in kind.__qualname__:
             found[_class_name(kind)] = kind
     return found
 
@@ -253,6 +243,8 @@ def _encode_fit(clf: Any) -> dict[str, Any]:
         },
         "record": {name: encode(name, getattr(clf, f"{name}_")) for name in record},
     }
+    known = {k: v for k, v in vars(clf.family_).items() if k[-1] == "_" != k[0]}
+    document["family_more"] = {k: encode(k, v) for k, v in known.items()}
     # Read it at once: what would be refused later is refused now, and whatever the fit left
     # behind that a reader cannot work out is added.
     again = clone(clf)
@@ -264,7 +256,8 @@ def _encode_fit(clf: Any) -> dict[str, Any]:
     pairs |= {k: (getattr(clf, f"{k}_"), getattr(again, f"{k}_")) for k in ("family", "mechanism")}
     for part, (old, new) in pairs.items():
         left = {k: v for k, v in vars(old).items() if k not in vars(new) and k[0] != "_"}
-        document[f"{part}_more"] = {k: encode(k, v) for k, v in left.items()}
+        more = document.setdefault(f"{part}_more", {})
+        more |= {k: encode(k, v) for k, v in left.items()}
     return document
 
 
@@ -334,26 +327,40 @@ def _decode_fit(clf: Any, document: Any) -> None:
     n_iter = record.get("n_iter", len(history))  # warm-up steps have no history
     right = type(n_rows) in (int, float) and 0 <= n_rows < np.inf and type(n_iter) is int
     expect(right and n_iter >= 0, "its number of rows or iterations is not one")
-    progress = Progress(clf.tol, clf.max_iter)
-    progress.history, progress.converged = history.tolist(), bool(record["converged"])
-    progress.reason = str(record["termination"])
-    value, nothing = float(record["log_likelihood"]), np.zeros(0)
-    final = Evaluation(value, value, nothing, nothing, np.zeros((0, 0)), ())
-    state = State(weights, params, mechanism.parameters_)
-    clf._publish(family, mechanism, classes, Fit(state, final, progress), n_rows)
-    clf.n_iter_, clf.n_features_in_ = n_iter, p
-    _try_out(clf)
-    _set_attributes(clf, document.get("_more", {}))
     names = document.get("feature_names")  # of version 0.1
+    more = document.get("_more", {})
     if names is not None:
-        clf.feature_names_in_ = _flat("object", names)
-    names = getattr(clf, "feature_names_in_", np.zeros(p))
-    expect(names.shape == (p,), "the features' names do not fit the number of features")
+        names = _flat("object", names)
+    elif "feature_names_in_" in more:
+        names = decode(more["feature_names_in_"])
+    expect(names is None or names.shape == (p,), "the features' names do not fit their number")
+    clf.n_features_in_ = p
+    clf._publish(
+        FittedModel(
+            family=family,
+            mechanism=mechanism,
+            state=State(weights, params, mechanism.parameters_),
+            classes=classes,
+            n_features=p,
+            named_features=names,
+            alpha=clf.alpha,
+            log_likelihood=float(record["log_likelihood"]),
+            n_rows=n_rows,
+            n_iter=n_iter,
+            converged=bool(record["converged"]),
+            termination=str(record["termination"]),
+            history=history,
+        )
+    )
+    _try_out(clf)
+    if names is not None:
+        clf.feature_names_in_ = names
+    _set_attributes(clf, more)
 
 
 def _decode_params(document: Any, family: Family, g: int, p: int) -> Any:
     # Before a p by p matrix is made: a short file must not ask for a lot of memory.
-    least = p**2 if _is_ours(type(family)) else p
+    least = p**2 if is_ours(type(family)) else p
     expect(sum(a.size for a in _arrays(document)) >= least, "there are too few parameters")
     rows = np.random.default_rng(0).exponential(size=(64, p))
     params = _put_together(document, family.initial(rows, np.ones((64, g))))

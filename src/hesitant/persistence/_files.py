@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from hesitant.persistence._document import Damaged, decode, encode, expect
+from hesitant.persistence._document import Damaged, decode, encode, expect, is_ours
 from hesitant.tables import TableError, write_atomically
 from hesitant.tables.errors import show_path
 
@@ -42,15 +42,11 @@ def save(
         as a `Preparation` before a classifier. Families, mechanisms and the like of your own must
         be classes in a module that can be imported.
     path : str or path
-        The file, by custom with the suffix ``.model``. It is written whole or not at all.
+        The file, by custom with the suffix ``.model``, written whole or not at all.
     force : bool, default=False
         Whether to replace an existing file.
     notes : mapping of str to str, optional
         Anything worth keeping with the model, such as where its data came from.
-
-    Returns
-    -------
-    pathlib.Path
 
     Raises
     ------
@@ -73,11 +69,16 @@ def save(
     >>> (again.predict(data.features) == clf.predict(data.features)).all()
     np.True_
     """
+    return write_atomically(path, to_bytes(model, notes), force=force)
+
+
+def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> bytes:
+    """Return what `save` writes."""
     from hesitant import __version__
 
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     for step in steps:
-        if type(step).__module__.partition(".")[0] != "hesitant":
+        if not is_ours(type(step)):
             raise ValueError(
                 f"model has a {type(step).__name__}: give a fitted MixtureClassifier, or a "
                 "Pipeline of this package's own estimators, such as a Preparation and one."
@@ -90,8 +91,7 @@ def save(
         "names": [name for name, _ in model.steps] if isinstance(model, Pipeline) else None,
         "steps": [encode("model", step) for step in steps],
     }
-    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
-    return write_atomically(path, text + "\n", force=force)
+    return (json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n").encode()
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -100,15 +100,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     Nothing in the file is executed and nothing that it names is imported, whoever wrote it: every
     class must be known already and every array is checked before it is used. A model with a
     family or mechanism of your own needs the module of that class imported beforehand.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    estimator
-        What was saved.
 
     Raises
     ------
@@ -172,56 +163,36 @@ def read_notes(path: str | os.PathLike[str]) -> dict[str, str]:
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the document of a model file, so far as to know that it is one."""
-    name = show_path(os.fspath(path))
-    data = _bytes(Path(path), name)
-    mark = f'{{"{_MARK}"'.encode()
-    problem = "This is not a model written by hesitant."
+    name, file = show_path(os.fspath(path)), Path(path)
     try:
-        if data.startswith(mark):
+        size = file.stat().st_size
+        if not file.is_file() or size > _LARGEST:
+            raise OSError(0, f"It is a folder, no ordinary file, or too large ({size:,} bytes)")
+        data = file.read_bytes()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ModelFileError(name, f"{why}.", "Check the path, and name a model file.") from error
+    problem, remedy = "This is not a model written by hesitant.", _AGAIN
+    try:
+        if data.startswith(f'{{"{_MARK}"'.encode()):
             problem = "The model file is cut short or damaged."
         document = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
         version = document[_MARK]
         if b"\\ud" in data.lower():
             problem = "The model file has text with half a character in it (a lone surrogate)."
             json.dumps(document, ensure_ascii=False).encode()
-        if type(version) is not int:
-            raise TypeError("not a version")
+        if type(version) is int and 1 <= version <= FORMAT:
+            return dict(document)
+        writer = str(document.get("written_by", "a later version"))[:60]
+        problem = f"Its format {str(version)[:20]}, of {writer}, is not one from 1 to {FORMAT}."
+        remedy = "Upgrade hesitant, or save the model with the older version."
+        raise ValueError(problem)
     except (ValueError, TypeError, LookupError, RecursionError, MemoryError) as error:
         if data.startswith((b"\x80", b"PK\x03\x04", b"\x1f\x8b", b"\x93NUMPY")):
             problem = "This is a pickle, an archive or an array, not a model written by hesitant."
             remedy = "Pickles are never opened, because they can run any program: save the model."
-            raise ModelFileError(name, problem, remedy) from None
-        raise ModelFileError(name, problem, _AGAIN) from error
-    if version > FORMAT:
-        writer = str(document.get("written_by", "a later version"))[:60]
-        raise ModelFileError(
-            name,
-            f"The model was written in format {version} by {writer}; this version reads up to "
-            f"{FORMAT}.",
-            "Upgrade hesitant, or save the model with the older version.",
-        )
-    if version < 1:
-        raise ModelFileError(name, f"There is no model format {version}.", _AGAIN)
-    return dict(document)
+        raise ModelFileError(name, problem, remedy) from error
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
-
-
-def _bytes(path: Path, name: str) -> bytes:
-    try:
-        size = path.stat().st_size
-        if path.is_file() and size <= _LARGEST:
-            return path.read_bytes()
-        problem, remedy = f"The file has {size:,} bytes, more than any model has.", _AGAIN
-        if path.is_dir():
-            problem, remedy = "This is a folder.", "Name a model file in it."
-        elif not path.is_file():
-            problem, remedy = "This is not an ordinary file.", "Name a model file."
-    except FileNotFoundError:
-        problem, remedy = "There is no such file.", "Check the name."
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        problem, remedy = f"It cannot be read: {reason}.", "Check the path."
-    raise ModelFileError(name, problem, remedy)

@@ -24,11 +24,9 @@ class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    center_, scale_ : arrays of shape (p,)
-    rotation_ : array of shape (p, k)
-        The components' loadings, or None. The largest loading of each is positive.
-    explained_ : array of shape (k,)
-        The share of the variance that each component carries, or None.
+    center_, scale_, rotation_, explained_ : arrays
+        The map, the largest loading of each component positive, and the share of the variance
+        that each carries; the last two are None without components.
 
     Examples
     --------

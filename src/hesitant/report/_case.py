@@ -1,175 +1,137 @@
 """What a report is about: a fitted model, its data, and the fits it is compared with."""
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing
 
 from hesitant._replicates import refit
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.diagnostics import Diagnosis, diagnose
-from hesitant.diagnostics._tests import MOST_PARAMETERS
+from hesitant.base import check_in_memory
+from hesitant.diagnostics import diagnose
+from hesitant.diagnostics._fits import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
+from hesitant.experts import as_readers
 from hesitant.inference import ObservedInformation
 from hesitant.inference._information import information_of
 from hesitant.inference._sensitivity import Sensitivity, sensitivity
-from hesitant.labels import Labels
-from hesitant.model_data import ModelData, class_names, feature_names, model_data
-from hesitant.report._held_out import HeldOut, hold_out
-from hesitant.statements import Statements
+
+MOST_LABELLED, MOST_BLANK = 1500, 500  # rows that are drawn
+FOLDS, FEWEST = 5, 10  # of fewer labelled rows a share says nothing
 
 
-@dataclasses.dataclass(frozen=True)
 class Case:
-    """A model with its data.
+    """A model with its data, and what else a report computes once.
 
-    Attributes
-    ----------
-    whole : fitted MixtureClassifier or MixtureClassifierCV
-        What predicts.
-    clf : fitted MixtureClassifier
-        The same, or the part of a combination that counts most: it answers what takes one model.
-    X : array or data frame
-        Features as the model was fitted to them.
-    y : array
-        Labels, with blanks; of a panel, the class that most readers named.
-    said : array or Statements
-        What was said of the rows.
-    data : ModelData
-        The same, checked and joined to the model.
-    ids : sequence or None
-        What to call the rows.
-    rows : array
-        Numbers of the rows, counted from 1, as in the user's table.
-    diagnosis : Diagnosis
-        With the fit that ignores the pattern and the one that uses it.
+    ``whole`` is what predicts, and ``main`` the same, or that part of a combination that counts
+    most. ``said`` is what was said of the rows. Of one reader ``clf`` is the main model and ``y``
+    what was said; of a panel ``y`` is the class that most readers named, and ``clf`` a plain model
+    of it, which answers what takes labels of one reader.
     """
 
-    whole: Any
-    clf: Any
-    X: Any
-    y: Any
-    said: Any
-    data: ModelData
-    ids: Sequence[Any] | None
-    rows: AnyArray
-    diagnosis: Diagnosis
-
-    @classmethod
-    def build(
-        cls,
+    def __init__(
+        self,
         clf: Any,
         X: Any,
         y: Any,
-        *,
         sample_weight: Any = None,
         reviewed: Any = None,
         ids: Sequence[Any] | None = None,
         rows: AnyArray | None = None,
         n_boot: int = 0,
-        seed: Any = None,
-    ) -> "Case":
-        """Check the data against the model, and fit what the report compares it with."""
-        whole, clf, said = clf, getattr(clf, "model_", clf), y
-        if isinstance(y, Statements):
-            # what needs labels of one reader is asked of a plain model of what most readers say
-            said, y, reviewed = y, y.labels(_majority(y)), y.shown.any(axis=1)
-            clf = refit(
-                clf,
-                X,
-                y,
-                reviewed=reviewed,
-                experts="right",
-                mechanism="entropy",
-                missing_label=None,
-            )
-        else:
-            said = np.asarray(y, dtype=object)
-        data = model_data(clf, X, y, sample_weight, reviewed)
-        n = len(data.labels.codes)
-        if ids is not None and len(ids) != n:
-            raise ValueError(
-                f"ids has {len(ids)} entries and X has {n} rows: give one for each row."
-            )
-        diagnosis = diagnose(
-            X,
-            y,
-            estimator=clf,
-            sample_weight=sample_weight,
-            reviewed=reviewed,
-            n_boot=n_boot,
-            random_state=seed,
-            n_jobs=whole.n_jobs,
+        random_state: Any = None,
+    ) -> None:
+        self.whole, self.main, self.X = clf, getattr(clf, "model_", clf), X
+        self.clf, self.y = self.main, y
+        self.said: Any = np.asarray(y, dtype=object)
+        statements = as_readers(self.main.experts).as_statements(
+            y, reviewed, self.main.missing_label
         )
-        numbers = np.arange(1, n + 1) if rows is None else np.asarray(rows)
-        return cls(whole, clf, X, y, said, data, ids, numbers, diagnosis)
+        self.panel = statements is not None
+        if statements is not None:
+            self.said, self.y = statements, statements.labels(statements.vote())
+            reviewed = statements.shown.any(axis=1)
+            plain = {"experts": "right", "mechanism": "entropy", "missing_label": None}
+            self.clf = refit(self.main, X, self.y, reviewed=reviewed, warned=[], **plain)
+        self.data = check_in_memory(self.clf, X, self.y, sample_weight, reviewed)
+        self.likelihood = self.clf.fitted_.likelihood(self.data.rows)
+        self.labels = self.data.labels
+        self.n, self.blank = len(self.labels.codes), ~self.labels.labelled
+        if ids is not None and len(ids) != self.n:
+            raise ValueError(
+                f"ids has {len(ids)} entries and X has {self.n} rows: give one for each row."
+            )
+        self.ids = ids
+        self.rows = np.arange(1, self.n + 1) if rows is None else np.asarray(rows)
+        self.classes, self.features = self.clf.fitted_.class_names, self.clf.fitted_.feature_names
+        self.values = np.asarray(X, dtype=float)
+        asked = {"n_boot": n_boot, "random_state": random_state, "n_jobs": clf.n_jobs}
+        self.diagnosis = diagnose(self.data, None, estimator=self.clf, **asked)
+        # the fit that uses the pattern: the model itself if it does
+        uses = self.clf.mechanism_.informative
+        self.informed = self.clf if uses else self.diagnosis.full
 
-    @property
-    def panel(self) -> bool:
-        """Whether several readers were asked."""
-        return isinstance(self.said, Statements)
-
-    @property
-    def labels(self) -> Labels:
-        """The labels as codes."""
-        return self.data.labels
-
-    @property
-    def n(self) -> int:
-        """How many rows there are."""
-        return len(self.labels.codes)
-
-    @property
-    def blank(self) -> BoolArray:
-        """Whether each row lacks a label."""
-        return ~self.labels.labelled
-
-    @cached_property
-    def classes(self) -> list[str]:
-        """The classes as they are printed."""
-        return class_names(self.clf)
-
-    @cached_property
-    def features(self) -> list[str]:
-        """The features as they are printed."""
-        return feature_names(self.clf)
-
-    @cached_property
-    def values(self) -> FloatArray:
-        """The features as numbers."""
-        return np.asarray(self.X, dtype=float)
+    def name_of(self, position: int) -> str:
+        """Return what the user calls a row."""
+        if self.ids is None or self.ids[position] is None:
+            return str(int(self.rows[position]))
+        return str(self.ids[position])
 
     @cached_property
     def proba(self) -> FloatArray:
         """Class probabilities from the features alone."""
-        out: FloatArray = self.whole.predict_proba(self.X)
-        return out
+        return np.asarray(self.whole.predict_proba(self.data))
 
     @cached_property
     def posterior(self) -> FloatArray:
         """Class probabilities of blank rows, from the features and from their being blank."""
-        own = {} if self.panel else {"reviewed": self.data.reviewed}
-        told = self.whole.resolve(self.X, self.said, **own)
+        given = (self.X, self.said) if self.panel else (self.data,)
+        told = self.whole.resolve(*given)
         return np.where(self.blank[:, None], told, self.proba)
 
     @cached_property
     def ignorant_posterior(self) -> FloatArray:
         """Class probabilities under the fit that ignores the pattern of blanks."""
-        out: FloatArray = self.diagnosis.ignorance.predict_proba(self.X)
-        return out
-
-    @property
-    def informed(self) -> Any:
-        """The fit that uses the pattern: the model itself if it does, else the diagnosis's."""
-        return self.clf if self.clf.mechanism_.informative else self.diagnosis.full
+        return np.asarray(self.diagnosis.ignorance.predict_proba(self.data))
 
     @cached_property
-    def held_out(self) -> HeldOut:
-        """What the model says of labelled rows that it did not see."""
-        return hold_out(self)
+    def held_out(self) -> tuple[FloatArray, str]:
+        """Class probabilities of labelled rows by models without them, or why there are none.
+
+        They are the model's own if it has them, else those of five folds; NaN for blank rows.
+        """
+        nothing = np.full((self.n, len(self.classes)), np.nan)
+        own = getattr(self.whole, "held_out_proba_", None)
+        if own is not None and np.shape(own) == nothing.shape:
+            return np.where(self.blank[:, None], np.nan, own), ""
+        codes, counts = self.labels.codes, self.labels.counts
+        # the only label of a class cannot be held out: the class would have none
+        rows = np.flatnonzero((codes >= 0) & (counts[codes] > 1))
+        if rows.size < FEWEST:
+            return nothing, "too few rows are labelled to hold some of them out"
+        if self.clf.alpha == 0:
+            return nothing, "the classes were fitted without the labels"
+        proba, deal = nothing.copy(), min(FOLDS, int(counts[codes[rows]].min()))
+        folds = StratifiedKFold(deal, shuffle=True, random_state=0)
+        try:
+            for _, part in folds.split(rows, codes[rows]):
+                proba[rows[part]] = self._without(rows[part])
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+            return nothing, f"a model without some of the rows could not be fitted: {error}"
+        return proba, ""
+
+    def _without(self, out: IntArray) -> FloatArray:
+        """Return class probabilities of some rows by a model fitted to the others."""
+        keep = np.setdiff1d(np.arange(self.n), out)
+        given: dict[str, Any] = {"sample_weight": self.data.weight[keep], "warned": []}
+        if not self.panel:
+            given["reviewed"] = self.data.reviewed[keep]
+        clf = refit(self.whole, _safe_indexing(self.X, keep), self.said[keep], **given)
+        return np.asarray(clf.predict_proba(_safe_indexing(self.X, out)))
 
     @cached_property
     def tilted(self) -> Sensitivity | None:
@@ -177,29 +139,39 @@ class Case:
         if self.informed is not self.clf or self.n > 20_000 or self.diagnosis.finding == "crowded":
             return None
         try:
-            return sensitivity(
-                self.clf,
-                self.X,
-                self.y,
-                tilts=(-1.1, -0.55, 0.55, 1.1),
-                sample_weight=self.data.weight,
-                reviewed=self.data.reviewed,
-            )
+            return sensitivity(self.clf, self.data, None, tilts=(-1.1, -0.55, 0.55, 1.1))
         except (ValueError, TypeError, AttributeError, ArithmeticError, np.linalg.LinAlgError):
             return None  # a mechanism that cannot be tilted, or a fit that fails
 
     @cached_property
     def unusual(self) -> BoolArray:
         """Whether each row is less likely than nearly all labelled ones: it fits no class."""
-        least = least_density(self.clf, self.data.likelihood.rows)
-        return np.asarray(self.clf.score_samples(self.X) < least)
+        least = least_density(self.clf.fitted_, self.data.rows)
+        return np.asarray(self.clf.score_samples(self.data) < least)
+
+    @cached_property
+    def information(self) -> ObservedInformation | str:
+        """Standard errors of the model's parameters, or why there are none."""
+        if self.diagnosis.full is self.clf and self.diagnosis.information is not None:
+            return self.diagnosis.information
+        k = self.clf.n_parameters_
+        if k > MOST_PARAMETERS:
+            return (
+                f"The model has {k:,} parameters, too many for a report to wait for their "
+                "standard errors. Ask for them in Python with clf.summary()."
+            )
+        try:
+            return information_of(self.clf.fitted_, self.likelihood)
+        except (ValueError, np.linalg.LinAlgError) as error:
+            return f"There are no standard errors: {error}"
+
+    # -- what to show ---------------------------------------------------------------------------
 
     @cached_property
     def separation(self) -> FloatArray:
         """Of each feature, the share of its variance that lies between the classes."""
-        tau = np.where(
-            self.blank[:, None], self.posterior, np.eye(len(self.classes))[self.labels.codes]
-        )
+        given = np.eye(len(self.classes))[self.labels.codes]
+        tau = np.where(self.blank[:, None], self.posterior, given)
         weight = np.maximum(tau.sum(axis=0), 1e-9)
         Z = self.values - np.nanmedian(self.values, axis=0)
         with np.errstate(all="ignore"):
@@ -217,44 +189,27 @@ class Case:
     @cached_property
     def plane(self) -> tuple[int, int]:
         """The two features on which the two most alike classes lie furthest apart."""
-        means, spread = self.clf.means_, self.clf.covariances_
-        best, most = tuple(sorted(self.leading[:2])), -1.0
-        for pair in itertools.combinations(sorted(self.leading[:8]), 2):
-            within = np.einsum("h,hij->ij", self.clf.weights_, spread)[np.ix_(pair, pair)]
+        means = self.clf.means_
+        within = np.einsum("h,hij->ij", self.clf.weights_, self.clf.covariances_)
+        others = ~np.eye(len(means), dtype=bool)
+
+        def least_distance(pair: tuple[int, int]) -> float:
             step = means[:, None, pair] - means[None, :, pair]
-            if not (np.isfinite(step).all() and np.isfinite(within).all()):
-                continue
-            away = np.einsum("abi,ij,abj->ab", step, np.linalg.pinv(within), step)
-            least = float(away[~np.eye(len(means), dtype=bool)].min())
-            if least > most:
-                best, most = pair, least
-        return best[0], best[1]
+            inside = within[np.ix_(pair, pair)]
+            if not (np.isfinite(step).all() and np.isfinite(inside).all()):
+                return -1.0
+            away = np.einsum("abi,ij,abj->ab", step, np.linalg.pinv(inside), step)
+            return float(away[others].min())
+
+        i, j = max(itertools.combinations(self.leading[:8], 2), key=least_distance)
+        return min(i, j), max(i, j)
 
     @cached_property
-    def information(self) -> ObservedInformation | str:
-        """Standard errors of the model's parameters, or why there are none."""
-        if self.diagnosis.full is self.clf and self.diagnosis.information is not None:
-            return self.diagnosis.information
-        k = self.clf.n_parameters_
-        if k > MOST_PARAMETERS:
-            return (
-                f"The model has {k:,} parameters, too many for a report to wait for their "
-                "standard errors. Ask for them in Python with clf.summary()."
-            )
-        try:
-            return information_of(self.clf, self.data.likelihood)
-        except (ValueError, np.linalg.LinAlgError) as error:
-            return f"There are no standard errors: {error}"
-
-    def name_of(self, position: int) -> str:
-        """Return what the user calls a row."""
-        if self.ids is None or self.ids[position] is None:
-            return str(int(self.rows[position]))
-        return str(self.ids[position])
-
-
-def _majority(said: Statements) -> IntArray:
-    """Return the class that most readers named of each row, −1 where there is none or a tie."""
-    votes = said.votes()
-    first, second = np.sort(votes, axis=1)[:, :-3:-1].T
-    return np.where(first > second, votes.argmax(axis=1), -1)
+    def drawn(self) -> IntArray:
+        """The rows that pictures show: of many a sample, the same one every time."""
+        rng = np.random.default_rng(0)
+        parts = []
+        for which, most in ((self.labels.labelled, MOST_LABELLED), (self.blank, MOST_BLANK)):
+            found = np.flatnonzero(which)
+            parts.append(found if found.size <= most else rng.choice(found, most, replace=False))
+        return np.sort(np.concatenate(parts))

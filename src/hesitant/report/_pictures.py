@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 from hesitant._drawing import (
-    _COLORS,
     BLANK,
+    COLORS,
     GREY,
     INK,
     as_text,
@@ -26,203 +26,156 @@ from hesitant._drawing import (
     new_figure,
     scatter,
 )
-from hesitant._typing import IntArray
+from hesitant._typing import FloatArray, IntArray
 from hesitant._words import noun, percent, short
 from hesitant.diagnostics import EntropyDisplay, RegionsDisplay
-from hesitant.diagnostics._regions import choose_plane, reach, surface_on
-from hesitant.inference._sensitivity import Sensitivity
+from hesitant.diagnostics._regions import choose_plane, outlines, reach, surface_on
+from hesitant.experts import Panel
 from hesitant.report._case import Case
 
-MOST_LABELLED, MOST_BLANK = 1500, 500
-COLORS = len(_COLORS)
 GRID = 110
-_VARIABLES = {class_color(h).lower(): f"var(--c{h})" for h in range(COLORS)}
+_VARIABLES = {class_color(h).lower(): f"var(--c{h})" for h in range(len(COLORS))}
 _VARIABLES |= {BLANK: "var(--blank)", GREY: "var(--soft)", INK: "var(--ink)"}
 _NAMES = re.compile(r"#[0-9a-f]{6}")
 _LONG = re.compile(r"-?\d+\.\d{2,}")
-_FONT = re.compile(r"(font|fill)[-a-z]*: [^;]*;? ?")
+_LEFT_OUT = ("font", "stroke-linejoin", "stroke-miterlimit")
 
 
 def class_css(h: int) -> str:
     """Return the CSS class that colours class h."""
-    return f"c{h % COLORS}"
+    return f"c{h % len(COLORS)}"
 
 
-def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """Return each picture by name, with the sentence below it."""
+def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, str]:
+    """Return each picture by name."""
     with warnings.catch_warnings(), drawing(**{"font.size": 8.5, "axes.labelsize": 8.5}):
         warnings.simplefilter("ignore")  # names in scripts that matplotlib's font lacks
-        drawn = {
-            "map": _map(case) if case.values.shape[1] > 1 else _strip(case),
-            **_evidence(case),
-        }
+        drawn = {"map": _map(case) if case.values.shape[1] > 1 else _strip(case)}
+        drawn |= _evidence(case)
         if case.tilted is not None:
-            drawn["tilt"] = _tilt(case.tilted)
-        if case.panel:
+            drawn["tilt"] = _tilt(case)
+        if isinstance(case.main.mechanism_, Panel):
             drawn["hesitation"] = _hesitation(case)
         if held_out["available"]:
-            drawn["reliability"] = _reliability(held_out)
-    return {name: picture for name, picture in drawn.items() if picture}
+            drawn["reliability"] = _reliability(held_out["reliability"])
+    return drawn
 
 
 # -- what is drawn --------------------------------------------------------------------------------
 
 
-def _map(case: Case) -> dict[str, str]:
+def _panel(height: float = 2.6, width: float = 3.5) -> tuple[Any, Any]:
+    figure = new_figure(width, height)
+    return figure, figure.subplots()
+
+
+def regions(
+    clf: Any, other: Any, X: FloatArray, shown: IntArray, codes: IntArray, *named: Any
+) -> str:
+    """Draw some rows over the regions of a model, and dashed the borders of another, if any.
+
+    ``named`` are the classes, the features, and the two of these that span the picture.
+    """
+    classes, features, pair = named
+    plane = choose_plane(X, pair, features)
+    places = plane.place(X)
+    x, y = (reach(places[:, k], GRID) for k in range(2))
+    surface = surface_on(plane, np.stack(np.meshgrid(x, y), axis=-1), "average")
+    rows = places[shown], codes[shown], classes, plane.names
+    figure, ax = _panel(3.9, 5.2)
+    borders = None if other is None else surface(other)
+    drawn = RegionsDisplay(x, y, surface(clf), *rows, borders, outlines(clf, plane))
+    drawn.plot(ax).ax_.get_legend().remove()
+    across, up = (short(name, 28) for name in plane.names)
+    return svg(figure, f"Map of the rows on {across} and {up}, blank rows as squares.", shown)
+
+
+def _map(case: Case) -> str:
     """Draw rows on two features that tell the classes apart, over the regions."""
-    plane = choose_plane(case.values, case.plane, case.features)
-    shown = _drawn(case)
-    points, everywhere = plane.place(case.values[shown]), plane.place(case.values)
-    grid_x, grid_y = (reach(everywhere[:, k], GRID) for k in range(2))
-    surface = surface_on(plane, np.stack(np.meshgrid(grid_x, grid_y), axis=-1), "average")
     other = case.diagnosis.ignorance if case.informed is case.clf else None
-    figure = new_figure(5.2, 3.9)
-    display = RegionsDisplay(
-        grid_x,
-        grid_y,
-        surface(case.whole),
-        points,
-        case.labels.codes[shown],
-        case.classes,
-        plane.names,
-        None if other is None else surface(other),
-    ).plot(figure.subplots())
-    display.ax_.get_legend().remove()
-    alone = "" if case.values.shape[1] == 2 else " from these two features alone"
-    x, y = (short(name, 28) for name in plane.names)
-    return {
-        "svg": svg(figure, f"Map of the rows on {x} and {y}, blank rows as squares.", shown),
-        "caption": f"Colour is the class that the model would choose{alone}, paler where it is "
-        "less sure"
-        + ("; the dashed line is its border if the blanks are ignored." if other else "."),
-    }
+    rows = case.values, case.drawn, case.labels.codes
+    return regions(case.whole, other, *rows, case.classes, case.features, case.plane)
 
 
-def _strip(case: Case) -> dict[str, str]:
+def _strip(case: Case) -> str:
     """Draw a single feature: one lane for each class, one for the blanks."""
-    shown = _drawn(case)
+    shown, name = case.drawn, case.features[0]
     codes, lanes = case.labels.codes[shown], len(case.classes) + 1
-    figure = new_figure(5.2, 1 + 0.35 * lanes)
-    ax = figure.subplots()
+    figure, ax = _panel(1 + 0.35 * lanes, 5.2)
     heights = codes % lanes + np.random.default_rng(0).uniform(0.2, 0.8, shown.size)
     scatter(ax, np.column_stack((case.values[shown, 0], heights)), codes)
     ax.set_yticks(np.arange(lanes) + 0.5, [*(as_text(name, 20) for name in case.classes), "blank"])
-    low, high = reach(case.values[:, 0], 2)
-    ax.set(xlim=(low, high), ylim=(0, lanes), xlabel=as_text(case.features[0]))
-    title = f"Rows along {short(case.features[0])}: one lane for each class, blanks on top."
-    return {"svg": svg(figure, title, shown), "caption": "Each row along the only feature."}
+    ax.set(xlim=reach(case.values[:, 0], 2), ylim=(0, lanes), xlabel=as_text(name))
+    title = f"Rows along {short(name)}: one lane for each class, blanks on top."
+    return svg(figure, title, shown)
 
 
-def _drawn(case: Case) -> IntArray:
-    """Return which rows to draw: of many a sample, the same one every time."""
-    rng = np.random.default_rng(0)
-    parts = []
-    for which, most in ((case.labels.labelled, MOST_LABELLED), (case.blank, MOST_BLANK)):
-        found = np.flatnonzero(which)
-        parts.append(found if found.size <= most else rng.choice(found, most, replace=False))
-    return np.sort(np.concatenate(parts))
-
-
-def _evidence(case: Case) -> dict[str, dict[str, str]]:
-    diagnosis = case.diagnosis
-    display = EntropyDisplay(diagnosis.labelled_entropy, diagnosis.blank_entropy, diagnosis.curve)
+def _evidence(case: Case) -> dict[str, str]:
+    found = case.diagnosis
+    display = EntropyDisplay(found.labelled_entropy, found.blank_entropy, found.curve)
     if min(display.labelled.size, display.blank.size) < 2:
         return {}
-    medians = (np.median(v) for v in (display.labelled, display.blank))
-    out = {
-        "densities": _panel(
+    labelled, blank = (f"{np.median(v):.1f}" for v in (display.labelled, display.blank))
+    asked: dict[str, tuple[Callable[[Any], None], str]] = {
+        "densities": (
             display.densities,
-            "Distribution of difficulty. Median of labelled rows {:.1f}, of blank rows {:.1f}; "
-            "larger is harder.".format(*medians),
-            "How difficult labelled and blank rows are: if blanks were random, the two shapes "
-            "would be alike.",
-            display.limits_,
+            f"Distribution of difficulty. Median of labelled rows {labelled}, of blank rows "
+            f"{blank}; larger is harder.",
         )
     }
     if display.curve is not None:
-        level = percent(display.curve.level, whole=True)
-        out["chance"] = _panel(
-            display.probability,
-            f"Chance of a label against difficulty, with a {level} band.",
-            f"The chance of a label, as the data show it (with its {level} band) and as the model "
-            "has it.",
-            display.limits_,
-        )
+        asked["chance"] = display.probability, "Chance of a label against difficulty, with a band."
+    out = {}
+    for name, (draw, title) in asked.items():
+        figure, ax = _panel()
+        draw(ax)
+        ax.set(title="", xlim=display.limits_, xlabel="← easier · difficulty · harder →")
+        out[name] = svg(figure, title)
     return out
 
 
-def _tilt(result: Sensitivity) -> dict[str, str]:
+def _tilt(case: Case) -> str:
     """Draw how many predictions change if one class is labelled more or less readily."""
-    figure = new_figure(3.5, 2.4)
-    ax = figure.subplots()
-    ax.plot(np.exp(result.tilts), 100 * result.changed, "o-", color=class_color(0), markersize=4)
-    ax.set(xscale="log", ylim=(0, max(2.0, 115 * result.changed.max())))
-    ax.set_xticks(np.exp(result.tilts), [f"{odds:.2g}" for odds in np.exp(result.tilts)])
+    result: Any = case.tilted
+    odds, changed = np.exp(result.tilts), 100 * result.changed
+    figure, ax = _panel(2.4)
+    ax.plot(odds, changed, "o-", color=class_color(0), markersize=4)
+    ax.set(xscale="log", ylim=(0, max(2.0, 1.15 * changed.max())))
+    ax.set_xticks(odds, [f"{value:.2g}" for value in odds])
     ax.minorticks_off()
     ax.set_xlabel(f"odds of a label of {as_text(result.of, 20)}, against others")
     ax.set_ylabel("rows that change class, %")
-    most = percent(float(result.changed.max()))
-    return {
-        "svg": svg(figure, f"If labels depended on the class, at most {most} of rows change."),
-        "caption": f"If equally hard rows of class {short(result.of, 20)} were labelled up to "
-        f"three times more or less readily than others, at most {most} of rows would change "
-        "class.",
-    }
+    return svg(figure, f"Rows that change class if labels depended on it: {changed.max():.1f} %.")
 
 
-def _hesitation(case: Case) -> dict[str, str]:
+def _hesitation(case: Case) -> str:
     """Draw each reader's chance of a label against difficulty."""
     log_tau = np.log(np.maximum(case.proba, 1e-300))
-    chance = case.whole.mechanism_.speaking(log_tau, case.proba)
+    chance = case.main.mechanism_.speaking(log_tau, case.proba)
     difficulty = 1 - case.proba.max(axis=1)
     order = np.argsort(difficulty)
-    figure = new_figure(3.5, 2.8)
-    ax = figure.subplots()
+    figure, ax = _panel(2.8)
     for j, reader in enumerate(case.said.readers):
-        ax.plot(
-            100 * difficulty[order],
-            100 * chance[order, j],
-            color=class_color(j),
-            linestyle=("-", "--", ":", "-.")[j // COLORS % 4],
-            label=as_text(reader, 20),
-        )
+        x, y = 100 * difficulty[order], 100 * chance[order, j]
+        style = ("-", "--", ":", "-.")[j // len(COLORS) % 4]
+        ax.plot(x, y, style, color=class_color(j), label=as_text(reader, 20))
     ax.set(xlabel="chance that the likeliest class is wrong, %", ylabel="chance of a label, %")
     ax.set_ylim(0, 102)
     ax.legend(loc="best")
     names = ", ".join(map(short, case.said.readers))
-    return {
-        "svg": svg(figure, f"Chance of a label against difficulty, for the readers {names}."),
-        "caption": "How readily each reader labels rows that are harder to tell.",
-    }
+    return svg(figure, f"Chance of a label against difficulty, for the readers {names}.")
 
 
-def _panel(
-    draw: Callable[[Any], None], title: str, caption: str, limits: tuple[float, float]
-) -> dict[str, str]:
-    figure = new_figure(3.5, 2.6)
-    ax = figure.subplots()
-    draw(ax)
-    ax.set(title="", xlim=limits, xlabel="← easier · difficulty · harder →")
-    return {"svg": svg(figure, title), "caption": caption}
-
-
-def _reliability(held_out: dict[str, Any]) -> dict[str, str]:
-    bands = held_out["reliability"]
+def _reliability(bands: list[dict[str, Any]]) -> str:
+    """Draw how often the model is right against how sure it is."""
     claimed, right, lower, upper = (
         100 * np.array([band[k] for band in bands]) for k in ("claimed", "right", "lower", "upper")
     )
-    figure = new_figure(3.5, 2.6)
-    ax = figure.subplots()
+    figure, ax = _panel()
     ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1)
-    ax.errorbar(
-        claimed,
-        right,
-        np.abs([right - lower, upper - right]),
-        fmt="o",
-        color=class_color(0),
-        markersize=5,
-        linewidth=1.2,
-    )
+    reach_of = np.abs([right - lower, upper - right])
+    style = {"fmt": "o", "color": class_color(0), "markersize": 5, "linewidth": 1.2}
+    ax.errorbar(claimed, right, reach_of, **style)
     low = min(50.0, float(np.floor(min(claimed.min(), lower.min()) / 10) * 10))
     ax.set(xlim=(low, 101.5), ylim=(low, 101.5), xlabel="confidence of the model, %")
     ax.set_ylabel("right on held-out rows, %")
@@ -231,11 +184,7 @@ def _reliability(held_out: dict[str, Any]) -> dict[str, str]:
         f"{noun(band['rows'], 'row')}"
         for band in bands
     )
-    return {
-        "svg": svg(figure, f"Reliability on held-out rows: {spoken}."),
-        "caption": "On the dashed line the model is as often right as it says; below it, it is "
-        "too sure.",
-    }
+    return svg(figure, f"Reliability on held-out rows: {spoken}.")
 
 
 # -- from a figure to a page ----------------------------------------------------------------------
@@ -255,7 +204,8 @@ def svg(figure: Any, title: str, shown: IntArray | None = None) -> str:
     # ids must differ between the pictures of a page, and be the same every time
     with drawing(**{"svg.hashsalt": title}):
         figure.savefig(target, format="svg", transparent=True)
-    root = ElementTree.fromstring(target.getvalue())
+    text = re.sub(r"<(metadata|style)\b.*?</\1>", "", target.getvalue(), flags=re.DOTALL)
+    root = ElementTree.fromstring(text)
     _clean(root)
     width, height = (72 * size for size in figure.get_size_inches())
     points = "" if shown is None else "".join(_points(ax, group, shown) for ax, group in groups)
@@ -269,10 +219,6 @@ def svg(figure: Any, title: str, shown: IntArray | None = None) -> str:
 
 def _clean(root: ElementTree.Element) -> None:
     """Drop names, fonts and needless digits; colours become those of the page."""
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag.endswith("}metadata") or child.tag.endswith("}style"):
-                parent.remove(child)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         for key in list(element.attrib):
@@ -280,19 +226,20 @@ def _clean(root: ElementTree.Element) -> None:
             key = key.rpartition("}")[2]
             if key == "id" and element.tag == "g":
                 continue  # nothing refers to them
-            if key == "style" and element.tag == "text":
-                value = _FONT.sub("", value) if "rotate" not in value else value
             if key == "style":
+                # attributes, because a page may forbid inline styles
                 value = _NAMES.sub(lambda m: _VARIABLES.get(m[0], m[0]), value)
+                told = (part.split(":", 1) for part in value.split(";") if ":" in part)
+                styled = {name.strip(): look.strip() for name, look in told}
+                element.attrib |= {k: v for k, v in styled.items() if k not in _LEFT_OUT}
+                continue
             if key in ("d", "x", "y", "transform", "width", "height"):
                 value = _LONG.sub(lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), value)
                 value = value.replace(" \n", " ").replace("\n", " ")
             if value:
                 element.set(key, value)
-        if element.tail and not element.tail.strip():
-            element.tail = None
-        if element.text and not element.text.strip():
-            element.text = None
+        element.tail = (element.tail or "").strip()
+        element.text = (element.text or "").strip()
 
 
 def _points(ax: Any, group: Any, shown: IntArray) -> str:

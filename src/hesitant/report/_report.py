@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hesitant._choices import renamed
 from hesitant._typing import AnyArray
 from hesitant.report._case import Case
 from hesitant.report._sections import summarise
@@ -53,14 +54,7 @@ class Report:
         return render(self._case, self._summary)
 
     def write_html(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the page to a file, whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-        force : bool, default=False
-            Whether to replace an existing file.
-        """
+        """Write the page to a file, whole or not at all; ``force`` replaces an existing one."""
         # lone surrogates, as broken exports have them, cannot be written as UTF-8
         return write_atomically(path, self.to_html().encode("utf-8", "replace"), force=force)
 
@@ -77,6 +71,7 @@ class Report:
         return f"Report: {self._summary['verdict']['headline']}"
 
 
+@renamed(seed="random_state")
 def make_report(
     clf: Any,
     X: Any,
@@ -88,7 +83,7 @@ def make_report(
     rows: AnyArray | None = None,
     name: str = "data",
     n_boot: int = 0,
-    seed: Any = None,
+    random_state: Any = None,
     notes: Sequence[str] = (),
     wording: Callable[[str], str] = str,
     options: Mapping[str, Any] | None = None,
@@ -99,10 +94,8 @@ def make_report(
 
     Parameters
     ----------
-    clf : fitted MixtureClassifier
-    X, y : array-likes
-        The data.
-    sample_weight, reviewed : array-likes, optional
+    clf : fitted MixtureClassifier or MixtureClassifierCV
+    X, y, sample_weight, reviewed
         As they were given to ``fit``.
     ids : sequence, optional
         What to call the rows; their numbers, counted from 1, by default.
@@ -112,7 +105,7 @@ def make_report(
         What to call the data.
     n_boot : int, default=0
         Replicates of the bootstrap test of the blanks; 199 or more for a useful p-value.
-    seed : int, optional
+    random_state : int, optional
         For the bootstrap.
     notes : sequence of str
         What else a reader should know, such as warnings of the fit.
@@ -122,10 +115,6 @@ def make_report(
         How the fit was asked for and where its data came from, for who wants to repeat it.
     command : str, optional
         The command line that repeats it.
-
-    Returns
-    -------
-    Report
 
     Examples
     --------
@@ -137,28 +126,14 @@ def make_report(
     >>> make_report(clf, data.features, data.labels)
     Report: The blanks mark the hard cases.
     """
-    case = Case.build(
-        clf,
-        X,
-        y,
-        sample_weight=sample_weight,
-        reviewed=reviewed,
-        ids=ids,
-        rows=rows,
-        n_boot=n_boot,
-        seed=seed,
-    )
-    summary = summarise(
-        case,
-        name=name,
-        notes=notes,
-        wording=wording,
-        options=options,
-        seed=seed,
-        data=data if data is not None else _provenance(case, name),
-        command=command,
-    )
-    return Report(case, summary)
+    case = Case(clf, X, y, sample_weight, reviewed, ids, rows, n_boot, random_state)
+    repeat = {
+        "seed": random_state,
+        "options": clf.get_params(deep=False) if options is None else dict(options),
+        "data": _provenance(case, name) if data is None else dict(data),
+        "command": command,
+    }
+    return Report(case, summarise(case, name, notes, wording, repeat))
 
 
 def _provenance(case: Case, name: str) -> dict[str, Any]:
@@ -166,11 +141,5 @@ def _provenance(case: Case, name: str) -> dict[str, Any]:
     digest = hashlib.sha256(np.ascontiguousarray(case.values, dtype="<f8").tobytes())
     for value in np.asarray(case.y, dtype=object):
         digest.update(str(value).encode("utf-8", "surrogatepass") + b"\0")
-    return {
-        "name": name,
-        "sha256": digest.hexdigest(),
-        "sha256_of": "features and labels",
-        "rows": case.n,
-        "columns": len(case.features),
-        "features": case.features,
-    }
+    size = {"rows": case.n, "columns": len(case.features), "features": case.features}
+    return {"name": name, "sha256": digest.hexdigest(), "sha256_of": "features and labels", **size}

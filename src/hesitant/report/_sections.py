@@ -1,59 +1,62 @@
 """Each section of the report as plain numbers and words."""
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 
 from hesitant._result import plain
-from hesitant._typing import FloatArray
+from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import noun, number, percent, short
-from hesitant.diagnostics._triage import gains, known_from
+from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference._information import information_of
-from hesitant.report._case import Case
-from hesitant.report._held_out import summarise_held_out
+from hesitant.report._case import FEWEST, Case
+from hesitant.weights import inverse_probability_weights
 
 SURE, UNSURE = 0.95, 0.7
-BANDS = (
-    (0.99, 1.0),
-    (0.9, 0.99),
-    (0.7, 0.9),
-    (0.0, 0.7),
-)  # of confidence, that anyone can picture
+TOO_SURE = 0.05  # how far claimed confidence may exceed the share that is right
+EDGES = (0.0, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0)
+BANDS = {  # of confidence, that anyone can picture
+    (0.99, 1.0): "99 % or more",
+    (0.9, 0.99): "90 % to 99 %",
+    (0.7, 0.9): "70 % to 90 %",
+    (0.0, 0.7): "less than 70 %",
+}
 MOST_LISTED, KEPT, SHOWN_FEATURES, VALUES = 12, 1000, 12, 4
 REFERENCE = "D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning."
 
 
 def summarise(
     case: Case,
-    *,
     name: str,
     notes: Sequence[str],
     wording: Callable[[str], str],
-    options: Mapping[str, Any] | None,
-    seed: Any,
-    data: Mapping[str, Any],
-    command: str | None,
+    repeat: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the whole report as plain lists, numbers and strings."""
+    held_out, candidates = _held_out(case), _candidates(case.whole)
+    # The curve is a picture, not numbers to read; the notes and the method say the rest.
+    hidden = {"curve", "remarks", "caveats"}
     summary: dict[str, Any] = {
         "name": name,
         "classes": case.classes,
         "features": case.features,
-        "held_out": summarise_held_out(case),
+        "held_out": held_out,
         "labels": _labels(case),
         "separation": _separation(case),
         "triage": _triage(case),
-        "doubtful_labels": _doubtful_labels(case),
+        "doubtful_labels": _doubtful_labels(case, held_out),
         "readers": _readers(case),
-        "evidence": _evidence(case),
+        "evidence": {k: v for k, v in case.diagnosis.to_dict().items() if k not in hidden},
         "change": _change(case),
         "parameters": _parameters(case, wording),
-        "method": _method(case),
-        "candidates": _candidates(case.whole),
-        "repeat": _repeat(case.whole, options, seed, data, command),
+        "candidates": candidates,
+        "method": _method(case, candidates),
+        "repeat": {**_versions(), **repeat},
     }
     summary["verdict"] = {
         k: [wording(text) for text in v] if isinstance(v, list) else v
@@ -72,9 +75,8 @@ def _verdict(case: Case, summary: dict[str, Any]) -> dict[str, Any]:
     diagnosis = case.diagnosis
     what = [_what_is_there(summary["labels"]), diagnosis.explanation]
     if summary["change"]["available"] and diagnosis.finding in ("hard", "easy", "mixed", "random"):
-        what.append(_what_changes(diagnosis.finding, summary["change"]))
-    sure = _how_sure(summary["held_out"], summary["labels"])
-    then = _what_next(summary)
+        what.append(summary["change"]["words"])
+    sure, then = _how_sure(summary["held_out"], summary["labels"]), _what_next(summary)
     return {
         "finding": diagnosis.finding,
         "headline": diagnosis.headline,
@@ -82,41 +84,38 @@ def _verdict(case: Case, summary: dict[str, Any]) -> dict[str, Any]:
         "sure": sure,
         "next": then,
         "paragraphs": [*what, *sure, *then],
-        "cautions": _cautions(case, summary),
+        "cautions": _cautions(case, summary["held_out"]),
     }
 
 
 def _what_is_there(labels: dict[str, Any]) -> str:
-    rows, blank = labels["rows"], labels["blank"]
+    rows, blank, unseen = labels["rows"], labels["blank"], labels["not_reviewed"]
     if not blank:
         return f"All {noun(rows, 'row')} carry a label."
     text = f"Of {noun(rows, 'row')}, {blank:,} ({percent(labels['blank_share'])}) have no label."
-    if labels["not_reviewed"]:
-        count = "count" if labels["not_reviewed"] != 1 else "counts"
-        return (
-            f"{text} {noun(labels['not_reviewed'], 'row')} {count} as not reviewed: they help to "
-            "shape the classes, but whether they have a label is no evidence."
-        )
-    return f"{text} All rows were taken as shown to whoever labelled them."
+    if not unseen:
+        return f"{text} All rows were taken as shown to whoever labelled them."
+    return (
+        f"{text} {noun(unseen, 'row counts', 'rows count')} as not reviewed: they help to shape "
+        "the classes, but whether they have a label is no evidence."
+    )
 
 
-def _what_changes(finding: str, change: dict[str, Any]) -> str:
-    moved, blank = change["moved_blank"], change["blank"]
-    other = change["moved"] - moved
-    if not change["moved"]:
-        text = "Using the pattern puts no row into another class"
-    else:
-        text = f"Using the pattern puts {moved:,} of {noun(blank, 'blank row')} into another class"
+def _what_changes(case: Case, moved: IntArray, gain: float | None) -> str:
+    blank = int(case.blank[moved].sum())
+    text = "Using the pattern puts no row into another class"
+    if moved.size:
+        of, other = noun(int(case.blank.sum()), "blank row"), moved.size - blank
+        text = f"Using the pattern puts {blank:,} of {of} into another class"
         text += f", and {noun(other, 'labelled row')}" if other else ""
-    gain = change["precision_gain"]
-    if gain is not None and gain >= 1.02 and finding != "random":
+    if gain is not None and gain >= 1.02 and case.diagnosis.finding != "random":
         text += (
             f"; it sharpens the estimates about as much as {percent(gain - 1, whole=True)} more "
             "rows like these would"
         )
-    if not change["model_uses_pattern"]:
+    if not case.clf.mechanism_.informative:
         text += ". The model in this report was asked to ignore it"
-    return text + "."
+    return f"{text}."
 
 
 def _how_sure(held_out: dict[str, Any], labels: dict[str, Any]) -> list[str]:
@@ -125,11 +124,10 @@ def _how_sure(held_out: dict[str, Any], labels: dict[str, Any]) -> list[str]:
             f"How often the model is right could not be measured: {held_out['why_not']}. Its own "
             "probabilities have not been put to the test."
         ]
-    span = f"{percent(held_out['lower'])} to {percent(held_out['upper'])}"
+    accuracy, lower, upper = (percent(held_out[k]) for k in ("accuracy", "lower", "upper"))
     out = [
         f"Asked about labelled rows that it had not seen, the model gives the same label in "
-        f"{percent(held_out['accuracy'])} of {noun(held_out['rows'], 'case')} (95 % interval "
-        f"{span})."
+        f"{accuracy} of {noun(held_out['rows'], 'case')} (95 % interval {lower} to {upper})."
     ]
     if held_out["all_rows"] is not None and labels["blank"]:
         out.append(
@@ -143,42 +141,31 @@ def _how_sure(held_out: dict[str, Any], labels: dict[str, Any]) -> list[str]:
             f"{percent(held_out['claimed'])}. Its probabilities are therefore not shown."
         )
     elif labels["blank"] > 1:
+        unsure = labels["blank_unsure"]
         text = f"It is at least 95 % sure of the class of {labels['blank_sure']:,} blank rows"
-        if labels["blank_unsure"]:
-            text += f" and less than 70 % sure of {labels['blank_unsure']:,}"
-        out.append(f"{text}.")
+        out.append(text + (f" and less than 70 % sure of {unsure:,}." if unsure else "."))
     return out
 
 
 def _what_next(summary: dict[str, Any]) -> list[str]:
-    triage, doubtful = summary["triage"], summary["doubtful_labels"]
-    out = []
-    if triage["total"]:
-        first = min(triage["total"], 20)
-        out.append(
-            "Ask again about the blank row in the triage list."
-            if first == 1
-            else f"Ask again about the first {first} rows of the triage list: their labels would "
-            "teach the most."
-        )
-    if triage["unusual_total"]:
-        many = triage["unusual_total"] != 1
-        out.append(
-            f"Check {noun(triage['unusual_total'], 'blank row')} that fit{'' if many else 's'} no "
-            f"class: {'they may be' if many else 'it may be'} damaged, mistyped or of another "
-            "kind."
-        )
-    if doubtful["total"]:
-        out.append(
-            f"Check {noun(doubtful['total'], 'label')} that the model contradicts with at least "
-            "95 % confidence."
-        )
+    triage, doubtful = summary["triage"], summary["doubtful_labels"]["total"]
+    first, unusual, out = min(triage["total"], 20), triage["unusual_total"], []
+    if first:
+        which = f"first {first} rows of" if first > 1 else "blank row in"
+        why = ": their labels would teach the most" if first > 1 else ""
+        out.append(f"Ask again about the {which} the triage list{why}.")
+    if unusual:
+        which = noun(unusual, "blank row that fits", "blank rows that fit")
+        it = "it may be" if unusual == 1 else "they may be"
+        out.append(f"Check {which} no class: {it} damaged, mistyped or of another kind.")
+    if doubtful:
+        which = noun(doubtful, "label")
+        out.append(f"Check {which} that the model contradicts with at least 95 % confidence.")
     return out or ["Nothing needs a second look."]
 
 
-def _cautions(case: Case, summary: dict[str, Any]) -> list[str]:
-    out = []
-    clf, diagnosis, held_out = case.clf, case.diagnosis, summary["held_out"]
+def _cautions(case: Case, held_out: dict[str, Any]) -> list[str]:
+    clf, diagnosis, out = case.clf, case.diagnosis, []
     if not clf.converged_:
         out.append(
             f"The fit did not settle ({clf.termination_}). Treat every number here as provisional."
@@ -205,49 +192,115 @@ def _cautions(case: Case, summary: dict[str, Any]) -> list[str]:
 # -- section by section ---------------------------------------------------------------------------
 
 
+def _held_out(case: Case) -> dict[str, Any]:
+    """Return accuracy, confusion and reliability on held-out rows, or why there is none."""
+    every, why_not = case.held_out
+    rows = np.flatnonzero(np.isfinite(every[:, 0]))
+    if not rows.size:
+        return {"available": False, "why_not": why_not, "contradicted": False}
+    proba, codes = every[rows], case.labels.codes[rows]
+    confidence, said = proba.max(axis=1), proba.argmax(axis=1)
+    right, (lower, upper) = said == codes, interval(said == codes)
+    table = np.zeros((len(case.classes), len(case.classes)), dtype=int)
+    np.add.at(table, (codes, said), 1)
+    claimed, accuracy = float(confidence.mean()), float(right.mean())
+    return {
+        "available": True,
+        "why_not": "",
+        "rows": int(right.size),
+        "accuracy": accuracy,
+        "lower": lower,
+        "upper": upper,
+        "claimed": claimed,
+        # printed probabilities would be certainties that the data refute
+        "contradicted": claimed - accuracy > TOO_SURE and claimed > upper,
+        **_of_all_rows(case, rows, confidence, right),
+        "guess": float(np.bincount(codes).max() / codes.size),
+        "confusion": table.tolist(),
+        "reliability": _reliability(confidence, right),
+    }
+
+
+def _of_all_rows(
+    case: Case, rows: IntArray, confidence: FloatArray, right: BoolArray
+) -> dict[str, float | None]:
+    """Return the accuracy expected of all rows.
+
+    It is the model's confidence in every row, less the gap between its confidence in held-out rows
+    and their being right, those rows weighted by one over their chance of a label. (The weighted
+    share of right rows alone hangs on the few hard ones that have a label.)
+    """
+    nothing: dict[str, float | None] = {"all_rows": None, "all_rows_error": None}
+    if case.informed is None or case.diagnosis.finding in ("crowded", "few"):
+        return nothing
+    weight = inverse_probability_weights(case.data, estimator=case.informed)[rows]
+    if not weight.any():
+        return nothing
+    claimed, gap = case.posterior.max(axis=1), confidence - right
+    claimed[rows] = confidence
+    short_by = float(weight @ gap / weight.sum())
+    error = float(np.sqrt(np.sum((weight * (gap - short_by)) ** 2)) / weight.sum())
+    share = float(claimed.mean()) - short_by
+    return {"all_rows": min(max(share, 0.0), 1.0), "all_rows_error": error}
+
+
+def _reliability(confidence: FloatArray, right: BoolArray) -> list[dict[str, Any]]:
+    """Return what was claimed and what was right, in bands of confidence of ten rows or more."""
+    out, low = [], EDGES[0]
+    for high in EDGES[1:]:
+        inside = (confidence >= low) & ((confidence < high) | (high == 1))
+        rows = int(inside.sum())
+        if rows and (rows >= FEWEST or high == 1):
+            lower, upper = interval(right[inside])
+            claimed, found = float(confidence[inside].mean()), float(right[inside].mean())
+            band = {"from": low, "to": high, "rows": rows, "claimed": claimed, "right": found}
+            out.append({**band, "lower": lower, "upper": upper})
+            low = high
+    return out
+
+
+def interval(right: BoolArray) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of the share that is right."""
+    found = binomtest(int(right.sum()), right.size).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)
+
+
 def _labels(case: Case) -> dict[str, Any]:
     """Count labels and blanks, by class and by difficulty.
 
     Difficulty is judged by the fit that ignores the pattern of blanks, so that the counts cannot
     be an echo of the assumption.
     """
-    labelled, blank = case.labels.labelled, case.blank
-    given = case.labels.counts
+    blank, given = case.blank, case.labels.counts
     assigned = np.bincount(case.posterior[blank].argmax(axis=1), minlength=len(case.classes))
     expected = case.posterior[blank].sum(axis=0)
     assured = case.posterior[blank & ~case.unusual].max(axis=1)
-    confidence = case.ignorant_posterior.max(axis=1)
+    confidence, bands = case.ignorant_posterior.max(axis=1), []
+    for (low, high), sure in BANDS.items():
+        inside = case.data.reviewed & (confidence >= low) & ((confidence < high) | (high == 1))
+        rows, without = int(inside.sum()), int((inside & blank).sum())
+        band = {"from": low, "to": high, "sure": sure, "rows": rows}
+        bands.append({**band, "blank": without} | _share(without, rows))
     return {
         "rows": case.n,
-        "labelled": int(labelled.sum()),
+        "labelled": int((~blank).sum()),
         "blank": int(blank.sum()),
         "blank_share": float(blank.mean()),
         "not_reviewed": int((~case.data.reviewed).sum()),
         "blank_sure": int((assured >= SURE).sum()),
         "blank_unsure": int((assured < UNSURE).sum()),
         "classes": [
-            {
-                "class": name,
-                "labelled": int(given[h]),
-                "blank_assigned": int(assigned[h]),
-                "blank_expected": float(expected[h]),
-                "blank_share": _share(expected[h], given[h] + expected[h]),
-            }
+            {"class": name, "labelled": given[h], "blank_assigned": assigned[h]}
+            | {"blank_expected": expected[h]}
+            | _share(expected[h], given[h] + expected[h])
             for h, name in enumerate(case.classes)
         ],
-        "by_confidence": [_band(case, confidence, low, high) for low, high in BANDS],
+        "by_confidence": bands,
     }
 
 
-def _band(case: Case, confidence: Any, low: float, high: float) -> dict[str, Any]:
-    inside = case.data.reviewed & (confidence >= low) & ((confidence < high) | (high == 1))
-    rows, blank = int(inside.sum()), int((inside & case.blank).sum())
-    share = _share(blank, rows)
-    return {"from": low, "to": high, "rows": rows, "blank": blank, "blank_share": share}
-
-
-def _share(part: Any, whole: Any) -> float | None:
-    return float(part / whole) if whole else None
+def _share(part: Any, whole: Any) -> dict[str, float | None]:
+    return {"blank_share": float(part / whole) if whole else None}
 
 
 def _separation(case: Case) -> list[dict[str, Any]]:
@@ -258,15 +311,10 @@ def _separation(case: Case) -> list[dict[str, Any]]:
         with np.errstate(all="ignore"):
             pooled = np.sqrt((spread[:, None, j] ** 2 + spread[None, :, j] ** 2) / 2)
             away = np.nan_to_num(np.abs(means[:, None, j] - means[None, :, j]) / pooled)
-        a, b = np.unravel_index(int(away.argmax()), away.shape)
-        out.append(
-            {
-                "feature": case.features[j],
-                "share": float(case.separation[j]),
-                "classes": sorted((case.classes[a], case.classes[b])),
-                "distance": float(away.max()),
-            }
-        )
+        pair = np.unravel_index(int(away.argmax()), away.shape)
+        classes = sorted(case.classes[h] for h in pair)
+        told = {"feature": case.features[j], "share": case.separation[j], "classes": classes}
+        out.append({**told, "pair": " and ".join(map(short, classes)), "distance": away.max()})
     return out
 
 
@@ -275,35 +323,35 @@ def _triage(case: Case) -> dict[str, Any]:
 
     The chance of an answer is part of the order: whoever withheld the hardest labels may again.
     """
-    chance = (case.clf if case.panel else case.whole).labelling_probability(case.X)
+    chance = (case.clf if case.panel else case.whole).labelling_probability(case.data)
     usual = np.flatnonzero(case.blank & ~case.unusual)
     apart = np.flatnonzero(case.blank & case.unusual)
-    apart = apart[np.argsort(case.clf.score_samples(case.X)[apart], kind="stable")]
+    apart = apart[np.argsort(case.clf.score_samples(case.data)[apart], kind="stable")]
     if usual.size and not isinstance(case.information, str):
-        known = known_from(case.data.likelihood, case.clf.state_, case.information)
-        order, gain, *_ = gains(case.clf, case.data.X, usual, *known, chance, KEPT)
-        explanation = (
-            "Blank rows, ranked by what asking for their label would be expected to teach: how "
-            "much the label tells about the classes, times the chance that it is given."
+        known = known_from(case.information.axes, case.information.chart_information)
+        looked = case.posterior, case.clf.entropy(case.data), chance
+        order, gain = rank(known, case.data.X, usual, looked, KEPT)
+        by = (
+            "what asking for their label would be expected to teach: how much the label tells "
+            "about the classes, times the chance that it is given"
         )
     else:
-        gain = case.clf.entropy(case.X)[usual]
+        gain = case.clf.entropy(case.data)[usual]
         best = np.argsort(-gain * chance[usual], kind="stable")
         order, gain = usual[best], gain[best]
-        explanation = (
-            "Blank rows, ranked by how uncertain their class is and by the chance of an answer."
-        )
-    best_worth = max(gain[0] * chance[order[0]], 1e-300) if len(order) else 1.0
+        by = "how uncertain their class is and by the chance of an answer"
+    worth = gain * chance[order]
+    most = max(worth[0], 1e-300) if len(order) else 1.0
     return {
         "total": int(usual.size),
         "unusual_total": int(apart.size),
-        "explanation": explanation,
+        "explanation": f"Blank rows, ranked by {by}.",
         "features": [case.features[j] for j in case.leading[:VALUES]],
         "rows": [
             _row(case, i)
-            | {"rank": rank, "chance": float(chance[i]), "gain": float(v)}
-            | {"expected_gain": float(v * chance[i]), "worth": float(v * chance[i] / best_worth)}
-            for rank, (i, v) in enumerate(zip(order[:KEPT], gain[:KEPT], strict=True), 1)
+            | {"rank": k + 1, "chance": chance[i], "gain": gain[k]}
+            | {"expected_gain": worth[k], "worth": worth[k] / most}
+            for k, i in enumerate(order[:KEPT])
         ],
         "unusual": [_row(case, i) for i in apart[:KEPT]],
     }
@@ -313,32 +361,33 @@ def _row(case: Case, i: int, tau: FloatArray | None = None) -> dict[str, Any]:
     """Return what a table says of a row."""
     tau = case.posterior if tau is None else tau
     first, second = np.argsort(-tau[i], kind="stable")[:2]
-    return {
-        "row": int(case.rows[i]),
-        "position": int(i),
-        "name": case.name_of(int(i)),
+    return _named(case, i) | {
         "predicted": case.classes[first],
-        "probability": float(tau[i, first]),
+        "probability": tau[i, first],
         "runner_up": case.classes[second],
-        "runner_up_probability": float(tau[i, second]),
-        "values": [float(case.values[i, j]) for j in case.leading[:VALUES]],
+        "runner_up_probability": tau[i, second],
+        "values": case.values[i, case.leading[:VALUES]],
     }
 
 
-def _doubtful_labels(case: Case) -> dict[str, Any]:
+def _named(case: Case, i: int) -> dict[str, Any]:
+    return {"row": case.rows[i], "position": i, "name": case.name_of(int(i))}
+
+
+def _doubtful_labels(case: Case, held_out: dict[str, Any]) -> dict[str, Any]:
     """List labels that the model contradicts, as far as it may: judged without the label."""
-    tau = np.where(np.isfinite(case.held_out.proba), case.held_out.proba, case.proba)
-    given = tau[np.arange(case.n), np.maximum(case.labels.codes, 0)]
-    wrong = case.labels.labelled & (tau.max(axis=1) >= SURE) & (given <= 1 - SURE) & ~case.unusual
+    every, _ = case.held_out
+    tau, codes = np.where(np.isfinite(every), every, case.proba), case.labels.codes
+    given = tau[np.arange(case.n), np.maximum(codes, 0)]
+    wrong = ~case.blank & (tau.max(axis=1) >= SURE) & (given <= 1 - SURE) & ~case.unusual
     rows = np.flatnonzero(wrong)
     rows = rows[np.argsort(given[rows], kind="stable")]
-    if summarise_held_out(case)["contradicted"]:
+    if held_out["contradicted"]:
         rows = rows[:0]  # a model that is wrongly sure contradicts nobody
     return {
         "total": int(rows.size),
         "rows": [
-            _row(case, i, tau)
-            | {"label": case.classes[case.labels.codes[i]], "label_probability": float(given[i])}
+            _row(case, i, tau) | {"label": case.classes[codes[i]], "label_probability": given[i]}
             for i in rows[:MOST_LISTED]
         ],
     }
@@ -348,66 +397,65 @@ def _readers(case: Case) -> dict[str, Any]:
     """Say of each reader how much they label, how often rightly, and with whom they agree."""
     if not case.panel:
         return {}
-    table = case.whole.readers_
-    agreement = case.said.agreement()
-    confusion = getattr(case.whole, "confusion_", None)
+    said = case.said
+    columns = (said.readers, said.shown.sum(axis=0), said.given.sum(axis=0))
+    found = getattr(case.main, "readers_", None)  # none if all that was said is in the labels
+    more = [{}] * len(said.readers) if found is None else found.to_dict("records")
     return {
-        "names": list(case.said.readers),
-        "rows": table.to_dict("records"),
-        "agreement": agreement.tolist(),
-        "confusion": None if confusion is None else np.asarray(confusion).tolist(),
+        "names": list(said.readers),
+        "rows": [
+            {"reader": name, "shown": shown, "labelled": given}
+            | {"share": given / shown if shown else None, **own}
+            for name, shown, given, own in zip(*columns, more, strict=True)
+        ],
+        "agreement": said.agreement(),
+        "confusion": getattr(case.main, "confusion_", None),
     }
-
-
-def _evidence(case: Case) -> dict[str, Any]:
-    found = case.diagnosis.to_dict()
-    # The curve is a picture, not numbers to read; the notes and the method say the rest.
-    return {k: v for k, v in found.items() if k not in ("curve", "remarks", "caveats")}
 
 
 def _change(case: Case) -> dict[str, Any]:
     """Return the differences between the two fits, or that there are none to show."""
     if case.informed is None:
         return {"available": False}
-    before = case.ignorant_posterior
-    after = case.informed.predict_proba(case.X)
+    ignorance, informed, blank = case.diagnosis.ignorance, case.informed, case.blank
+    before, after = case.ignorant_posterior, informed.predict_proba(case.data)
     old, new = before.argmax(axis=1), after.argmax(axis=1)
-    moved, blank = np.flatnonzero(old != new), case.blank
+    moved, gain = np.flatnonzero(old != new), _precision_gain(case)
     # those that change most come first
     order = moved[np.argsort(-np.abs(after - before).max(axis=1)[moved], kind="stable")]
-    ignorance, informed = case.diagnosis.ignorance, case.informed
     return {
         "available": True,
-        "model_uses_pattern": bool(case.clf.mechanism_.informative),
+        "model_uses_pattern": case.clf.mechanism_.informative,
         "moved": len(moved),
         "moved_blank": int(blank[moved].sum()),
         "blank": int(blank.sum()),
         "rows": [
-            {
-                "row": int(case.rows[i]),
-                "position": int(i),
-                "name": case.name_of(int(i)),
-                "labelled": bool(case.labels.labelled[i]),
-                "without": case.classes[old[i]],
-                "probability_without": float(before[i, old[i]]),
-                "with": case.classes[new[i]],
-                "probability_with": float(after[i, new[i]]),
-            }
+            _named(case, i)
+            | {"labelled": not blank[i], "label": "blank" if blank[i] else "given"}
+            | {"without": case.classes[old[i]], "probability_without": before[i, old[i]]}
+            | {"with": case.classes[new[i]], "probability_with": after[i, new[i]]}
             for i in order[:MOST_LISTED]
         ],
         "classes": [
-            {
-                "class": name,
-                "weight_without": float(ignorance.weights_[h]),
-                "weight_with": float(informed.weights_[h]),
-                "mean_shift": _shift(ignorance, informed, h),
-                "blank_without": int((old[blank] == h).sum()),
-                "blank_with": int((new[blank] == h).sum()),
-            }
+            {"class": name, "mean_shift": _shift(ignorance, informed, h)}
+            | {"weight_without": ignorance.weights_[h], "weight_with": informed.weights_[h]}
+            | {"blank_without": (old[blank] == h).sum(), "blank_with": (new[blank] == h).sum()}
             for h, name in enumerate(case.classes)
         ],
-        "precision_gain": _precision_gain(case),
+        "precision_gain": gain,
+        "words": _what_changes(case, moved, gain),
+        "if_by_class": _if_by_class(case),
     }
+
+
+def _if_by_class(case: Case) -> str:
+    if case.tilted is None:
+        return ""
+    most = percent(float(case.tilted.changed.max()))
+    return (
+        f"If equally hard rows of class {short(case.tilted.of, 20)} were labelled up to three "
+        f"times more or less readily than others, at most {most} of rows would change class."
+    )
 
 
 def _shift(old: Any, new: Any, h: int) -> float | None:
@@ -430,7 +478,7 @@ def _precision_gain(case: Case) -> float | None:
     if isinstance(using, str) or case.informed is not case.clf:
         return None
     try:
-        without = information_of(case.diagnosis.ignorance, case.data.likelihood.ignoring())
+        without = information_of(case.diagnosis.ignorance.fitted_, case.likelihood.ignoring())
     except (ValueError, np.linalg.LinAlgError):
         return None
     errors = dict(zip(using.parameters, using.std_error, strict=True))
@@ -444,10 +492,7 @@ def _precision_gain(case: Case) -> float | None:
 
 _GROUPS = {
     "weight": "Class weights",
-    "intercept": "Labelling mechanism",
-    "coef": "Labelling mechanism",
-    "dropout": "Labelling mechanism",
-    "theta": "Labelling mechanism",
+    **dict.fromkeys(("intercept", "coef", "dropout", "theta"), "Labelling mechanism"),
     "mean": "Class means",
     "location": "Class locations",
     "dof": "Degrees of freedom",
@@ -468,9 +513,9 @@ def _parameters(case: Case, wording: Callable[[str], str]) -> dict[str, Any]:
     for name, *values in zip(found.parameters, *columns, strict=True):
         kind, bracket, rest = name.partition("[")
         of = _PARAMETERS.get(name, rest.removesuffix("]") if bracket else kind)
-        row = {"parameter": name, "of": of}
-        row |= dict(zip(("estimate", "std_error", "lower", "upper"), plain(values), strict=True))
-        groups.setdefault(_GROUPS.get(kind, "Other parameters"), []).append(row)
+        told = zip(("estimate", "std_error", "lower", "upper"), values, strict=True)
+        title = _GROUPS.get(kind, "Other parameters")
+        groups.setdefault(title, []).append({"parameter": name, "of": of, **dict(told)})
     return {
         "level": found.level,
         "remarks": [wording(remark) for remark in found.remarks],
@@ -488,7 +533,7 @@ def _candidates(whole: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["weight"])
 
 
-def _method(case: Case) -> dict[str, Any]:
+def _method(case: Case, candidates: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what was fitted and what it takes for granted, in words."""
     clf = case.clf
     likelihood = clf.mechanism_.describe()
@@ -497,7 +542,7 @@ def _method(case: Case) -> dict[str, Any]:
             f" Labelled rows were given a weight of {2 * clf.alpha:g} against "
             f"{2 * (1 - clf.alpha):g} for blank ones (a fractionally supervised fit)."
         )
-    combined = [r for r in _candidates(case.whole) if r["weight"] > 0]
+    combined = [r for r in candidates if r["weight"] > 0]
     if combined:
         likelihood += (
             f" This is the one with the largest weight of {noun(len(combined), 'model')} whose "
@@ -505,67 +550,25 @@ def _method(case: Case) -> dict[str, Any]:
             "parameters and what a label would teach are its own, all probabilities those of the "
             "combination."
         )
-    own = [
-        "Probabilities hold for rows drawn like these. A new instrument, panel or population "
-        "calls for a new fit."
-    ]
-    if (case.data.weight != 1).any():
-        own.append(
-            "Row weights enter the fits and the tests of the likelihood as numbers of rows; the "
-            "rank tests and the counts take every row once."
-        )
-    return {
-        "paragraphs": [
-            f"The rows are taken to come from {noun(len(case.classes), 'class', 'classes')}, "
-            f"{clf.family_.describe()}. The model has {noun(clf.n_parameters_, 'parameter')}; "
-            "they were chosen to make the data most likely (log-likelihood "
-            f"{number(clf.log_likelihood_, 8)}, {noun(clf.n_iter_, 'iteration')}; "
-            f"{clf.termination_}).",
-            likelihood,
-            "Difficulty is the entropy of a row's class probabilities: zero where one class is "
-            "certain, largest where all are equally probable. Pictures show it as a share of its "
-            "maximum on the logit scale. For the evidence it comes from a fit that ignores the "
-            "pattern of blanks, so that the pattern cannot prove itself.",
-            "Held-out rows: the labelled rows were split into five parts, and the labels of each "
-            "predicted by a model fitted without them. The estimate for all rows is the model's "
-            "confidence in every row, less what held-out rows fall short of it, weighted by one "
-            "over their chance of a label. Intervals of parameters come from the "
-            "curvature of the likelihood at its maximum. What a label would teach is the "
-            "information about the classes that it is expected to give, in nats. A row fits no "
-            "class if it is less likely under the model than 99.5 % of the labelled rows.",
-        ],
-        "caveats": [*case.diagnosis.caveats, *own],
-        "reference": REFERENCE,
-    }
+    weighted = (
+        "Row weights enter the fits and the tests of the likelihood as numbers of rows; the rank "
+        "tests and the counts take every row once."
+    )
+    fitted = (
+        f"The rows are taken to come from {noun(len(case.classes), 'class', 'classes')}, "
+        f"{clf.family_.describe()}. The model has {noun(clf.n_parameters_, 'parameter')}; "
+        f"they were chosen to make the data most likely (log-likelihood "
+        f"{number(clf.log_likelihood_, 8)}, {noun(clf.n_iter_, 'iteration')}; {clf.termination_})."
+    )
+    caveats = [*case.diagnosis.caveats, *([weighted] if (case.data.weight != 1).any() else [])]
+    return {"paragraphs": [fitted, likelihood], "caveats": caveats, "reference": REFERENCE}
 
 
-def _repeat(
-    clf: Any,
-    options: Mapping[str, Any] | None,
-    seed: Any,
-    data: Mapping[str, Any],
-    command: str | None,
-) -> dict[str, Any]:
-    """Return versions, options, seed and data checksum: everything needed to do it again."""
+def _versions() -> dict[str, Any]:
     from hesitant import __version__
 
-    return {
-        "version": __version__,
-        "python": platform.python_version(),
-        "libraries": {
-            name: found
-            for name in ("numpy", "scipy", "scikit-learn", "numba", "pandas")
-            if (found := _version(name)) is not None
-        },
-        "seed": plain(seed),
-        "options": plain(dict(options) if options is not None else clf.get_params(deep=False)),
-        "data": plain(dict(data)),
-        "command": command,
-    }
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+    libraries = {}
+    for name in ("numpy", "scipy", "scikit-learn", "numba", "pandas"):
+        with suppress(PackageNotFoundError):
+            libraries[name] = version(name)
+    return {"version": __version__, "python": platform.python_version(), "libraries": libraries}

@@ -1,12 +1,12 @@
 """Studies: the paper's data, simulation, tables and figures, by one call.
 
-The rooms, in the order a run passes through them::
+The files, in the order a run passes through them::
 
-    _reproduce, _result        `reproduce`: what was asked for, part by part, and its answer
+    _reproduce                 `reproduce`: what was asked for, part by part, and its answer
     _simulation, _checkpoint   the simulation, replication by replication, safe against kill -9
-    _sources                   where the real data are found, and whether they are the published
-    _cytometry, _cardiotocography, _gastrointestinal, _sparse_lda
-    _readings, _real           tables 1 and 2 for all that the paper leaves open, and full fits
+    _sources, _loaders         the real data: found, read, and compared with the published
+    _sparse_lda                how the features of one of them are chosen
+    _real                      tables 1 and 2 for several readings, and full fits
     _figures, _page            pictures, and the page that puts it all together
 """
 
@@ -16,9 +16,8 @@ from hesitant._optional import find_lazily
 
 if TYPE_CHECKING:
     from hesitant.studies._checkpoint import StudyError
-    from hesitant.studies._readings import PRINTED
-    from hesitant.studies._reproduce import PARTS, reproduce
-    from hesitant.studies._result import Part, Reproduction
+    from hesitant.studies._real import PRINTED
+    from hesitant.studies._reproduce import PARTS, Part, Reproduction, reproduce
     from hesitant.studies._simulation import Design, findings, run_simulation, summarise
 
 __all__ = [
@@ -35,18 +34,10 @@ __all__ = [
 ]
 
 # Found on first use: the loaders, which `hesitant.datasets` offers, need none of the rest.
-_LAZY = {
-    "PARTS": "hesitant.studies._reproduce",
-    "PRINTED": "hesitant.studies._readings",
-    "Design": "hesitant.studies._simulation",
-    "Part": "hesitant.studies._result",
-    "Reproduction": "hesitant.studies._result",
-    "StudyError": "hesitant.studies._checkpoint",
-    "findings": "hesitant.studies._simulation",
-    "reproduce": "hesitant.studies._reproduce",
-    "run_simulation": "hesitant.studies._simulation",
-    "summarise": "hesitant.studies._simulation",
-}
+_ROOMS = {"PRINTED": "_real", "StudyError": "_checkpoint"}
+_ROOMS |= dict.fromkeys(("PARTS", "Part", "Reproduction", "reproduce"), "_reproduce")
+_ROOMS |= dict.fromkeys(("Design", "findings", "run_simulation", "summarise"), "_simulation")
+_LAZY = {name: f"{__name__}.{room}" for name, room in _ROOMS.items()}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,26 +16,13 @@ from typing import Any
 
 Row = dict[str, Any]
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS state (key TEXT PRIMARY KEY, value TEXT);
-CREATE TABLE IF NOT EXISTS finished (replication INTEGER PRIMARY KEY, rows TEXT);
-"""
-
 
 class StudyError(RuntimeError):
     """A study cannot run as asked; the message says what to do."""
 
 
 class Checkpoint:
-    """The finished replications of a study; open it with `locked`.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    settings : dict
-        All that the results depend on, as plain JSON values.
-    """
+    """The finished replications of a study, of these settings; open it with `locked`."""
 
     def __init__(self, path: str | os.PathLike[str], settings: Row) -> None:
         self.path = Path(path)
@@ -48,8 +35,10 @@ class Checkpoint:
         try:
             self._execute("PRAGMA locking_mode = EXCLUSIVE")
             self._execute("BEGIN EXCLUSIVE")
-            for statement in _TABLES.strip().splitlines():
-                self._execute(statement)
+            self._execute("CREATE TABLE IF NOT EXISTS state (key TEXT PRIMARY KEY, value TEXT)")
+            self._execute(
+                "CREATE TABLE IF NOT EXISTS finished (replication INTEGER PRIMARY KEY, rows TEXT)"
+            )
             self._execute("COMMIT")
             yield self
         finally:
@@ -80,14 +69,16 @@ class Checkpoint:
         An unfinished run is never lost without `force`, which keeps it under another name. One
         with other settings is never added to.
         """
-        recorded = self.recorded
-        if resume and recorded is not None:
-            self._refuse_other(recorded)
+        if resume and self.recorded is not None:
+            self._refuse_other(self.recorded)
             return
         if not force:
             self.refuse_unfinished()
         elif not self.complete and self.finished:
-            self._set_aside()
+            number = 1
+            while (kept := self.path.with_suffix(f".{number}.old")).exists():
+                number += 1
+            self._execute("VACUUM INTO ?", str(kept))
         self._execute("BEGIN")
         self._execute("DELETE FROM state")
         self._execute("DELETE FROM finished")
@@ -97,9 +88,8 @@ class Checkpoint:
     def append(self, replication: int, rows: list[Row]) -> None:
         """Add a finished replication; on return it is on the disk."""
         self._execute("DELETE FROM state WHERE key = 'complete'")
-        self._execute(
-            "INSERT OR REPLACE INTO finished VALUES (?, ?)", replication, json.dumps(rows)
-        )
+        added = "INSERT OR REPLACE INTO finished VALUES (?, ?)"
+        self._execute(added, replication, json.dumps(rows))
 
     def finish(self) -> None:
         """Note that the study reached its end, so that nothing is lost by beginning another."""
@@ -128,12 +118,6 @@ class Checkpoint:
                 "(--force) instead, or choose another folder with out (--out)."
             )
 
-    def _set_aside(self) -> None:
-        number = 1
-        while (kept := self.path.with_suffix(f".{number}.old")).exists():
-            number += 1
-        self._execute("VACUUM INTO ?", str(kept))
-
     def _execute(self, statement: str, *values: Any) -> list[Any]:
         try:
             if self._database is None:
@@ -144,10 +128,8 @@ class Checkpoint:
             with suppress(sqlite3.Error):
                 if self._database is not None:
                     self._database.rollback()
-            if getattr(error, "sqlite_errorcode", 0) in (
-                sqlite3.SQLITE_BUSY,
-                sqlite3.SQLITE_LOCKED,
-            ):
+            busy = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if getattr(error, "sqlite_errorcode", 0) in busy:
                 raise StudyError(
                     f"Another run is writing to {self.path}: wait for it, or choose another "
                     "folder with out (--out)."

@@ -1,4 +1,4 @@
-"""The paper, by one call."""
+"""The paper, by one call: what was asked for, part by part, and its answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from numbers import Integral
 from pathlib import Path
@@ -19,20 +19,119 @@ from hesitant._result import plain
 from hesitant._words import did_you_mean
 from hesitant.checks import check_jobs, check_number
 from hesitant.studies._checkpoint import Checkpoint, Row, StudyError
-from hesitant.studies._result import Part, Reproduction
-from hesitant.studies._simulation import (
-    Design,
-    check_beginning,
-    complete,
-    findings,
-    summarise,
-)
+from hesitant.studies._simulation import Design, check_beginning, complete, findings, summarise
 from hesitant.tables import write_atomically
 
 T = TypeVar("T")
 
 PARTS = ("table1", "table2", "full", "simulation", "figures")
 """In the order in which they are made: the figures draw what the others have computed."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the paper: the files it wrote, its tables by name, and what went wrong.
+
+    ``problems`` says that in words, with what to do; ``errors`` are the exceptions themselves.
+    """
+
+    name: str
+    seconds: float = 0.0
+    files: list[Path] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    tables: dict[str, list[Row]] = field(default_factory=dict)
+    errors: list[Exception] = field(default_factory=list, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing went wrong."""
+        return not self.problems
+
+    def note(self, error: Exception) -> None:
+        """Add what went wrong."""
+        # Messages of the package stand for themselves; others need the kind of error.
+        known = isinstance(error, OSError | ValueError | ImportError | RuntimeError)
+        words = str(error) if known else f"{type(error).__name__}: {error}"
+        if words not in self.problems:  # a file that is missing is missed more than once
+            self.errors.append(error)
+            self.problems.append(words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part as plain data."""
+        return {
+            "ok": self.ok,
+            "seconds": round(self.seconds, 3),
+            "files": [path.name for path in self.files],
+            "problems": list(self.problems),
+            "tables": plain(self.tables),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Reproduction:
+    """The paper, reproduced as far as it went: its parts, in the order they were made."""
+
+    out: Path
+    parts: dict[str, Part]
+    settings: dict[str, Any]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every part was completed."""
+        return all(part.ok for part in self.parts.values())
+
+    @property
+    def exit_code(self) -> int:
+        """0 if every part was completed, else 1."""
+        return 0 if self.ok else 1
+
+    @property
+    def files(self) -> list[Path]:
+        """All files written."""
+        return [path for part in self.parts.values() for path in part.files]
+
+    @property
+    def problems(self) -> list[str]:
+        """What went wrong, each with the name of its part."""
+        return [f"{name}: {p}" for name, part in self.parts.items() for p in part.problems]
+
+    def table(self, name: str) -> list[Row]:
+        """Return a table by the name of its file without suffix, such as "table1"."""
+        known = {key: rows for part in self.parts.values() for key, rows in part.tables.items()}
+        if name not in known:
+            raise KeyError(f"no table is called {name!r}; there are {', '.join(known) or 'none'}")
+        return known[name]
+
+    def to_frame(self, name: str) -> Any:
+        """Return a table as a pandas data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.table(name))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, fit for JSON."""
+        return {
+            "ok": self.ok,
+            "out": str(self.out),
+            "settings": plain(self.settings),
+            "parts": {name: part.to_dict() for name, part in self.parts.items()},
+        }
+
+    def __str__(self) -> str:
+        width = max(map(len, self.parts), default=0)
+        lines = [f"{'complete' if self.ok else 'INCOMPLETE'}: {self.out}"]
+        said: dict[str, str] = {}
+        for name, part in self.parts.items():
+            files = ", ".join(path.name for path in part.files if path.suffix != ".svg")
+            state = "ok    " if part.ok else "FAILED"
+            lines.append(f"  {name:{width}}  {state}  {part.seconds:6.1f} s  {files}")
+            for problem in part.problems:
+                first = said.setdefault(problem, name)
+                words = problem.splitlines() if first == name else [f"as for {first}"]
+                lines += [f"      {line}" for line in words if f"      {line}" != lines[-1]]
+        return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 @renamed(jobs="n_jobs", seed="random_state")
@@ -60,7 +159,7 @@ def reproduce(
         Which parts; all by default:
 
         - ``"table1"``, ``"table2"``: mean entropies and tests on the three real data sets, for
-          every reading that the paper leaves open, beside the printed numbers
+          several readings of what the paper leaves open, beside the printed numbers
         - ``"full"``: the full likelihood on the same data, and what it changes
         - ``"simulation"``: section 6
         - ``"figures"``: all figures, as PNG and SVG
@@ -73,11 +172,9 @@ def reproduce(
     data : path, optional
         The folder of the real data. By default that of the environment variable HESITANT_DATA,
         then the user's cache, then the official sources.
-    resume : bool, default=False
-        Continue an interrupted simulation. Its result is that of one never interrupted.
-    force : bool, default=False
-        Begin an interrupted simulation anew; what it had finished is kept in a file that ends in
-        ``.old``.
+    resume, force : bool, default=False
+        Continue an interrupted simulation, with the result of one never interrupted; or begin
+        anew, with what was finished kept in a file that ends in ``.old``.
     random_state : int, default=1
         Seed of the simulation.
     design : Design, optional
@@ -93,8 +190,6 @@ def reproduce(
 
     Raises
     ------
-    ValueError
-        If an option makes no sense.
     StudyError
         If nothing can be written to `out`, another run is writing there, or it holds an
         interrupted simulation and neither `resume` nor `force` says what to do with it.
@@ -118,9 +213,7 @@ def reproduce(
     with Checkpoint(folder / "simulation.sqlite", settings).locked() as checkpoint:
         if "simulation" in wanted and not (resume or force):
             checkpoint.refuse_unfinished()  # before the other parts, which take a while
-        run = _Run(
-            folder, replications, design, checkpoint, n_jobs, data, resume, force, bool(progress)
-        )
+        run = _Run(folder, replications, design, checkpoint, n_jobs, data, resume, force, progress)
         made = {name: run.make(name) for name in wanted}
         asked = {"parts": wanted, "replications": replications, "resume": bool(resume)}
         result = Reproduction(folder, made, {**asked, **settings})
@@ -206,29 +299,25 @@ class _Run:
         return replace(part, seconds=time.perf_counter() - begun)
 
     def _table(self, part: Part) -> None:
-        from hesitant.studies._real import beside_printed
-
         done = self._each_dataset(part, self.compared)
-        self._keep(
-            part, part.name, beside_printed(part.name, [row for rows in done for row in rows])
-        )
+        rows = self._real.beside_printed(part.name, [row for rows in done for row in rows])
+        self._keep(part, part.name, rows)
 
     def _full(self, part: Part) -> None:
         done = self._each_dataset(part, self.full)
         tables = {"full": "summary", "full_parameters": "parameters", "full_moved": "moved"}
         for name, attribute in tables.items():
-            rows = [row for comparison in done for row in getattr(comparison, attribute)]
-            self._keep(part, name, rows)
+            self._keep(part, name, [row for made in done for row in getattr(made, attribute)])
 
     def _simulation(self, part: Part) -> None:
         rows = self.simulation()
-        self._write(part, "simulation", rows)
+        self._keep(part, "simulation", rows)
         self._keep(part, "simulation_summary", summarise(rows))
-        part.tables["findings"] = findings(rows)
+        # a row for each fit is for a file, not for the page
+        part.tables["findings"] = findings(part.tables.pop("simulation"))
 
     def _figures(self, part: Part) -> None:
         from hesitant.studies import _figures as figures
-        from hesitant.studies._readings import PRINTED
 
         # This run's replications, or an earlier one's, will do for the figures.
         reuse = self.checkpoint.recorded == self.checkpoint.settings
@@ -243,7 +332,7 @@ class _Run:
             "entropy": lambda dataset: figures.draw_entropy(*self.main(dataset)),
             "full": lambda dataset: figures.draw_full(self.full(dataset)),
         }
-        for dataset in PRINTED:
+        for dataset in self._real.PRINTED:
             for view, draw_view in views.items():
                 draws[f"figure_{view}_{dataset}"] = partial(draw_view, dataset)
         for name, draw in draws.items():
@@ -253,13 +342,10 @@ class _Run:
                 part.note(error)
 
     def _keep(self, part: Part, name: str, rows: list[Row]) -> None:
-        """Keep a table in the part and on disk, unless there is nothing in it."""
+        """Keep a table in the part and, unless there is nothing in it, as CSV on disk."""
         part.tables[name] = rows
-        if rows:
-            self._write(part, name, rows)
-
-    def _write(self, part: Part, name: str, rows: list[Row]) -> None:
-        """Write rows as CSV; absent and undefined values are empty cells."""
+        if not rows:
+            return
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(rows[0])
@@ -269,14 +355,18 @@ class _Run:
         part.files.append(write_atomically(path, text.getvalue(), force=True))
 
     # ---- what the parts share -------------------------------------------------------------------
-    # Imported where they are used: the real data need pandas, which the simulation does not.
+
+    @property
+    def _real(self) -> Any:
+        """The real data, which need pandas; the simulation does not."""
+        from hesitant.studies import _real
+
+        return _real
 
     def _each_dataset(self, part: Part, make: Callable[[str], T]) -> list[T]:
         """Call a function for every data set; one that fails does not stop the others."""
-        from hesitant.studies._readings import PRINTED
-
         done = []
-        for dataset in PRINTED:
+        for dataset in self._real.PRINTED:
             try:
                 done.append(make(dataset))
             except Exception as error:
@@ -294,30 +384,23 @@ class _Run:
     @cache  # noqa: B019
     def compared(self, dataset: str) -> list[Row]:
         """Return every reading of a data set beside the printed numbers."""
-        from hesitant.studies import _readings, _real
-
         progress = None if self.progress else False
-        ways = _readings.readings(dataset)
-        return _real.compare_readings(ways, self._source(), self.n_jobs, progress)
+        ways = self._real.readings(dataset)
+        rows: list[Row] = self._real.compare_readings(ways, self._source(), self.n_jobs, progress)
+        return rows
 
     @cache  # noqa: B019
     def main(self, dataset: str) -> tuple[Any, Any]:
         """Return the data of the main reading and its ignorance fit."""
-        from hesitant.studies import _readings, _real
-
-        reading = _readings.readings(dataset)[0]
-        data = reading.load(self._source())
-        return data, _real.fit_reading(reading, data)
+        reading = self._real.readings(dataset)[0]
+        data = self._source().load(reading)
+        return data, self._real.fit_reading(reading, data)
 
     @cache  # noqa: B019
     def full(self, dataset: str) -> Any:
         """Return the ignorance and the full likelihood on the main reading of a data set."""
-        from hesitant.studies import _readings, _real
-
-        return _real.compare_full(_readings.readings(dataset)[0], *self.main(dataset))
+        return self._real.compare_full(self._real.readings(dataset)[0], *self.main(dataset))
 
     @cache  # noqa: B019
     def _source(self) -> Any:
-        from hesitant.studies._readings import RealData
-
-        return RealData(self.data)
+        return self._real.RealData(self.data)

@@ -36,18 +36,8 @@ MEASURES = {"adjusted_rand": 1, "log_loss": -1}
 class Design:
     """All that the results of the study depend on.
 
-    Parameters
-    ----------
-    seed : int, default=1
-        Replication k draws from the k-th child of this seed, whoever computes it and when.
-    n : int, default=500
-        Rows to learn from.
-    n_test : int, default=2000
-        Rows to be judged on.
-    alphas : tuple of float
-        Weights of the labelled rows for the fractionally supervised fits.
-    restarts : int, default=5
-        Starts of the fit with alpha = 0, which is a cluster analysis.
+    Replication k draws ``n`` rows to learn from and ``n_test`` to be judged on from the k-th child
+    of ``seed``, whoever computes it and when. ``restarts`` are those of alpha = 0.
     """
 
     seed: int = 1
@@ -88,11 +78,9 @@ def run_simulation(
         The paper's by default.
     n_jobs : int or None, default=-1
         Workers; −1 for all cores, None as ``joblib.parallel_config`` says or as few tasks need.
-    resume : bool, default=False
-        Continue what an interrupted run has left in `path`.
-    force : bool, default=False
-        Begin anew although an interrupted run has left finished replications in `path`, which are
-        kept in a file beside it whose name ends in ``.old``.
+    resume, force : bool, default=False
+        Continue what an interrupted run has left in `path`; or begin anew, with that kept in a
+        file beside it whose name ends in ``.old``. Without either it is refused (`StudyError`).
     progress : bool, default=True
         Show a progress bar.
 
@@ -101,12 +89,6 @@ def run_simulation(
     list of dict
         One row for each replication and estimator, sorted. It depends on the design only: not on
         workers, backend, or interruptions.
-
-    Raises
-    ------
-    StudyError
-        If `path` holds an interrupted run and neither `resume` nor `force` says what to do with
-        it, `resume` cannot continue it, or another run is writing to it.
     """
     check_beginning(resume, force)
     check_number("replications", replications, Integral, 1)
@@ -158,69 +140,56 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
     train = simulate(design.n, random_state=for_train)
     test = simulate(design.n_test, random_state=for_test)
     seed = int(for_fits.generate_state(1)[0] >> 1)  # scikit-learn's seeds have 31 bits
-    return replication, [
-        {**evaluate(estimator, train, test, seed), "n_labelled": train.n_labelled}
-        for estimator in estimators(design.alphas, design.restarts)
-    ]
+    rows = _evaluate(design, train, test, seed)
+    return replication, [{**row, "n_labelled": train.n_labelled} for row in rows]
 
 
 # ---- the estimators that are compared -----------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Estimator:
-    """One estimator of the study, and whether it learns from partial, complete or no labels."""
-
-    name: str
-    alpha: float | None
-    options: dict[str, Any]
-    labels: str = "partial"
-    weighted: bool = False
-
-
-def estimators(alphas: tuple[float, ...], restarts: int) -> Iterator[Estimator]:
-    """Yield the estimators in the order of the tables.
+def estimators(design: Design) -> Iterator[tuple[str, float | None, dict[str, Any]]]:
+    """Yield name, alpha and options of the estimators that learn from partial labels.
 
     With alpha = 0 no label says where a class is: clusters start from k-means, and the likelihood
     of the few hundred blank rows has many maxima, so that one start is not enough.
     """
-    for alpha in alphas:
-        options = {"mechanism": None, "alpha": alpha, "n_init": restarts if alpha == 0 else 1}
-        yield Estimator("fractional", alpha, options)
-    yield Estimator("weighted labels", None, {"mechanism": None, "alpha": 1}, weighted=True)
-    yield Estimator("ignorance", None, {"mechanism": None})
-    yield Estimator("full", None, {"solver": "quasi_newton"})
-    yield Estimator("profile", None, {"solver": "profile"})
-    yield Estimator("one-step-late", None, {"solver": "one_step_late"})
-    yield Estimator("complete labels", None, {"mechanism": None}, labels="complete")
-    yield Estimator("true parameters", None, {}, labels="none")
+    for alpha in design.alphas:
+        n_init = design.restarts if alpha == 0 else 1
+        yield "fractional", alpha, {"mechanism": None, "alpha": alpha, "n_init": n_init}
+    yield "weighted labels", None, {"mechanism": None, "alpha": 1}
+    yield "ignorance", None, {"mechanism": None}
+    yield "full", None, {"solver": "quasi_newton"}
+    yield "profile", None, {"solver": "profile"}
+    yield "one-step-late", None, {"solver": "one_step_late"}
+    yield "complete labels", None, {"mechanism": None}
 
 
-def evaluate(estimator: Estimator, train: Any, test: Any, seed: int) -> Row:
-    """Fit an estimator to one data set and score it on another."""
-    if estimator.labels == "none":
-        log_tau, converged = true_log_posterior(test.features), True
-    else:
-        X = train.features
-        known = train.labelled | (estimator.labels == "complete")
-        labels = np.where(known, train.truth, -1)  # read faster than objects
+def _evaluate(design: Design, train: Any, test: Any, seed: int) -> Iterator[Row]:
+    """Fit every estimator to one data set and score it on another."""
+    X, truth = train.features, np.asarray(test.truth)
+    partial = np.where(train.labelled, train.truth, -1)  # read faster than objects
+    for name, alpha, options in estimators(design):
+        labels = np.asarray(train.truth) if name == "complete labels" else partial
         # A tolerance below the default's, so that solvers of the same problem can be compared.
-        classifier = MixtureClassifier(random_state=seed, tol=1e-8, **estimator.options)
+        classifier = MixtureClassifier(random_state=seed, tol=1e-8, **options)
         with warnings.catch_warnings():
             # What a warning would say of one of thousands of fits is in the table instead.
             warnings.simplefilter("ignore", FitWarning)
-            weight = inverse_probability_weights(X, labels) if estimator.weighted else None
+            weighted = name == "weighted labels"
+            weight = inverse_probability_weights(X, labels) if weighted else None
             classifier.fit(X, labels, sample_weight=weight)
-        log_tau, converged = classifier.predict_log_proba(test.features), classifier.converged_
-    return {
-        "estimator": estimator.name,
-        "alpha": estimator.alpha,
-        **scores(log_tau, np.asarray(test.truth)),
-        "converged": bool(converged),
-    }
+        found = scores(classifier.predict_log_proba(test.features), truth)
+        yield {
+            "estimator": name,
+            "alpha": alpha,
+            **found,
+            "converged": bool(classifier.converged_),
+        }
+    found = {**scores(true_log_posterior(test.features), truth), "converged": True}
+    yield {"estimator": "true parameters", "alpha": None, **found}
 
 
-def scores(log_tau: FloatArray, truth: IntArray) -> dict[str, float]:
+def scores(log_tau: FloatArray, truth: IntArray) -> Row:
     """Return the measures of the study for log posteriors of a test set."""
     predicted = log_tau.argmax(axis=1)
     return {
@@ -242,19 +211,11 @@ def true_log_posterior(X: FloatArray) -> FloatArray:
 
 
 def summarise(rows: list[Row]) -> list[Row]:
-    """Summarise a simulation, one row for each estimator.
+    """Summarise the rows of `run_simulation`, one row for each estimator.
 
-    Parameters
-    ----------
-    rows : list of dict
-        What `run_simulation` returns.
-
-    Returns
-    -------
-    list of dict
-        For each measure the mean over replications and its Monte Carlo standard error; the mean
-        difference from the full likelihood on the same data (estimator − full) with its standard
-        error; and in how many replications full was strictly better, and neither was.
+    For each measure the mean over replications and its Monte Carlo standard error; the mean
+    difference from the full likelihood on the same data (estimator − full) with its standard
+    error; and in how many replications full was strictly better, and neither was.
     """
     groups = _groups(rows)
     full = groups["full", None]
@@ -307,19 +268,11 @@ def _mean(values: FloatArray) -> tuple[float, float]:
 
 
 def findings(rows: list[Row]) -> list[Row]:
-    """Say whether each finding of the paper can be seen.
+    """Say whether each finding of the paper can be seen in the rows of `run_simulation`.
 
-    Parameters
-    ----------
-    rows : list of dict
-        What `run_simulation` returns.
-
-    Returns
-    -------
-    list of dict
-        ``claim``, ``measure``, whether it was ``seen`` in the means, the ``state`` ("yes", "no",
-        or "within error" where a difference is less than two Monte Carlo standard errors), and
-        the numbers in ``words``: paired differences, with those errors.
+    Each has its claim and measure, whether it was ``seen`` in the means, a ``state`` ("yes", "no",
+    or "within error" where a difference is less than two Monte Carlo standard errors), and the
+    paired differences in ``words``.
     """
     groups = _groups(rows)
     alphas = {a: group for (_, a), group in groups.items() if a is not None}

@@ -76,7 +76,7 @@ def load_table(source: Source, data_dir: str | os.PathLike[str] | None = None) -
     cache = _cache()
     path = None if cache is None else source.find(cache)
     if path is None:
-        return _download(source)
+        return _download(source, cache)
     table, published = source.read(path)
     if not published:
         raise ValueError(
@@ -106,51 +106,44 @@ def _cache() -> Path | None:
     return Path(need("pooch").os_cache("hesitant")) if find_spec("pooch") else None
 
 
-def _download(source: Source) -> pd.DataFrame:
-    cache = _cache()
+def _download(source: Source, cache: Path | None) -> pd.DataFrame:
     if cache is None:
         raise ImportError(f"{_advice(source)}\nTo download it: pip install 'hesitant[data]'")
     failure: Exception | None = None
     for url in source.urls:
         try:
-            path = _unpack(_fetch(url, cache), source, cache)
+            path = _fetch(url, source, cache)
             try:
                 table, published = source.read(path)
-                if not published:
-                    raise ValueError(f"the content of {path.name} is not the published one")
+                if published:
+                    return table
+                raise ValueError(f"the content of {path.name} is not the published one")
             except ValueError:
                 path.unlink()
                 raise
-            return table
         except (OSError, ValueError, zipfile.BadZipFile) as error:
             failure = error
     reason = "" if failure is None else f"\nThe download failed: {failure}"
     raise FileNotFoundError(_advice(source) + reason) from failure
 
 
-def _fetch(url: str, cache: Path) -> Path:
+def _fetch(url: str, source: Source, cache: Path) -> Path:
+    """Put the first accepted file of a download into the cache, whole or not at all."""
     pooch = need("pooch")
-    # pooch advises callers who pass no known_hash to add one, which is nothing to tell users:
+    # pooch advises callers without a known_hash to add one, which is nothing to tell users:
     # archives are rebuilt by their hosts, so only parsed content is compared.
     logger = pooch.get_logger()
     level, _ = logger.level, logger.setLevel(logging.WARNING)
     try:
         bar = bool(find_spec("tqdm"))
-        return Path(pooch.retrieve(url, None, path=cache / "downloads", progressbar=bar))
+        fetched = Path(pooch.retrieve(url, None, path=cache / "downloads", progressbar=bar))
     finally:
         logger.setLevel(level)
-
-
-def _unpack(fetched: Path, source: Source, cache: Path) -> Path:
-    """Put the first accepted file of a download into the cache, whole or not at all."""
     content = fetched.read_bytes()
-    # An Excel workbook is a zip archive too.
-    archive = zipfile.is_zipfile(fetched) and fetched.suffix.lower() != ".xlsx"
     fetched.unlink()
-    if archive:
+    name = next((name for name in source.readers if fetched.name.endswith(name)), "")
+    if not name:
         name, content = _member(content, source)
-    else:
-        name = next((name for name in source.readers if fetched.name.endswith(name)), "")
     if not name:
         raise ValueError(f"{fetched.name} holds none of {', '.join(source.readers)}")
     partial = cache / f".{name}.{os.getpid()}.part"
@@ -177,13 +170,12 @@ def _advice(source: Source, looked: str = "") -> str:
         variable = os.environ.get(VARIABLE)
         looked = f"{VARIABLE}={variable!r}" if variable else f"{VARIABLE} (not set)"
         looked += "" if cache is None else f", the cache {cache}"
-    lines = [
-        f"{source.what}: no {' or '.join(source.readers)} in {looked}.",
+    place = "." if cache is None else f", or in {cache}."
+    return (
+        f"{source.what}: no {' or '.join(source.readers)} in {looked}.\n"
         f"Fetch it from {source.page} and put it in a directory named by data_dir or {VARIABLE}"
-        + ("." if cache is None else f", or in {cache}."),
-        source.note,
-    ]
-    return "\n".join(line for line in lines if line)
+        f"{place}\n{source.note}"
+    ).rstrip()
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -196,11 +188,9 @@ def read_csv(path: Path, columns: Iterable[str]) -> pd.DataFrame:
 
 def read_sheet(path: Path, sheet: str | int, marker: str) -> pd.DataFrame:
     """Read one sheet of an Excel file; its header is the row that has the cell `marker`."""
-    pandas = need("pandas")
     try:
-        # One engine for .xls and .xlsx; pandas deprecates xlrd.
-        need("python_calamine")
-        table = pandas.read_excel(path, sheet_name=sheet, header=None, engine="calamine")
+        need("python_calamine")  # one engine for .xls and .xlsx; pandas deprecates xlrd
+        table = need("pandas").read_excel(path, sheet_name=sheet, header=None, engine="calamine")
     except ImportError as error:
         raise ImportError(f"reading {path.name}: {error}") from error
     except Exception as error:  # the engine has errors of its own for a file that is none

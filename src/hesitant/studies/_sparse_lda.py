@@ -19,17 +19,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SparseDiscriminant:
-    """The outcome of `sparse_discriminant_features`.
+    """The chosen columns in the order of X, and each direction's coefficients.
 
-    Parameters
-    ----------
-    names : tuple
-        The chosen columns by name, or by position where X has no names; in the order of X.
-    indices : tuple of int
-        Their positions in X.
-    directions : tuple of dict
-        For each discriminant direction its features and their coefficients, for columns scaled to
-        unit length; the last class in sorted order is on the positive side.
+    Columns go by name, or by position where X has no names. Coefficients are for columns scaled to
+    unit length; the last class in sorted order is on the positive side.
     """
 
     names: tuple[Any, ...]
@@ -42,6 +35,13 @@ def sparse_discriminant_features(
 ) -> SparseDiscriminant:
     """Choose the features with which sparse linear discriminants tell classes apart.
 
+    Sparse discriminant analysis by optimal scoring [1]_ minimises, over coefficients β and scores
+    θ of the classes, normalised and orthogonal to earlier ones,
+
+        ||Yθ − Xβ||² + ridge·||β||² + λ·||β||₁
+
+    where λ falls until exactly `n_features` coefficients differ from zero. Nothing is random.
+
     Parameters
     ----------
     X : array-like or DataFrame of shape (n, p)
@@ -50,30 +50,9 @@ def sparse_discriminant_features(
     y : array-like of shape (n,)
         The classes; rows with None or NaN are left out.
     n_features : int, default=4
-        How many features each discriminant direction may use. Two classes have one direction and
-        get exactly that many features; g classes have g − 1 directions, which may share some.
+        How many features each of the g − 1 directions of g classes may use.
     ridge : float, default=1e-6
-        Weight of the squared coefficients. Small values only steady the computation; larger ones
-        let correlated features enter together.
-
-    Returns
-    -------
-    SparseDiscriminant
-        The chosen features and the directions they span.
-
-    Notes
-    -----
-    Sparse discriminant analysis by optimal scoring [1]_ regresses a score of the classes on the
-    features under an elastic net penalty: it minimises
-
-        ||Yθ − Xβ||² + ridge·||β||² + λ·||β||₁
-
-    over θ, normalised and orthogonal to the constant and to earlier scores, and β, with Y the
-    indicators of the classes and the columns of X centred and scaled to unit length. For given θ
-    the path of β over λ is piecewise linear and least angle regression computes it exactly; λ
-    falls until exactly `n_features` coefficients differ from zero. For given β the best θ has a
-    closed form. The two alternate from each class against the rest, and the closest fit is kept.
-    With two classes θ is unique and nothing needs to be repeated. Nothing is random.
+        Weight of the squared coefficients: larger ones let correlated features enter together.
 
     References
     ----------

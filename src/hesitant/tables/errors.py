@@ -6,31 +6,16 @@ from collections.abc import Iterable, Sequence
 from hesitant._words import printable
 
 _SHOWN = 60  # characters of a cell or a name that a message repeats
-
-# A mixture fit needs a covariance matrix over the features, so nobody fits more than this;
-# reading such a table would only use up the memory before the error.
+# A fit needs a covariance matrix over the features: reading more would only use up the memory.
 MAX_COLUMNS = 20_000
-
-EMPTY = ("The file is empty.", "Check that it was written, and that this is the right one.")
-TOO_LARGE = (
-    "The table does not fit in memory.",
-    "Keep the columns you need, or a sample of the rows.",
-)
 
 
 class TableError(ValueError):
     """A table that cannot be read, used or written, and what to do about it.
 
-    Parameters
-    ----------
-    source : str
-        The file as the user named it.
-    problem, remedy : str
-        What is wrong and what to do, as sentences; control characters are replaced.
-    row, line : int or None, default=None
-        The data row, counted from 1 without the header, and the line of the file.
-    column : str or None, default=None
-        The column's name.
+    Attributes are the file (``source``), what is wrong and what to do (``problem``, ``remedy``),
+    and where: the data ``row``, counted from 1 without the header, the ``line`` and the
+    ``column``, or None.
 
     Examples
     --------
@@ -49,9 +34,7 @@ class TableError(ValueError):
     ) -> None:
         # all arguments are kept in `args`, so that the exception survives pickling
         super().__init__(source, problem, remedy, row, line, column)
-        self.source = printable(source)
-        self.problem = printable(problem)
-        self.remedy = printable(remedy)
+        self.source, self.problem, self.remedy = map(printable, (source, problem, remedy))
         self.row, self.line, self.column = row, line, column
 
     def __str__(self) -> str:
@@ -72,17 +55,10 @@ def quote(value: object) -> str:
 
 
 def quote_all(values: Iterable[object], *, limit: int = 6) -> str:
-    """Show the first few values and count the others.
-
-    Examples
-    --------
-    >>> quote_all("abcd", limit=2)
-    "'a', 'b' and 2 more"
-    """
+    """Show the first few values and count the others."""
     values = list(values)
-    shown = ", ".join(quote(value) for value in values[:limit])
-    more = len(values) - limit
-    return f"{shown} and {more} more" if more > 0 else shown
+    more = f" and {len(values) - limit} more" if len(values) > limit else ""
+    return ", ".join(map(quote, values[:limit])) + more
 
 
 def show_path(path: str) -> str:
@@ -97,20 +73,20 @@ def reason(error: BaseException) -> str:
 
 
 def option(name: str, value: object = "") -> str:
-    """Name an option for both who type commands and who write Python.
-
-    Examples
-    --------
-    >>> option("on_missing"), option("force", True)
-    ('--on-missing (on_missing= in Python)', '--force (force=True in Python)')
-    """
+    """Name an option for both who type commands and who write Python."""
     return f"--{name.replace('_', '-')} ({name}={value} in Python)"
 
 
 def ways(*out: str) -> str:
     """Make a remedy of the ways out of a problem; empty ones do not count."""
-    text = ", or ".join(way for way in out if way)
+    text = ", or ".join(filter(None, out))
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def empty(source: str) -> TableError:
+    """Make the error for a file with nothing in it."""
+    remedy = "Check that it was written, and that this is the right one."
+    return TableError(source, "The file is empty.", remedy)
 
 
 def check_names(names: Sequence[str], source: str, min_columns: int) -> None:

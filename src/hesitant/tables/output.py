@@ -1,7 +1,6 @@
 """Files that are written whole, in whole sets, or not at all."""
 
 import bz2
-import csv
 import errno
 import gzip
 import hashlib
@@ -36,27 +35,16 @@ _PACK: dict[str, Callable[[bytes], bytes]] = {
 # A spreadsheet evaluates cells that start with these, some of them behind a tab or a line break:
 # an apostrophe in front makes them text. Apostrophes may come first, so that guarding can be
 # undone; the wide characters are what East Asian input methods type.
-_FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
+_FORMULA = "'*[=+\\-@\t\r\n＝＋－＠]"
+GUARD = f"^({_FORMULA})", r"'\1"
+UNGUARD = f"^'({_FORMULA})", r"\1"
 
 
 def write_atomically(path: PathLike, data: Content, *, force: bool = False) -> Path:
     """Write a file so that its name only ever stands for the whole content.
 
-    Parameters
-    ----------
-    path : str or path
-        The file to write.
-    data : bytes, str or callable
-        The content; text is written as UTF-8. A callable receives the open binary file and writes
-        to it; an exception it raises is passed on.
-    force : bool, default=False
-        Whether to replace an existing file. Without it, not even a file that appears while this
-        function is writing is replaced.
-
-    Raises
-    ------
-    TableError
-        If the file exists already or cannot be written.
+    ``data`` is bytes, text (written as UTF-8) or a function that receives the open binary file.
+    Without ``force``, not even a file that appears meanwhile is replaced.
     """
     return write_together({path: data}, force=force)[0]
 
@@ -66,19 +54,11 @@ def write_together(
 ) -> list[Path]:
     """Write a set of files: all of them, or none.
 
-    Every content goes to a temporary file in the folder of its target and reaches the disk; only
-    then do all take their names. Whatever interrupts this (an exception, Ctrl-C, a full disk)
-    leaves the files that were there. Killing the process leaves whole files too, and at worst
-    a temporary one, ``.hesitant-*.part``.
-
-    Parameters
-    ----------
-    files : mapping of path to content
-        As of `write_atomically`.
-    force : bool, default=False
-        Whether to replace existing files.
-    keep : collection of paths, default=()
-        Files that are being read: they are not replaced, whatever ``force`` says.
+    Every content goes to a temporary file beside its target and reaches the disk; only then do
+    all take their names. Whatever interrupts this leaves the files that were there, with a
+    `TableError` if that is the file system's doing. Killing the process leaves whole files too,
+    and at worst a temporary one, ``.hesitant-*.part``. ``files`` maps paths to contents, as of
+    `write_atomically`; those in ``keep`` are being read, and not replaced even by ``force``.
     """
     targets = [Path(path) for path in files]
     real = [_check_target(target, force, keep) for target in targets]
@@ -93,7 +73,10 @@ def write_together(
         for at, target in enumerate(real):
             is_new = not os.path.lexists(target)
             if not is_new and force and len(real) > 1:
-                _second_name(target, spares[at])
+                try:
+                    os.link(target, spares[at])
+                except OSError:
+                    shutil.copy2(target, spares[at])
             _take_name(parts[at], target, force)
             if is_new:
                 created.append(target)
@@ -103,8 +86,6 @@ def write_together(
                 os.replace(spare, target)
         for target in created:
             target.unlink()
-        if isinstance(error, FileExistsError):
-            raise _exists(show_path(str(targets[at]))) from error
         if isinstance(error, OSError):
             raise _unwritable(targets[at], error) from error
         raise
@@ -112,8 +93,12 @@ def write_together(
         for path in (*parts, *spares):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-    for folder in {target.parent for target in real}:
-        _sync_folder(folder)
+    for folder in {target.parent for target in real}:  # new names survive a power failure
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            with suppress(OSError):
+                os.fsync(descriptor)
+            os.close(descriptor)
     return targets
 
 
@@ -123,62 +108,58 @@ def prepare_targets(paths: Collection[PathLike], *, force: bool, keep: Collectio
     A command calls this before its work, lest the work be lost for a name.
     """
     for target in map(Path, paths):
-        name = show_path(str(target))
         try:
             if "\0" not in str(target):
                 target.parent.mkdir(parents=True, exist_ok=True)
-            real = _check_target(target, force, keep)
-            with tempfile.TemporaryFile(dir=real.parent):
+            with tempfile.TemporaryFile(dir=_check_target(target, force, keep).parent):
                 pass  # the sure way to know that it may be written to
         except (FileExistsError, NotADirectoryError) as error:
-            folder = show_path(str(target.parent))
-            problem = f"{folder} cannot be a folder, because a file stands there."
-            raise TableError(name, problem, "Write to another folder.") from error
+            problem = f"{show_path(str(target.parent))} cannot be a folder, because a file stands"
+            raise _wrong(target, f"{problem} there.", "Write to another folder.") from error
         except OSError as error:
             raise _unwritable(target, error) from error
 
 
 def _check_target(target: Path, force: bool, keep: Collection[PathLike]) -> Path:
     """Refuse what cannot or must not be written; return the file behind a link."""
-    name, folder = show_path(str(target)), show_path(str(target.parent))
     if "\0" in str(target):
-        raise TableError(name, "No file can have this name.", "Choose another.")
+        raise _wrong(target, "No file can have this name.", "Choose another.")
     if not target.parent.is_dir():
-        remedy = "Make it first, or write to another folder."
-        raise TableError(name, f"The folder {folder} does not exist.", remedy)
+        problem = f"The folder {show_path(str(target.parent))} does not exist."
+        raise _wrong(target, problem, "Make it first, or write to another folder.")
     try:
         if target.is_dir():
-            raise TableError(name, "This is a folder.", "Add a file name to it.")
+            raise _wrong(target, "This is a folder.", "Add a file name to it.")
         if target.exists() and not target.is_file():
             # replacing a device such as /dev/null would break it for everybody
-            raise TableError(name, "This is not an ordinary file.", "Write to a file instead.")
+            raise _wrong(target, "This is not an ordinary file.", "Write to a file instead.")
         if target.exists() and any(os.path.samefile(r, target) for r in keep if os.path.exists(r)):
-            problem = "This file is being read: it is not written over."
-            raise TableError(name, problem, "Choose another.")
+            raise _wrong(
+                target, "This file is being read: it is not written over.", "Choose another."
+            )
         if os.path.lexists(target) and not force:  # if only a link to nowhere
-            raise _exists(name)
-    except OSError as error:  # a name that is too long
+            raise FileExistsError
+    except OSError as error:  # also a name that is too long
         raise _unwritable(target, error) from error
     return Path(os.path.realpath(target)) if target.is_symlink() else target
 
 
-def _exists(name: str) -> TableError:
-    remedy = f"Replace it with {option('force', True)}, or choose another."
-    return TableError(name, "The file exists already.", remedy)
+def _wrong(target: Path, problem: str, remedy: str) -> TableError:
+    return TableError(show_path(str(target)), problem, remedy)
 
 
 def _unwritable(target: Path, error: OSError) -> TableError:
     folder = show_path(str(target.parent))
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if isinstance(error, FileExistsError):
+        problem = "The file exists already."
+        remedy = f"Replace it with {option('force', True)}, or choose another."
+    elif error.errno in (errno.ENOSPC, errno.EDQUOT):
         problem = "The disk is full; nothing was written."
         remedy = f"Make room in {folder}, or write to another disk."
-    elif isinstance(error, PermissionError):
-        problem = f"You have no permission to write in {folder}."
-        remedy = "Write to a folder of your own."
     else:
         problem = f"The file cannot be written: {error.strerror or reason(error)}."
         remedy = "Write to another folder."
-    return TableError(show_path(str(target)), problem, remedy)
+    return _wrong(target, problem, remedy)
 
 
 def _fill(part: Path, data: Content, replaces: Path | None) -> None:
@@ -204,8 +185,7 @@ def _take_name(part: Path, target: Path, force: bool) -> None:
         except FileExistsError:
             raise
         except OSError:
-            with open(target, "xb"):  # no hard links here: reserve the name
-                pass
+            open(target, "xb").close()  # no hard links here: reserve the name
     try:
         os.replace(part, target)
     except BaseException:
@@ -214,46 +194,19 @@ def _take_name(part: Path, target: Path, force: bool) -> None:
         raise
 
 
-def _second_name(target: Path, spare: Path) -> None:
-    try:
-        os.link(target, spare)
-    except OSError:
-        shutil.copy2(target, spare)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make new names survive a power failure, where folders can be synchronised."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 # -- tables ---------------------------------------------------------------------------------------
 
 
 def write_table(frame: "pd.DataFrame", path: PathLike, force: bool = False) -> Path:
     """Write a data frame, whole or not at all, in the format of the file's suffix.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The table. Its index is not written.
-    path : str or path
-        ``.csv`` and ``.tsv`` (also packed, ``.csv.gz``), ``.parquet`` or ``.feather``; without a
-        suffix CSV.
-    force : bool, default=False
-        Whether to replace an existing file.
+    That is ``.csv`` or ``.tsv`` (also packed, ``.csv.gz``), ``.parquet`` or ``.feather``; without
+    a suffix CSV. The index is not written; ``force`` replaces an existing file.
 
-    Notes
-    -----
     In text tables, cells and column names that a spreadsheet would evaluate, because they start
     with ``=``, ``+``, ``-``, ``@``, a tab or a line break, get an apostrophe in front;
-    `read_table` takes it away again. Numbers are written exactly and untouched, negative ones
-    too. All text is quoted. Absent values are empty cells. The same table always gives the same
-    bytes, packed or not.
+    `read_table` takes it away again. Numbers are written exactly and untouched. The same table
+    always gives the same bytes, packed or not.
 
     Examples
     --------
@@ -286,62 +239,58 @@ def check_format(path: PathLike) -> str:
     if not packed if suffix in _COLUMNAR else packed or suffix in _TEXT:
         return suffix
     problem = f"Tables are not written as {''.join(suffixes[-1 - packed :])}."
-    remedy = "Let the name end in .csv, .tsv, .parquet or .feather."
-    raise TableError(show_path(os.fspath(path)), problem, remedy)
+    raise _wrong(Path(path), problem, "Let the name end in .csv, .tsv, .parquet or .feather.")
 
 
 def table_bytes(frame: "pd.DataFrame", path: PathLike = "") -> bytes:
     """Return a data frame as the bytes of a file of this name."""
     suffix = check_format(path)
     if suffix not in _COLUMNAR:
-        delimiter = "\t" if suffix == ".tsv" else ","
-        return _csv_bytes(frame, Path(path).suffix.lower(), delimiter)
-    name, buffer = show_path(os.fspath(path)), io.BytesIO()
+        return _csv_bytes(frame, Path(path).suffix.lower(), "\t" if suffix == ".tsv" else ",")
+    buffer = io.BytesIO()
     try:
         getattr(frame.reset_index(drop=True), f"to_{suffix[1:]}")(buffer)
-    except ImportError as error:
-        problem = f"Writing {suffix} needs pyarrow, which is not installed."
-        remedy = "Install it with pip install 'hesitant[cli]', or name the file .csv."
-        raise TableError(name, problem, remedy) from error
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ImportError) as error:
         problem = f"The table cannot be written as {suffix}: {reason(error)}."
-        raise TableError(name, problem, "Name the file .csv instead.") from error
+        raise _wrong(Path(path), problem, "Name the file .csv instead.") from error
     return buffer.getvalue()
 
 
 def _csv_bytes(frame: "pd.DataFrame", suffix: str, delimiter: str) -> bytes:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    columns = [_csv_column(frame.iloc[:, j]) for j in range(frame.shape[1])]
+    names = [re.sub(*GUARD, _whole(name)) for name in frame.columns]
+    buffer = io.BytesIO()
+    options = pyarrow.csv.WriteOptions(delimiter=delimiter)
+    pyarrow.csv.write_csv(pa.Table.from_arrays(columns, names), buffer, options)
+    return _PACK.get(suffix, bytes)(buffer.getvalue())
+
+
+def _csv_column(column: "pd.Series[Any]") -> Any:
+    """Return a column as numbers, or as text that is safe in a spreadsheet."""
     import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    def cell(value: Any) -> Any:
-        if pd.api.types.is_scalar(value) and pd.isna(value):
-            return None
-        return value if pd.api.types.is_number(value) else guard(str(value))
-
-    safe = frame.set_axis(range(frame.shape[1]), axis=1)  # by position: names may repeat
-    for j in range(frame.shape[1]):
-        if safe[j].dtype.kind not in "biuf":
-            # as objects to the end: pandas would make 1.0 of a whole number among blanks
-            cells = [cell(value) for value in safe[j].astype(object)]
-            safe[j] = pd.Series(cells, dtype=object, index=safe.index)
-    text = safe.to_csv(
-        index=False,
-        header=[guard(str(name)) for name in frame.columns],
-        sep=delimiter,
-        quoting=csv.QUOTE_NONNUMERIC,
-        lineterminator="\n",
-    )
-    data = text.encode("utf-8", "replace")  # lone surrogates, as broken exports have them
-    return _PACK[suffix](data) if suffix in _PACK else data
+    if column.dtype.kind in "iuf":
+        return pa.Array.from_pandas(column)
+    numbers = ("integer", "floating", "mixed-integer-float")
+    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in numbers:
+        with suppress(OverflowError, pa.ArrowInvalid):  # of more than 64 bits
+            return pa.array(column, from_pandas=True)
+    try:
+        text = pa.array(column, pa.large_string(), from_pandas=True)
+    except (pa.ArrowException, TypeError, UnicodeError):  # of other things than text
+        text = [None if gone else _whole(c) for c, gone in zip(column, column.isna(), strict=True)]
+        text = pa.array(text, pa.large_string())
+    return pc.replace_substring_regex(text, *GUARD)
 
 
-def guard(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would evaluate."""
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def unguard(text: str) -> str:
-    """Undo `guard`; any other text is returned as it is."""
-    return text[1:] if text.startswith("'") and _FORMULA.match(text, 1) else text
+def _whole(value: object) -> str:
+    """Return text without lone surrogates, as broken exports have them."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def sha256_of(data: "PathLike | pd.DataFrame") -> str:
@@ -356,8 +305,6 @@ def sha256_of(data: "PathLike | pd.DataFrame") -> str:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             problem = f"It cannot be read: {error.strerror}."
-            raise TableError(show_path(os.fspath(data)), problem, "Check the path.") from error
+            raise _wrong(Path(data), problem, "Check the path.") from error
     wide = data.astype({k: "float64" for k in data.columns if data[k].dtype.kind == "f"})
-    # an absent cell is a character that no text has, lest it be an empty one
-    text = wide.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, na_rep="\uffff")
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(_csv_bytes(wide, "", ",")).hexdigest()

@@ -9,14 +9,16 @@ import re
 import sys
 import zipfile
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import IO, Any, TypeAlias
 
 from hesitant._words import close_names
 
-from .errors import TableError, quote, quote_all, reason, show_path
+from .errors import TableError, empty, quote, quote_all, reason, show_path
 
 TableSource: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -24,7 +26,6 @@ TableSource: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 MAX_RATIO = 200
 SAFE_BYTES = 1 << 25
 _CHUNK = 1 << 20
-
 # with the number that follows, so that a CSV may start with the letters BZh
 _PACKINGS: tuple[tuple[str, str, re.Pattern[bytes], Any], ...] = (
     ("gzip", ".gz", re.compile(rb"\x1f\x8b\x08"), lambda f: gzip.GzipFile(fileobj=f)),
@@ -44,24 +45,37 @@ class Source:
     filename: str
     data: bytes  # all of it, so that every later check sees the same and pipes work like files
 
+    def error(self, problem: str, remedy: str, **place: Any) -> TableError:
+        """Make an error about the file."""
+        return TableError(self.name, problem, remedy, **place)
 
-def load(source: TableSource) -> Source:
+
+def open_source(source: TableSource) -> Source:
+    """Read and unpack a file, and refuse an empty one."""
+    packed = _load(source)
+    content = _unpack(packed) if packed.data else packed
+    if not content.data or content.data.isspace():
+        raise empty(packed.name)
+    return content
+
+
+def _load(source: TableSource) -> Source:
     """Read a path, standard input (``-``) or an open stream to its end."""
-    if isinstance(source, str | os.PathLike):
-        if os.fspath(source) != "-":
-            return _load_path(os.fspath(source))
-        filename, name = "", "standard input"
-        stream: Any = getattr(sys.stdin, "buffer", sys.stdin)
-        if stream is None:
-            raise TableError(name, "It is closed.", "Pipe a table into it, or name a file.")
-    else:
-        stream, given = source, getattr(source, "name", None)  # a number for a descriptor
-        filename = os.path.basename(given) if isinstance(given, str) else ""
-        name = show_path(str(given)) if filename else "the stream"
+    is_path = isinstance(source, str | os.PathLike)
+    if is_path and source != "-":
+        return _load_path(os.fspath(source))  # type: ignore[arg-type]
+    stream: Any = getattr(sys.stdin, "buffer", sys.stdin) if is_path else source
+    if stream is None:
+        remedy = "Pipe a table into it, or name a file."
+        raise TableError("standard input", "It is closed.", remedy)
+    given = getattr(stream, "name", None)  # a number for a descriptor
+    filename = os.path.basename(given) if isinstance(given, str) and not is_path else ""
+    name = show_path(str(given)) if filename else "the stream"
+    name = "standard input" if is_path else name
     if not hasattr(stream, "read"):
         raise TypeError(f"source must be a path, '-' or an open file, got {type(source).__name__}")
     try:
-        content = stream.read()
+        content: Any = stream.read()
         if isinstance(content, str):  # decoded already; surrogates are bytes that could not be
             content = content.encode("utf-8", "surrogateescape")
         return Source(name, filename, content)
@@ -72,53 +86,24 @@ def load(source: TableSource) -> Source:
 
 def refuse_folder(path: str) -> None:
     """Refuse a path that is no file's: a folder, or nothing at all."""
-    if not path:
-        raise TableError(quote(path), "The name of the table is empty.", "Name a file.")
-    if os.path.isdir(path):
-        remedy = f"Name a file in it{_tables_in(path)}."
-        raise TableError(show_path(path), "This is a folder, not a table.", remedy)
+    if not path or os.path.isdir(path):
+        problem = "This is a folder, not a table." if path else "The name of the table is empty."
+        raise TableError(show_path(path) or quote(path), problem, "Name a file.")
 
 
 def _load_path(path: str) -> Source:
-    name = show_path(path)
     refuse_folder(path)
-    try:
-        return Source(name, os.path.basename(path), Path(path).read_bytes())
-    except FileNotFoundError:
-        problem, remedy = "There is no such file.", _what_is_there(path)
-    except PermissionError:
-        problem = "You have no permission to read this file."
-        remedy = "Ask its owner for access, or copy it to a folder of your own."
-    except OSError as error:
-        problem = f"It cannot be read: {error.strerror}."
-        remedy = "Check the path and the disk."
-    except ValueError:  # a NUL character in the path
-        problem, remedy = "No file can have this name.", "Check the path."
-    raise TableError(name, problem, remedy)
-
-
-def _what_is_there(path: str) -> str:
     folder, filename = os.path.split(path)
-    if folder and not os.path.isdir(folder):
-        return f"The folder {show_path(folder)} does not exist either: check the path."
-    close = close_names(filename, _files_in(folder or "."))
-    if close:
-        return f"Did you mean {quote_all(close)}?"
-    return f"Check the name{_tables_in(folder or '.')}."
-
-
-def _tables_in(folder: str) -> str:
-    known = re.compile(r"(?i).+\.(csv|tsv|txt|xlsx|jsonl?|parquet|feather|fcs|gz)")
-    tables = sorted(name for name in _files_in(folder) if known.fullmatch(name))
-    return f"; the folder holds {quote_all(tables)}" if tables else ""
-
-
-def _files_in(folder: str) -> list[str]:
     try:
-        with os.scandir(folder) as entries:  # a suggestion is not worth listing a huge folder
-            return [entry.name for entry in islice(entries, 10_000) if entry.is_file()]
-    except OSError:
-        return []
+        return Source(show_path(path), filename, Path(path).read_bytes())
+    except (OSError, ValueError) as error:  # of a NUL character in the path
+        close = []
+        with suppress(OSError, ValueError), os.scandir(folder or ".") as entries:
+            # a suggestion is not worth listing a huge folder
+            close = close_names(filename, [entry.name for entry in islice(entries, 10_000)])
+        why = getattr(error, "strerror", None) or reason(error)
+        remedy = f"Did you mean {quote_all(close)}?" if close else "Check the path."
+        raise TableError(show_path(path), f"It cannot be read: {why}.", remedy) from error
 
 
 # -- unpacking ------------------------------------------------------------------------------------
@@ -127,14 +112,11 @@ def _files_in(folder: str) -> list[str]:
 def check_size(total: int, source: Source) -> None:
     """Refuse content that is out of proportion to the file it comes from."""
     if total > max(SAFE_BYTES, MAX_RATIO * len(source.data)):
-        raise TableError(
-            source.name,
-            f"It unpacks to more than {MAX_RATIO} times its size.",
-            "If you trust the file, unpack it first, or write it anew as CSV, and name that.",
-        )
+        remedy = "If you trust it, unpack it first, or write it anew as CSV, and name that."
+        raise source.error(f"It unpacks to more than {MAX_RATIO} times its size.", remedy)
 
 
-def unpack(source: Source) -> Source:
+def _unpack(source: Source) -> Source:
     """Return the source with its content unpacked and the packing's suffix removed."""
     path = PurePath(source.filename)
     if source.data.startswith(b"PK\x03\x04"):
@@ -142,20 +124,19 @@ def unpack(source: Source) -> Source:
     for name, suffix, magic, opener in _PACKINGS:
         named = path.suffix.lower() == suffix
         if magic.match(source.data):
-            data = _read_all(opener(io.BytesIO(source.data)), source, name)
+            data = _read_all(partial(opener, io.BytesIO(source.data)), source, name)
             return replace(source, data=data, filename=path.stem if named else source.filename)
         if named:
-            raise TableError(
-                source.name,
-                f"The name ends in {suffix}, but the content is not {name}.",
-                "Rename the file if it is not packed, or fetch it again.",
-            )
+            problem = f"The name ends in {suffix}, but the content is not {name}."
+            remedy = "Rename the file if it is not packed, or fetch it again."
+            raise source.error(problem, remedy)
     return source
 
 
-def _read_all(file: Any, source: Source, packing: str) -> bytes:
+def _read_all(opener: Any, source: Source, packing: str) -> bytes:
     chunks, total = [], 0
     try:
+        file = opener()
         while chunk := file.read(_CHUNK):
             chunks.append(chunk)
             total += len(chunk)
@@ -169,8 +150,8 @@ def _read_all(file: Any, source: Source, packing: str) -> bytes:
 
 def _damaged(source: Source, packing: str, error: Exception) -> TableError:
     why = "it ends too early" if isinstance(error, EOFError) else reason(error)
-    remedy = "Copy or download the file again."
-    return TableError(source.name, f"The {packing} data is damaged: {why}.", remedy)
+    remedy = "Copy or download the file again, or unpack it and name the table."
+    return source.error(f"The {packing} data is damaged: {why}.", remedy)
 
 
 def _unzip(source: Source) -> Source:
@@ -179,30 +160,22 @@ def _unzip(source: Source) -> Source:
         archive = zipfile.ZipFile(io.BytesIO(source.data))
     except _DAMAGED as error:
         raise _damaged(source, "zip", error) from error
-    with archive:
-        names = archive.namelist()
-        tables = [n for n in names if not n.endswith("/") and not n.startswith("__MACOSX/")]
-        if "xl/workbook.xml" in names:
-            # read rather than believed: what the directory says of a size need not be true
-            check_size(sum(len(_member(archive, name, source)) for name in set(tables)), source)
-            return source
-        if "[Content_Types].xml" in names or "mimetype" in names:
-            problem = "This is a document (Word, LibreOffice or the like), not a table."
-            remedy = "Save the sheet as .xlsx or 'CSV UTF-8' and use that file."
-        elif len(tables) != 1:
-            listed = f": {quote_all(tables)}" if tables else ""
-            problem = f"The zip holds {len(tables)} files{listed}."
-            remedy = "Unpack it and name the table you want."
-        else:
-            data = _member(archive, tables[0], source)
-            return replace(source, data=data, filename=PurePath(tables[0]).name)
-    raise TableError(source.name, problem, remedy)
 
+    def member(name: str) -> bytes:
+        return _read_all(lambda: archive.open(name), source, "zip")
 
-def _member(archive: zipfile.ZipFile, name: str, source: Source) -> bytes:
-    try:
-        member = archive.open(name)
-    except _DAMAGED as error:  # encrypted, rare methods
-        problem = f"The zip cannot be opened: {reason(error)}."
-        raise TableError(source.name, problem, "Unpack it and name the table.") from error
-    return _read_all(member, source, "zip")
+    names = archive.namelist()
+    tables = [n for n in names if not n.endswith("/") and not n.startswith("__MACOSX/")]
+    if "xl/workbook.xml" in names:
+        # read rather than believed: what the directory says of a size need not be true
+        check_size(sum(len(member(name)) for name in set(tables)), source)
+        return source
+    if "[Content_Types].xml" in names or "mimetype" in names:
+        problem = "This is a document (Word, LibreOffice or the like), not a table."
+        remedy = "Save the sheet as .xlsx or 'CSV UTF-8' and use that file."
+    elif len(tables) == 1:
+        return replace(source, data=member(tables[0]), filename=PurePath(tables[0]).name)
+    else:
+        problem = f"The zip holds {len(tables)} files: {quote_all(tables) or 'none'}."
+        remedy = "Unpack it and name the table you want."
+    raise source.error(problem, remedy)

@@ -135,7 +135,7 @@ if (page === "Columns") {
       await ask("/api/setup", {
         label: form.label.value, id: form.id.value || null, show: form.show.value || null, features,
         blank: words("blank"), classes: words("classes"), audit: form.audit.value / 100,
-        covariance: form.covariance.value, withheld: form.withheld.value === "yes",
+        withheld: form.withheld.value === "yes",
       });
       location.assign("/?" + new URLSearchParams({ reader }));
     } catch (error) {

@@ -1,10 +1,10 @@
-"""Voices: what a reader who speaks says, given the class and the model's own posterior."""
+"""What a reader who answers says, given the class and the model's own posterior."""
 
 import copy
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg import helmert
@@ -16,28 +16,23 @@ from hesitant.mechanisms import Evidence
 from hesitant.mechanisms._base import Sums
 from hesitant.statements import Statements
 
+Rng: TypeAlias = np.random.Generator
 # Mixed into probabilities before logarithms are taken: people do not tell 1e-9 from 1e-4.
 FLOOR = 0.005
 NO_PULL = np.zeros((0, 0))
 SIDE = np.array([-0.5, 0.5])
 
 
-class Voice(BaseEstimator):
-    """How one reader's statements depend on the class h and on the posterior τ of the features.
-
-    Attributes
-    ----------
-    size : int
-        Number of parameters of a reader.
-    pooled : bool
-        Whether readers' parameters may be drawn together.
-    """
+class Answers(BaseEstimator):
+    """How one reader's statements depend on the class h and on the posterior τ of the features."""
 
     size: int
+    """Number of parameters of a reader."""
     pooled: bool = True
+    """Whether readers' parameters may be drawn together."""
 
-    def listen(self, statements: Statements) -> "Voice":
-        """Return the voice for statements that may list what can be said in another way."""
+    def fitting(self, statements: Statements) -> "Answers":
+        """Return the model for statements that may list what can be said in another way."""
         kind, options = self.menu(statements.classes)
         if kind != statements.kind or len(options) != len(statements.options):
             raise ValueError(
@@ -51,9 +46,7 @@ class Voice(BaseEstimator):
         """Return the log chance of what one reader said of rows, for each class."""
 
     @abstractmethod
-    def draw(
-        self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: np.random.Generator
-    ) -> AnyArray:
+    def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
         """Return what one reader would say of rows of these classes."""
 
     @abstractmethod
@@ -61,12 +54,8 @@ class Voice(BaseEstimator):
         """Return the kind of statements, and what can be said."""
 
     @abstractmethod
-    def names(self, classes: Sequence[str]) -> list[str]:
-        """Return the names of a reader's parameters in natural units."""
-
-    def natural(self, theta: FloatArray) -> FloatArray:
-        """Return a reader's parameters in natural units."""
-        return theta
+    def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
+        """Return a reader's parameters in natural units, by name."""
 
     def centre(self) -> tuple[FloatArray, FloatArray]:
         """Return means and standard deviations of the weak prior."""
@@ -83,13 +72,10 @@ class Voice(BaseEstimator):
         return -0.5 * float(z @ z), -z / sd, np.diag(1 / sd**2)
 
 
-class Certain(Voice):
+class Certain(Answers):
     """A reader who is never wrong: a label, or a set of classes, is exactly that.
 
-    Parameters
-    ----------
-    options : boolean array of shape (m, g)
-        What can be said, as sets of classes; labels are sets of one.
+    ``options`` (m, g) is what can be said, as sets of classes; labels are sets of one.
     """
 
     size = 0
@@ -101,13 +87,11 @@ class Certain(Voice):
     def _sets(self) -> BoolArray:
         return np.asarray(self.options, dtype=bool)
 
-    def listen(self, statements: Statements) -> "Voice":
-        """Return the voice with the sets that these statements name."""
-        if statements.kind not in ("labels", "sets"):
-            return super().listen(statements)
-        plain = statements.kind == "labels"
+    def fitting(self, statements: Statements) -> "Answers":
+        if statements.sets is None:
+            return super().fitting(statements)
         out = copy.copy(self)
-        out.options = np.eye(len(statements.classes), dtype=bool) if plain else statements.options
+        out.options = statements.sets
         return out
 
     def tables(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -115,7 +99,6 @@ class Certain(Voice):
         return np.where(self._sets, 0.0, -np.inf), np.zeros((*self._sets.shape, 0))
 
     def evidence(self, said: AnyArray, tau: FloatArray, theta: FloatArray) -> Evidence:
-        """Look up what was said."""
         log_p, slope = self.tables(theta)
 
         def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -126,22 +109,17 @@ class Certain(Voice):
     def _information(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
         return None
 
-    def draw(
-        self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: np.random.Generator
-    ) -> AnyArray:
-        """Draw from the chances, in proportion where sets overlap."""
+    def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
         total = np.cumsum(np.exp(self.tables(theta)[0]), axis=0)[:, codes]
         drawn: AnyArray = (rng.random(len(codes)) * total[-1] > total).sum(axis=0)
         return drawn
 
     def menu(self, classes: AnyArray) -> tuple[str, AnyArray]:
-        """Return labels, if every set is of one class, or sets."""
         plain = np.array_equal(self._sets, np.eye(len(classes), dtype=bool))
         return ("labels", classes) if plain else ("sets", self._sets.copy())
 
-    def names(self, classes: Sequence[str]) -> list[str]:
-        """Return nothing."""
-        return []
+    def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
+        return {}
 
 
 class Confusion(Certain):
@@ -174,16 +152,11 @@ class Confusion(Certain):
         logits[self._off] = theta
         return logits - _log_sum_exp(logits)[:, None]
 
-    def natural(self, theta: FloatArray) -> FloatArray:
-        """Return the chance of each mistake."""
-        return np.exp(self.matrix(theta))[self._off]
-
-    def names(self, classes: Sequence[str]) -> list[str]:
-        """Return the mistakes."""
-        return [f"P({k} for {h})" for h in classes for k in classes if k != h]
+    def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
+        names = [f"P({k} for {h})" for h in classes for k in classes if k != h]
+        return dict(zip(names, np.exp(self.matrix(theta))[self._off].tolist(), strict=True))
 
     def tables(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log chances of statements by class (m, g), and their derivatives (m, g, size)."""
         m, g = self._sets.shape
         log_chance, inside = self.matrix(theta), self._sets[:, None, :]
         log_p = _log_sum_exp(np.where(inside, log_chance, -np.inf))
@@ -193,14 +166,12 @@ class Confusion(Certain):
         return log_p, slope.reshape(m, g, g * g)[:, :, self._off.ravel()]
 
     def initial(self, said: AnyArray, codes: IntArray) -> FloatArray:
-        """Count agreement with the rough classes."""
         counts, known = self._counts.copy(), codes >= 0
         share = self._sets / self._sets.sum(axis=1, keepdims=True)
         np.add.at(counts, codes[known], share[said[known]])
         return (np.log(counts) - np.log(np.diag(counts))[:, None])[self._off]
 
     def prior(self, theta: FloatArray) -> Sums:
-        """Return the Dirichlet prior of each row of the matrix."""
         log_chance, total = self.matrix(theta), self._counts.sum(axis=1)
         return (
             float((self._counts * log_chance).sum()),
@@ -217,10 +188,10 @@ class Confusion(Certain):
         return out.reshape(g * g, g * g)[np.ix_(own, own)]
 
     def _information(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
-        return lambda weight: self._curvature(theta, weight.sum(axis=0))
+        return lambda weight: self._curvature(theta, np.einsum("ih->h", weight))
 
 
-class Probabilities(Voice):
+class Probabilities(Answers):
     """Reported probabilities: log ratios normal about a linear function of the model's own.
 
     In orthonormal log-ratio coordinates of report q and posterior τ, both kept off 0 and 1:
@@ -233,24 +204,16 @@ class Probabilities(Voice):
         self.size = n_classes + 2
 
     def menu(self, classes: AnyArray) -> tuple[str, AnyArray]:
-        """Return probabilities of the classes."""
         return "probabilities", classes
 
-    def names(self, classes: Sequence[str]) -> list[str]:
-        """Return offsets, slope, insight and spread."""
-        offsets = [f"offset {k + 1}" for k in range(self.n_classes - 1)]
-        return [*offsets, "slope", "insight", "spread"]
-
-    def natural(self, theta: FloatArray) -> FloatArray:
-        """Return all but the offsets out of their logarithms."""
-        return np.concatenate((theta[:-3], np.exp(theta[-3:])))
+    def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
+        offsets = {f"offset {k + 1}": float(v) for k, v in enumerate(theta[:-3])}
+        slope, insight, spread = np.exp(theta[-3:]).tolist()
+        return {**offsets, "slope": slope, "insight": insight, "spread": spread}
 
     def centre(self) -> tuple[FloatArray, FloatArray]:
-        """Return means and standard deviations of the prior: reports mean what they say.
-
-        A slope and offsets of reports that could be anything would leave the scale of the
-        posteriors to the shape of the classes alone.
-        """
+        # A slope and offsets of reports that could be anything would leave the scale of the
+        # posteriors to the shape of the classes alone.
         k = self.size - 3
         return np.r_[np.zeros(k + 1), -2.0, 0.0], np.r_[np.full(k, 0.5), 0.25, 1.0, 3.0]
 
@@ -272,7 +235,6 @@ class Probabilities(Voice):
         return basis, near, model, (theta[:-3] + slope * model)[:, None] + insight * basis
 
     def evidence(self, said: AnyArray, tau: FloatArray, theta: FloatArray) -> Evidence:
-        """Return normal log densities."""
         d, keep = self.n_classes - 1, 1 - self.n_classes * FLOOR
         basis, near, model, mean = self._mean(tau, theta)
         slope, insight, spread = np.exp(theta[-3:])
@@ -282,30 +244,23 @@ class Probabilities(Voice):
         def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
             weighted = rho[:, :, None] * off / spread**2
             total = weighted.sum(axis=1)
-            gradient = np.column_stack(
-                (
-                    total,
-                    slope * (total * model).sum(axis=1),
-                    insight * np.einsum("ihk,hk->i", weighted, basis),
-                    (rho * (square - d)).sum(axis=1),
-                )
-            )
+            by_slope = slope * (total * model).sum(axis=1)
+            by_insight = insight * np.einsum("ihk,hk->i", weighted, basis)
+            by_spread = (rho * (square - d)).sum(axis=1)
+            gradient = np.column_stack((total, by_slope, by_insight, by_spread))
             move = (slope * total) @ basis.T * (keep * tau / near)
             return move - tau * move.sum(axis=1, keepdims=True), gradient
 
         return Evidence(-0.5 * square - d * (theta[-1] + 0.5 * math.log(2 * math.pi)), pull_back)
 
-    def draw(
-        self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: np.random.Generator
-    ) -> AnyArray:
-        """Draw log ratios and turn them into probabilities."""
+    def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
         basis, _, _, mean = self._mean(tau, theta)
         mean = mean[np.arange(len(codes)), codes]
         ratios = (mean + math.exp(theta[-1]) * rng.standard_normal(mean.shape)) @ basis.T
         return np.exp(ratios - _log_sum_exp(ratios)[:, None])
 
 
-class Grades(Voice):
+class Grades(Answers):
     """Grades between two classes: a cumulative logit in the log odds of the posterior.
 
     ``logit Pr(grade <= r) = cut_rh − slope · log odds``, with cuts by class: those of the second
@@ -318,27 +273,16 @@ class Grades(Voice):
         self.size = 2 * n_grades - 1
 
     def menu(self, classes: AnyArray) -> tuple[str, AnyArray]:
-        """Return grades, numbered."""
         return "grades", np.arange(1, self.n_grades + 1)
 
-    def names(self, classes: Sequence[str]) -> list[str]:
-        """Return the cuts, how much wider gaps of the second class are, slope and insight."""
-        cuts = [f"cut {r + 1}" for r in range(self.n_grades - 1)]
-        return [
-            *cuts,
-            *(f"widening {r + 1}" for r in range(self.n_grades - 2)),
-            "slope",
-            "insight",
-        ]
-
-    def natural(self, theta: FloatArray) -> FloatArray:
-        """Return the cuts themselves, slope and insight out of their logarithms."""
+    def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
         k = self.n_grades - 1
         cuts = theta[0] + np.cumsum(np.r_[0.0, np.exp(theta[1:k])])
-        return np.concatenate((cuts, theta[k:-2], np.exp(theta[-2:])))
+        values = {f"cut {r + 1}": float(v) for r, v in enumerate(cuts)}
+        values |= {f"widening {r + 1}": float(v) for r, v in enumerate(theta[k:-2])}
+        return values | {"slope": float(np.exp(theta[-2])), "insight": float(np.exp(theta[-1]))}
 
     def centre(self) -> tuple[FloatArray, FloatArray]:
-        """Return means and standard deviations of the weak prior."""
         k = self.n_grades - 2
         mean = np.r_[-2.0, np.full(k, math.log(4 / k)), np.zeros(k + 2)]
         return mean, np.r_[5.0, np.full(k, 2.0), np.ones(k), 2.0, 2.0]
@@ -354,7 +298,6 @@ class Grades(Voice):
         return near, np.log(near[:, 1] / near[:, 0]), gaps, np.vstack((-ends, inner, ends))
 
     def evidence(self, said: AnyArray, tau: FloatArray, theta: FloatArray) -> Evidence:
-        """Return log chances of the grades."""
         k = self.n_grades - 1
         near, odds, gaps, cuts = self._predictor(tau, theta)
         slope, insight = np.exp(theta[-2:])
@@ -368,31 +311,23 @@ class Grades(Voice):
         def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
             up, down = rho * d_upper, rho * d_lower
             along = -(up + down).sum(axis=1)
-            rows, by_cut = np.arange(len(rho)), np.zeros((len(rho), k + 2, 2))
-            by_cut[rows, said + 1] += up
-            by_cut[rows, said] += down
+            rows, moved = np.arange(len(rho)), np.zeros((len(rho), k + 2, 2))
+            moved[rows, said + 1] += up
+            moved[rows, said] += down
             # A gap moves all cuts above it.
-            above = np.cumsum(by_cut[:, k:0:-1], axis=1)[:, ::-1]
+            above = np.cumsum(moved[:, k:0:-1], axis=1)[:, ::-1]
             by_gap = above[:, 1:] * gaps
-            gradient = np.column_stack(
-                (
-                    above[:, 0].sum(axis=1),
-                    by_gap.sum(axis=2),
-                    by_gap @ SIDE,
-                    slope * along * odds,
-                    -insight * above[:, 0] @ SIDE,
-                )
-            )
+            first = above[:, 0]
+            ends = slope * along * odds, -insight * first @ SIDE
+            by_cut = first.sum(axis=1), by_gap.sum(axis=2), by_gap @ SIDE
+            gradient = np.column_stack((*by_cut, *ends))
             step = slope * along * (1 - 2 * FLOOR) * tau[:, 0] * tau[:, 1]
             move = step * (1 / near[:, 0] + 1 / near[:, 1])
             return np.column_stack((-move, move)), gradient
 
         return Evidence(log_p, pull_back)
 
-    def draw(
-        self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: np.random.Generator
-    ) -> AnyArray:
-        """Draw grades."""
+    def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
         _, odds, _, cuts = self._predictor(tau, theta)
         latent = math.exp(theta[-2]) * odds + rng.logistic(size=len(codes))
         return (latent[:, None] > cuts[1:-1, codes].T).sum(axis=1)

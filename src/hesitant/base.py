@@ -1,0 +1,187 @@
+"""What both estimators have in common: a score, and questions that other rooms answer.
+
+Each question imports its room when it is asked, so that a plain fit needs neither pandas nor
+matplotlib. The rooms know this module and :mod:`hesitant.model`, and not the estimators.
+"""
+
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hesitant._typing import AnyArray
+from hesitant.checks import check_weight
+from hesitant.exceptions import FitWarning, collect_warnings
+from hesitant.intake import CheckedData, refuse_dask
+from hesitant.labels import encode
+from hesitant.likelihood import Likelihood
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hesitant.diagnostics import Diagnosis
+    from hesitant.inference import BootstrapResult, Efficiency, ObservedInformation, Sensitivity
+    from hesitant.report import Report
+
+
+class PatternClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the estimators."""
+
+    combines: ClassVar[bool] = False  # whether several models answer together
+    classes_: AnyArray
+    missing_label: Any
+    predict: Callable[[Any], Any]
+
+    # Fit metadata that scikit-learn may route to the estimator.
+    __metadata_request__fit = {"sample_weight": None, "reviewed": None}  # noqa: RUF012
+
+    def _forget(self) -> None:
+        """Drop an earlier fit: one that fails on the way must not leave half of each."""
+        for name in [k for k in vars(self) if k == "_data" or k.endswith("_")]:
+            delattr(self, name)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of labelled rows that are put into their class.
+
+        Blank rows have no class to compare with and do not count. (A scorer of scikit-learn's,
+        such as ``"accuracy"``, takes blanks for a class: give it labelled rows only.)
+        """
+        check_is_fitted(self, "classes_")
+        labels = encode(y, self.missing_label)
+        seen = labels.labelled
+        if not seen.any():
+            raise ValueError("y has no label: a score needs rows whose class is known.")
+        known = self.classes_.tolist()
+        if not set(labels.classes.tolist()) & set(known):
+            raise ValueError(
+                f"y has the labels {labels.classes.tolist()[:5]}, and the model the classes "
+                f"{known[:5]}: none is the same. (The text '1' is not the number 1.)"
+            )
+        predicted = np.asarray(self.predict(X))
+        if len(predicted) != len(seen):
+            raise ValueError(f"X has {len(predicted)} rows and y has {len(seen)}.")
+        weight = check_weight(sample_weight, predicted)[seen]
+        if not weight.any():
+            raise ValueError("sample_weight is zero for every labelled row: give some a weight.")
+        right = predicted[seen] == labels.classes[labels.codes[seen]]
+        return float(np.average(right, weights=weight))
+
+    # -- questions --------------------------------------------------------------------------------
+
+    def _answering(self) -> "PatternClassifier":
+        """Return the one model that answers."""
+        return self
+
+    def _remark_on(self, answer: Any) -> Any:
+        """Return an answer with what else there is to say of it."""
+        return answer
+
+    def _ask(self, question: str, *given: Any, **options: Any) -> Any:
+        """Put a question; what it warns of points at the user's line, not at this one."""
+        room, name = question.split(":")
+        with collect_warnings() as warned:
+            answer = getattr(import_module(f"hesitant.{room}"), name)(*given, **options)
+        for words in warned:
+            warnings.warn(words, FitWarning, stacklevel=3)
+        return self._remark_on(answer)
+
+    def diagnose(self, X: Any, y: Any = None, **options: Any) -> "Diagnosis":
+        """Ask whether the blanks are about difficulty.
+
+        Options as for :func:`hesitant.diagnostics.diagnose`; family, covariance and mechanism are
+        those of this estimator.
+        """
+        _need_labels(X, y, "diagnose")
+        return self._ask("diagnostics:diagnose", X, y, estimator=self._answering(), **options)
+
+    def summary(self, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
+        """Return every parameter with its standard error and confidence interval.
+
+        From the rows of the fit, unless X and y are given. Options as for
+        :func:`hesitant.inference.summary`.
+        """
+        return self._ask("inference:summary", self._answering(), X, y, **options)
+
+    def information(self, X: Any = None, y: Any = None, **options: Any) -> "ObservedInformation":
+        """Return the observed information: what :meth:`summary` shows, with its covariances.
+
+        From the rows of the fit, unless X and y are given. Options as for
+        :func:`hesitant.inference.information`.
+        """
+        return self._ask("inference:information", self._answering(), X, y, **options)
+
+    def bootstrap(self, X: Any, y: Any = None, **options: Any) -> "BootstrapResult":
+        """Refit to resampled or simulated data.
+
+        Options as for :func:`hesitant.inference.bootstrap`.
+        """
+        _need_labels(X, y, "bootstrap")
+        return self._ask("inference:bootstrap", self._answering(), X, y, **options)
+
+    def efficiency(self, **options: Any) -> "Efficiency":
+        """Ask what the pattern of blanks buys.
+
+        Options as for :func:`hesitant.inference.efficiency`.
+        """
+        return self._ask("inference:efficiency", self._answering(), **options)
+
+    def sensitivity(self, X: Any, y: Any, **options: Any) -> "Sensitivity":
+        """Ask what would change if blanks also depended on the class.
+
+        Options as for :func:`hesitant.inference.sensitivity`.
+        """
+        return self._ask("inference:sensitivity", self._answering(), X, y, **options)
+
+    def triage(self, X: Any, y: Any = None, **options: Any) -> "pd.DataFrame":
+        """Rank blank rows by what a label would teach.
+
+        Options as for :func:`hesitant.diagnostics.triage`.
+        """
+        return self._ask("diagnostics:triage", self._answering(), X, y, **options)
+
+    def report(self, X: Any, y: Any = None, **options: Any) -> "Report":
+        """Put verdict, pictures, tables and triage list on one page.
+
+        Options as for :func:`hesitant.report.make_report`.
+        """
+        _need_labels(X, y, "report")
+        return self._ask("report:make_report", self, X, y, **options)
+
+
+def _need_labels(X: Any, y: Any, method: str) -> None:
+    if y is None and not hasattr(X, "statements"):  # checked data have their labels with them
+        raise TypeError(
+            f"{method}(X) lacks y: give {method}(X, y), with the labels and blanks of the fit."
+        )
+
+
+def check_classifier(clf: Any) -> None:
+    """Raise unless this is one model of the package; a pipeline is told what to give."""
+    if isinstance(clf, PatternClassifier) and not clf.combines:
+        return
+    if hasattr(clf, "steps"):
+        raise TypeError(
+            "A Pipeline was given: give its classifier with the features as that sees them, "
+            "pipe[-1] and pipe[:-1].transform(X)."
+        )
+    raise TypeError(f"A {type(clf).__name__} was given: give a MixtureClassifier.")
+
+
+def check_in_memory(clf: Any, X: Any, *given: Any, **columns: Any) -> CheckedData:
+    """Return data checked against a fitted classifier; Dask collections are refused."""
+    check_classifier(clf)
+    refuse_dask(X)
+    checked: CheckedData = clf.check(X, *given, **columns)
+    return checked
+
+
+def likelihood_of(clf: Any, *given: Any, **columns: Any) -> Likelihood:
+    """Return a fitted classifier's likelihood of rows, by default those of its fit."""
+    check_classifier(clf)
+    rows = clf.check(*given, **columns).rows
+    likelihood: Likelihood = clf.fitted_.likelihood(rows)
+    return likelihood

@@ -1,0 +1,130 @@
+"""Whether each reader of a panel leaves the hard rows blank."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from scipy.stats import norm
+
+from hesitant._drawing import Drawing, as_text, class_color, drawing
+from hesitant._optional import need
+from hesitant._replicates import refit
+from hesitant._result import Result, Table
+from hesitant._typing import FloatArray
+from hesitant._words import p_value, percent
+from hesitant.diagnostics._tests import mann_whitney
+from hesitant.diagnostics._verdict import ALPHA, FEW
+from hesitant.experts import Panel, reader_records
+from hesitant.statements import WITHHELD, Statements
+from hesitant.uncertainty import Shannon
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FINDINGS = {
+    "hard": "leaves the hard rows blank",
+    "easy": "leaves the easy rows blank",
+    "random": "leaves rows blank without regard to difficulty",
+    "few": "left too few rows blank, or spoke of too few, to tell",
+    "none": "left no row blank",
+}
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class ReadersDiagnosis(Result):
+    """Whether each reader's blanks are about difficulty.
+
+    Attributes
+    ----------
+    readers : list of dict
+        For each: ``reader``, ``labelled``, ``withheld``, the mean entropies of both,
+        ``harder_share`` (how often a row left blank is the harder of two) with its one-sided
+        p-value ``mann_whitney``, the fitted ``slope`` of hesitation with ``slope_se`` and ``wald``
+        (p-value), and ``finding``: "hard", "easy", "random", "few" or "none".
+    entropy, speaking : arrays of shape (n,) and (n, J)
+        The rows' entropies in a fit that ignores who hesitated, and the fitted chance that each
+        reader speaks of each row.
+    """
+
+    title: ClassVar[str] = "Are the blanks about difficulty, reader by reader?"
+
+    readers: list[dict[str, Any]]
+    remarks: list[str]
+    entropy: FloatArray = dataclasses.field(repr=False)
+    speaking: FloatArray = dataclasses.field(repr=False)
+
+    def _content(self) -> Iterator[str | Table]:
+        for line in self.readers:
+            words = f"{line['reader']} {_FINDINGS[line['finding']]}"
+            if line["finding"] not in ("few", "none"):
+                words += (
+                    f": a row left blank is the harder one in {percent(line['harder_share'])} of "
+                    f"pairs, slope {line['slope']:.3g} ({p_value(line['wald'])})"
+                )
+            yield f"* {words}."
+        shown = ("reader", "labelled", "withheld", "mean_labelled", "mean_withheld", "slope")
+        yield Table(shown, [[line[name] for name in shown] for line in self.readers])
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a row a reader."""
+        return need("pandas", "data").DataFrame(self.readers)
+
+    def plot(self, axes: Any = None) -> "ReadersDisplay":
+        """Draw each reader's chance of speaking against the entropy of rows."""
+        return ReadersDisplay(self).plot(axes)
+
+
+class ReadersDisplay(Drawing):
+    """A curve of hesitation for each reader."""
+
+    def __init__(self, result: ReadersDiagnosis) -> None:
+        self.result = result
+
+    def plot(self, axes: Any = None) -> Self:
+        """Draw on one pair of axes, or on a new figure."""
+        order = np.argsort(self.result.entropy)
+        u, chance = self.result.entropy[order], self.result.speaking[order]
+        with drawing():
+            self._use(axes, (5.0, 3.2))
+            for j, line in enumerate(self.result.readers):
+                name = as_text(line["reader"])
+                self.ax_.plot(u, chance[:, j], color=class_color(j), label=name)
+            self.ax_.set(xlabel="entropy", ylabel="chance of speaking", ylim=(0, 1))
+            self.ax_.legend()
+        return self
+
+
+def diagnose_readers(estimator: Any, X: Any, y: Any, said: Statements, **given: Any) -> Any:
+    """Return what each reader's blanks are about, in classes that all readers' words made."""
+    warned: list[str] = []
+    silent = refit(estimator, X, y, mechanism=None, warned=warned, **given)
+    full = estimator
+    if not isinstance(getattr(full, "mechanism_", None), Panel) or full.mechanism is None:
+        mechanism = "entropy" if estimator.mechanism is None else estimator.mechanism
+        full = refit(estimator, X, y, mechanism=mechanism, warned=warned, **given)
+    entropy = silent.entropy(X, Shannon())
+    log_tau = np.asarray(full.predict_log_proba(X))
+    lines = []
+    for j, found in enumerate(reader_records(full)):
+        groups = {"labelled": said.said[:, j] >= 0, "withheld": said.said[:, j] == WITHHELD}
+        line: dict[str, Any] = {"reader": found["reader"]}
+        for name, which in groups.items():
+            line[name] = int(which.sum())
+            line[f"mean_{name}"] = float(entropy[which].mean()) if line[name] else np.nan
+        test = mann_whitney(*(entropy[which] for which in groups.values()))
+        pairs, fewer = line["labelled"] * line["withheld"], min(line["labelled"], line["withheld"])
+        harder = 1 - test.statistic / max(pairs, 1)  # NaN where the test was skipped
+        slope, error = found.get("slope", np.nan), found.get("slope_se", np.nan)
+        wald = float(2 * norm.sf(abs(slope) / error)) if error > 0 else np.nan
+        # The slope's test allows for the other readers and for classes that are estimated.
+        p = wald if np.isfinite(wald) else 2 * min(test.p_value, 1 - test.p_value)
+        finding = "random"
+        if fewer < FEW:
+            finding = "few" if line["withheld"] else "none"
+        elif p < ALPHA:
+            finding = "hard" if harder > 0.5 else "easy"
+        line |= {"slope": slope, "slope_se": error, "harder_share": harder}
+        lines.append(line | {"mann_whitney": test.p_value, "wald": wald, "finding": finding})
+    speaking = full.mechanism_.speaking(log_tau, np.exp(log_tau))
+    return ReadersDiagnosis(lines, warned, entropy, speaking)

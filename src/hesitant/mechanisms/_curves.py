@@ -1,0 +1,374 @@
+"""The curve from uncertainty to the chance of a label: bases of its predictor, and links."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.interpolate import BSpline
+from scipy.special import expit, log1p, log_expit
+from sklearn.base import BaseEstimator
+
+from hesitant._typing import FloatArray
+
+
+class Basis(BaseEstimator):
+    """Base of the bases: functions b_1..b_T of the uncertainty, and their derivatives."""
+
+    @abstractmethod
+    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+        """Return (b, db), each (n, T), at uncertainties ``u`` in [0, maximum]."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """T, the number of functions."""
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each function, as tables print it."""
+        return [f"b{t + 1}(u)" for t in range(self.size)]
+
+    def check(self, maximum: float) -> None:
+        """Raise ValueError if the basis does not fit an uncertainty with this maximum."""
+
+
+class Linear(Basis):
+    """The uncertainty itself: ``b(u) = u``.
+
+    >>> from hesitant.mechanisms import Linear
+    >>> Linear().names
+    ['u']
+    """
+
+    size = 1
+    names = ["u"]  # noqa: RUF012 (fixed, never changed)
+
+    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+        return u[:, None], np.ones((u.size, 1))
+
+
+class NoBasis(Basis):
+    """No function of the uncertainty at all: difficulty plays no part."""
+
+    size = 0
+
+    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+        return np.zeros((u.size, 0)), np.zeros((u.size, 0))
+
+
+class Polynomial(Basis):
+    """Powers ``u, u², …`` up to a degree, 2 by default.
+
+    >>> from hesitant.mechanisms import EntropyMechanism, Polynomial
+    >>> EntropyMechanism(basis=Polynomial(3)).parameter_names
+    ['intercept', 'u', 'u^2', 'u^3']
+    """
+
+    def __init__(self, degree: int = 2) -> None:
+        self.degree = degree
+
+    @property
+    def size(self) -> int:
+        """The degree."""
+        return self.degree
+
+    @property
+    def names(self) -> list[str]:
+        """The powers of u."""
+        return ["u" if k == 1 else f"u^{k}" for k in range(1, self.degree + 1)]
+
+    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+        k = np.arange(1, self.degree + 1)
+        lower = u[:, None] ** (k - 1)
+        return lower * u[:, None], k * lower
+
+    def check(self, maximum: float) -> None:
+        if not (isinstance(self.degree, Integral) and self.degree >= 1):
+            raise ValueError(f"degree={self.degree!r}: give a whole number >= 1.")
+
+
+class Spline(Basis):
+    """Cubic B-splines with equally spaced knots over the range of the uncertainty.
+
+    ``df`` is their number (at least 3, a plain cubic); the constant is left to the intercept.
+
+    >>> import numpy as np
+    >>> from hesitant.mechanisms import Spline
+    >>> Spline(5).evaluate(np.linspace(0, 1, 3), 1.0)[0].shape
+    (3, 5)
+    """
+
+    def __init__(self, df: int = 4) -> None:
+        self.df = df
+
+    @property
+    def size(self) -> int:
+        """The degrees of freedom."""
+        return self.df
+
+    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+        knots = np.pad(np.linspace(0.0, maximum, self.df - 1), 3, mode="edge")
+        # The functions sum to one, so the first would repeat the intercept.
+        spline = BSpline(knots, np.eye(self.df + 1)[:, 1:], 3)
+        u = np.clip(u, 0.0, maximum)  # rounding may step over an end
+        return spline(u), spline.derivative()(u)
+
+    def check(self, maximum: float) -> None:
+        if not (isinstance(self.df, Integral) and self.df >= 3):
+            raise ValueError(f"df={self.df!r}: a cubic spline needs a whole number >= 3.")
+        _need_an_end("Spline", maximum, "Polynomial, Log or Functions")
+
+
+class Log(Basis):
+    """The logarithm of the uncertainty.
+
+    An uncertainty below ``floor`` counts as that, so that certainty itself stays finite. The curve
+    is flat there: such rows do not pull on the classes.
+
+    >>> import numpy as np
+    >>> from hesitant.mechanisms import Log
+    >>> Log(floor=1e-3).evaluate(np.array([0.0, 1.0]), 1.0)[0].ravel().round(3)
+    array([-6.908,  0.   ])
+    """
+
+    size = 1
+    names = ["log u"]  # noqa: RUF012
+
+    def __init__(self, floor: float = 1e-300) -> None:
+        self.floor = floor
+
+    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+        above = u > self.floor
+        safe = np.where(above, u, self.floor)
+        return np.log(safe)[:, None], np.where(above, 1.0 / safe, 0.0)[:, None]
+
+    def check(self, maximum: float) -> None:
+        if not (isinstance(self.floor, Real) and 1e-300 <= self.floor < 1e-2):
+            raise ValueError(f"floor={self.floor!r}: give a number from 1e-300 to 1e-2.")
+
+
+class Logit(Log):
+    """The logit of the uncertainty as a share of its maximum: ``logit(u / log g)``.
+
+    A share below ``floor`` counts as that, and a share above ``1 − 1e-9`` as that.
+
+    >>> import numpy as np
+    >>> from hesitant.mechanisms import Logit
+    >>> Logit().evaluate(np.array([0.1, 0.35]), 0.7)[0].ravel().round(3)
+    array([-1.792,  0.   ])
+    """
+
+    names = ["logit u"]  # noqa: RUF012
+
+    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+        ceiling = 1.0 - 1e-9
+        share = u / maximum
+        inside = (share > self.floor) & (share < ceiling)
+        share = np.clip(share, self.floor, ceiling)
+        slope = np.where(inside, 1.0 / (share * (1.0 - share) * maximum), 0.0)
+        return (np.log(share) - np.log1p(-share))[:, None], slope[:, None]
+
+    def check(self, maximum: float) -> None:
+        super().check(maximum)
+        _need_an_end("Logit", maximum, "Log")
+
+
+class Functions(Basis):
+    """The user's own functions of uncertainty, from arrays to arrays, and the derivative of each.
+
+    >>> import numpy as np
+    >>> from hesitant.mechanisms import EntropyMechanism, Functions
+    >>> step = Functions([np.tanh], [lambda u: 1 / np.cosh(u) ** 2])
+    >>> EntropyMechanism(basis=step).n_parameters
+    2
+    """
+
+    def __init__(
+        self,
+        functions: Sequence[Callable[[FloatArray], FloatArray]],
+        derivatives: Sequence[Callable[[FloatArray], FloatArray]],
+    ) -> None:
+        self.functions, self.derivatives = functions, derivatives
+
+    @property
+    def size(self) -> int:
+        """The number of functions."""
+        return len(self.functions)
+
+    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+        columns = [np.asarray(f(u), dtype=float) for f in self.functions]
+        slopes = [np.asarray(f(u), dtype=float) for f in self.derivatives]
+        return np.stack(columns, axis=1), np.stack(slopes, axis=1)
+
+    def check(self, maximum: float) -> None:
+        """Refuse functions that are not ones; that derivatives are right is tried before a fit."""
+        for name in ("functions", "derivatives"):
+            if not isinstance(getattr(self, name), Sequence):
+                raise TypeError(f"{name} must be a list of functions, such as [np.tanh].")
+        if len(self.functions) != len(self.derivatives) or not self.functions:
+            raise ValueError(
+                f"Functions got {len(self.functions)} functions and {len(self.derivatives)} "
+                "derivatives: give at least one function, and one derivative for each."
+            )
+        u = (maximum if np.isfinite(maximum) else 1.0) * np.linspace(0.0, 1.0, 6)
+        for k, f in enumerate((*self.functions, *self.derivatives)):
+            with np.errstate(all="ignore"):
+                values = f(u)
+            finite = np.isfinite(values) if np.shape(values) == u.shape else np.zeros(6, bool)
+            if not finite.all():
+                raise ValueError(
+                    f"functions[{k % self.size}] or its derivative must return one finite number "
+                    f"for each uncertainty, and is not finite at u = {u[np.argmin(finite)]:.3g}, "
+                    "where rows may lie: bound it, for example by np.maximum(u, 1e-12)."
+                )
+
+
+def _need_an_end(basis: str, maximum: float, instead: str) -> None:
+    if not np.isfinite(maximum):
+        raise ValueError(
+            f"{basis} needs an uncertainty with a largest value (an entropy): use {instead} with "
+            "this measure."
+        )
+
+
+BASES: dict[str, type[Basis]] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "spline": Spline,
+    "log": Log,
+    "logit": Logit,
+}
+
+
+class Chance(NamedTuple):
+    """Log chances of a label and of a blank, with their derivatives.
+
+    Those in the predictor begin with d, those in the link's own parameter (None if it has none to
+    estimate) with s.
+    """
+
+    log_seen: FloatArray
+    log_blank: FloatArray
+    d_seen: FloatArray
+    d_blank: FloatArray
+    s_seen: Any = None
+    s_blank: Any = None
+
+
+class Link(BaseEstimator):
+    """Base of the links."""
+
+    names: tuple[str, ...] = ()
+    """Names of the parameters that a fit estimates: none, or one."""
+    start: float = 0.0
+    """Where a fit begins with that parameter."""
+    prior: float = 0.0
+    """Strength of the weak prior ``−½ prior θ²`` of that parameter."""
+
+    @abstractmethod
+    def evaluate(self, eta: FloatArray, own: FloatArray) -> Chance:
+        """Return chances at predictors ``eta``; ``own`` holds the link's parameters."""
+
+    def natural(self, own: FloatArray) -> dict[str, float]:
+        """Return the link's parameters in the units people think in."""
+        return dict(zip(self.names, map(float, own), strict=True))
+
+    def check(self) -> None:
+        """Raise ValueError if a setting makes no sense."""
+
+
+class Logistic(Link):
+    """``Pr(labelled) = 1 / (1 + exp(−η))``.
+
+    >>> import numpy as np
+    >>> from hesitant.mechanisms import Logistic
+    >>> np.exp(Logistic().evaluate(np.zeros(1), np.zeros(0)).log_seen)
+    array([0.5])
+    """
+
+    def evaluate(self, eta: FloatArray, own: FloatArray) -> Chance:
+        small = np.exp(-np.abs(eta))  # one exponential and one logarithm serve all four
+        soft, high = np.log1p(small), 1.0 / (1.0 + small)
+        low = small * high
+        seen, blank = np.minimum(eta, 0.0) - soft, np.minimum(-eta, 0.0) - soft
+        positive = eta >= 0.0
+        return Chance(seen, blank, np.where(positive, low, high), -np.where(positive, high, low))
+
+
+class Dropout(Link):
+    """``Pr(labelled) = (1 − δ) / (1 + exp(−η))``: a share δ of labels is lost by chance."""
+
+    names = ("logit dropout",)
+    start = -3.0  # at δ = 0 its derivative vanishes
+
+    def natural(self, own: FloatArray) -> dict[str, float]:
+        return {"dropout": float(expit(own[0]))}
+
+    def evaluate(self, eta: FloatArray, own: FloatArray) -> Chance:
+        drop, log_drop, log_keep = expit(own[0]), log_expit(own[0]), log_expit(-own[0])
+        p = expit(eta)
+        log_blank = np.logaddexp(log_drop, log_keep + log_expit(-eta))
+        by_chance = np.exp(log_drop - log_blank)  # the share of a blank that chance explains
+        return Chance(
+            log_keep + log_expit(eta),
+            log_blank,
+            expit(-eta),
+            -p * (1.0 - by_chance),
+            np.full_like(eta, -drop),
+            by_chance * p * (1.0 - drop),
+        )
+
+
+class ArandaOrdaz(Link):
+    """``Pr(labelled) = 1 − (1 + ψ exp(η))^(−1/ψ)``: one parameter for the curve's asymmetry.
+
+    A shape ψ of 1 is the logistic link, ψ → 0 the complementary log-log link, under which a
+    label is certain sooner than a blank ever gets. By default ψ is estimated, with a weak prior
+    (a standard deviation of 3 for log ψ about 0).
+
+    >>> import numpy as np
+    >>> from hesitant.mechanisms import ArandaOrdaz
+    >>> np.exp(ArandaOrdaz(shape=1.0).evaluate(np.zeros(1), np.zeros(0)).log_seen)
+    array([0.5])
+    """
+
+    prior = 1.0 / 9.0
+
+    def __init__(self, shape: float | None = None) -> None:
+        self.shape = shape
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The log of ψ, if it is estimated."""
+        return () if self.shape is not None else ("log link shape",)
+
+    def natural(self, own: FloatArray) -> dict[str, float]:
+        return {} if self.shape is not None else {"link shape": float(np.exp(own[0]))}
+
+    def check(self) -> None:
+        if not (self.shape is None or (isinstance(self.shape, Real) and 0 < self.shape < 1e6)):
+            raise ValueError(f"shape={self.shape!r}: give a positive number, or None.")
+
+    def evaluate(self, eta: FloatArray, own: FloatArray) -> Chance:
+        t = float(own[0]) if self.shape is None else float(np.log(self.shape))
+        # Beyond e^±7 the curve no longer changes to the eye; there the parameter stands still.
+        inside = abs(t) < 7.0
+        t = float(np.clip(t, -7.0, 7.0))
+        per = np.exp(-t)
+        soft, turn = -log_expit(-(eta + t)), expit(eta + t)
+        log_blank = np.minimum(-per * soft, -1e-300)
+        # log(1 − e^x) without cancellation, near 0 and far below.
+        log_seen = np.where(
+            log_blank > -0.693, np.log(-np.expm1(log_blank)), log1p(-np.exp(log_blank))
+        )
+        d_blank, s_blank = -per * turn, per * (soft - turn) * inside
+        odds = np.exp(log_blank - log_seen)
+        # Far to the left a label's chance is e^η, whose logarithm has the slope one.
+        far = eta + t < -30.0
+        d_seen, s_seen = np.where(far, 1.0, -odds * d_blank), np.where(far, 0.0, -odds * s_blank)
+        return Chance(np.where(far, eta, log_seen), log_blank, d_seen, d_blank, s_seen, s_blank)
+
+
+LINKS: dict[str, type[Link]] = {"logistic": Logistic, "aranda_ordaz": ArandaOrdaz}

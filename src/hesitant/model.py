@@ -1,0 +1,141 @@
+"""What a fit found, and none of its data: what estimators publish and every question is put to."""
+
+import dataclasses
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hesitant._typing import AnyArray, FloatArray
+from hesitant.experts import Panel
+from hesitant.families import Family
+from hesitant.labels import feature_labels, names_of
+from hesitant.likelihood import Likelihood, State, log_posterior
+from hesitant.mechanisms import Mechanism, row_term
+from hesitant.rows import BLOCK_SIZE, Block, ManyRows
+
+
+@dataclasses.dataclass(frozen=True)
+class FittedModel:
+    """Parameters, mechanism, classes and features of a fit, and how it ended."""
+
+    family: Family
+    mechanism: Mechanism  # which knows its parameters
+    state: State
+    classes: AnyArray
+    n_features: int
+    named_features: AnyArray | None = None  # None if the data had no names
+    alpha: float = 0.5
+    log_likelihood: float = np.nan
+    n_rows: float = 0.0  # sum of weights; 0 if a file does not say
+    n_iter: int = 0
+    converged: bool = True
+    termination: str = ""
+    history: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def class_names(self) -> list[str]:
+        """The classes as tables and legends print them."""
+        return names_of(self.classes)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features' own names, or x0, x1 and so on."""
+        return feature_labels(self.named_features, self.n_features)
+
+    @property
+    def readers(self) -> list[str] | None:
+        """The readers, if the fit was one to statements."""
+        return list(self.mechanism.readers) if isinstance(self.mechanism, Panel) else None
+
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers were estimated."""
+        own = self.family.n_parameters(self.state.params)
+        return len(self.classes) - 1 + own + self.mechanism.n_parameters
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the estimator publishes, each with an underscore."""
+        state, attributes = self.state, self.family.attributes(self.state.params)
+        same = ("classes", "log_likelihood", "n_parameters", "n_rows", "n_iter", "converged")
+        return {
+            **{name: getattr(self, name) for name in (*same, "termination", "history")},
+            **{"family": self.family, "mechanism": self.mechanism, "state": state},
+            **{"weights": state.weights, **attributes},
+            "parameters": {"weights": state.weights, **attributes, "mechanism": state.theta},
+        }
+
+    def posterior(self, X: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log posteriors (n, g), posteriors (n, g) and log densities of the rows (n,)."""
+        return log_posterior(self.family, self.state, X)
+
+    def by_rows(
+        self,
+        X: AnyArray,
+        pick: Callable[..., AnyArray],
+        shape: tuple[int, ...],
+        dtype: Any,
+        threads: int,
+    ) -> AnyArray:
+        """Return what ``pick`` makes of :meth:`posterior`, block by block; no more is kept."""
+        out = np.empty((len(X), *shape), dtype=dtype)
+
+        def work(start: int) -> None:
+            part = slice(start, start + BLOCK_SIZE)
+            out[part] = pick(*self.posterior(np.array(X[part], dtype=np.float64, order="C")))
+
+        starts = range(0, len(X), BLOCK_SIZE)
+        if len(starts) == 1:
+            work(0)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(work, starts))
+        return out
+
+    def likelihood(self, rows: ManyRows) -> Likelihood:
+        """Return the fit's likelihood of rows."""
+        return Likelihood(rows, self.family, self.mechanism, self.alpha)
+
+    def resolve(self, rows: ManyRows) -> FloatArray:
+        """Return class probabilities given features and what was said of each row."""
+        with rows:
+            return np.concatenate(rows.collect(partial(_resolve_block, model=self)))
+
+    def sample(
+        self, n: int, rng: np.random.Generator, missing_label: Any
+    ) -> tuple[FloatArray, AnyArray, Any]:
+        """Draw rows, their classes, and what the expert would say of them."""
+        codes = rng.choice(len(self.classes), size=n, p=self.state.weights)
+        X = np.empty((n, self.n_features))
+        for h in range(len(self.classes)):
+            mine = np.flatnonzero(codes == h)
+            X[mine] = self.family.sample(self.state.params, h, mine.size, rng)
+        truth = self.classes[codes]
+        log_tau, tau, _ = self.posterior(X)
+        if isinstance(self.mechanism, Panel):
+            return X, truth, self.mechanism.draw(codes, log_tau, tau, self.classes, rng)
+        chance = self.mechanism.probability(log_tau, tau, np.eye(len(self.classes))[codes])
+        return X, truth, _with_blanks(truth, rng.random(n) >= chance, missing_label)
+
+
+def _resolve_block(block: Block, model: FittedModel) -> FloatArray:
+    log_tau, tau, _ = model.posterior(block.X)
+    difficulty = model.mechanism.difficulty(log_tau, tau, slopes=False)
+    evidence = model.mechanism.evidence(difficulty, block.said, model.state.theta)
+    resolved = row_term(evidence, log_tau, tau, block.codes).resolved
+    never_shown = (block.review == 0) & ~block.labelled
+    return np.where(never_shown[:, None], tau, resolved)
+
+
+def _with_blanks(truth: AnyArray, blank: AnyArray, missing_label: Any) -> AnyArray:
+    """Return labels with blanks, marked as the classes' type allows."""
+    marker = np.asarray(missing_label)
+    numbers = {marker.dtype.kind, truth.dtype.kind} <= set("iuf")
+    if numbers and marker == marker.astype(truth.dtype):
+        marker = marker.astype(truth.dtype)
+    elif marker.dtype.kind != truth.dtype.kind:
+        truth, marker = truth.astype(object), np.asarray(None)
+    return np.where(blank, marker, truth)

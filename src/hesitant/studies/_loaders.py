@@ -1,0 +1,479 @@
+"""The paper's three real data sets: cells, heart traces and lesions, some left without a label."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from hesitant._choices import look_up
+from hesitant._optional import need
+from hesitant._typing import FloatArray
+from hesitant.datasets._consensus import consensus
+from hesitant.datasets._partly_labelled import PartlyLabelled
+from hesitant.studies._sources import (
+    Source,
+    keep_columns,
+    load_table,
+    numeric,
+    read_csv,
+    read_sheet,
+)
+from hesitant.studies._sparse_lda import sparse_discriminant_features
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# ---- flow cytometry: manual gating assigned cells to four populations, or to none --------------
+
+CHANNELS = ("FL1_LOG", "FL2_LOG", "FL4_LOG")
+_EVENTS, _GATES = "dlbcl030_events.csv", "dlbcl030_labels.csv"
+
+_CELLS = """\
+FlowCAP-I, diffuse large B-cell lymphoma, sample 030: {n:,} cells, three fluorescence channels
+(integers from a log amplifier), four populations drawn by manual gating. {blank:,} cells lie in no
+gate: they are the blanks.
+
+Source   FlowRepository FR-FCM-ZZYY; Aghaeepour et al. (2013), Nature Methods 10:228-238.
+Licence  as stated by FlowRepository for that experiment; not redistributed here.
+Paper    n = 11,792, p = 3, g = 4, 11,459 labelled, 333 unlabelled; the published file agrees.
+Open     which antibody each channel carries is not certain, so the channel names are kept."""
+
+
+def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabelled:
+    """Load the cells of FlowCAP-I DLBCL sample 030; those in no gate are blank.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        Directory that holds ``cytometry_dlbcl030.csv`` (FL1_LOG, FL2_LOG, FL4_LOG and label, 0
+        where no gate), or ``dlbcl030_events.csv``, exported from the FCS file, beside
+        ``dlbcl030_labels.csv``, the gate of each event. By default that of the environment
+        variable HESITANT_DATA, then the user's cache. There is no direct download.
+
+    Examples
+    --------
+    >>> from hesitant.datasets import load_cytometry
+    >>> data = load_cytometry()  # doctest: +SKIP
+    >>> data.n_labelled, data.n_blank  # doctest: +SKIP
+    (11459, 333)
+    """
+    table = load_table(CYTOMETRY, data_dir)
+    gates = [None if gate == 0 else int(gate) for gate in table["label"]]
+    labels = need("pandas").Series(gates, index=table.index, dtype=object, name="gate")
+    return PartlyLabelled(
+        name="cytometry",
+        features=table[list(CHANNELS)],
+        labels=labels,
+        feature_names=CHANNELS,
+        description=_CELLS.format(n=len(table), blank=gates.count(None)),
+    )
+
+
+def _read_exported_cells(path: Path) -> pd.DataFrame:
+    pandas = need("pandas")
+    beside = path.with_name(_GATES)
+    if not beside.exists():
+        raise FileNotFoundError(f"{path} needs {_GATES} beside it, the gate of each event")
+    events = pandas.read_csv(path)
+    # FCS readers write "FL1 LOG", "FL1.LOG" or "FL1 Log" for the same channel.
+    events.columns = [str(c).strip().upper().replace(" ", "_").replace(".", "_") for c in events]
+    events = keep_columns(events, CHANNELS, path)
+    gates = pandas.read_csv(beside, header=None).iloc[:, -1]
+    gates = pandas.to_numeric(gates, errors="coerce")
+    if len(gates) == len(events) + 1:  # a header, which coercion turned into a missing value
+        gates = gates.iloc[1:]
+    if len(gates) != len(events):
+        raise ValueError(
+            f"{beside} has {len(gates)} labels for the {len(events)} events of {path}"
+        )
+    return numeric(events.assign(label=gates.to_numpy()), path)
+
+
+CYTOMETRY = Source(
+    what="FlowCAP-I DLBCL sample 030",
+    readers={
+        "cytometry_dlbcl030.csv": lambda path: numeric(read_csv(path, [*CHANNELS, "label"]), path),
+        _EVENTS: _read_exported_cells,
+    },
+    page="https://flowrepository.org/id/FR-FCM-ZZYY",
+    sha256="12d9ec2f7012a6bbb38dabdd43053c26c11f1360a3dbf01b6e182267a5835171",
+    note=(
+        "FlowRepository offers no table to download. Get the FCS file of DLBCL sample 030 and its "
+        f"manual gates there, export the events with their channel names to {_EVENTS} and the "
+        f"gates, 0 to 4 in the order of the events, to {_GATES}."
+    ),
+)
+
+
+# ---- cardiotocography: normal, pathologic, or only suspect, which counts as blank --------------
+
+_COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
+_VARIABILITY = ("ASTV", "MSTV", "ALTV", "MLTV")
+_SHAPE = ("Width", "Min", "Max", "Nmax", "Nzeros")
+_HISTOGRAM = (*_SHAPE, "Mode", "Mean", "Median", "Variance", "Tendency")
+RAW = ("LBE", "LB", "AC", "FM", "UC", *_VARIABILITY, "DL", "DS", "DP", "DR", *_HISTOGRAM)
+DATA = ("LB", "AC", "FM", "UC", *_VARIABILITY, "DL", "DS", "DP", *_HISTOGRAM)
+PATTERNS = (5, 6, 9, 10)
+_STATES = {1: "normal", 2: None, 3: "pathologic"}
+
+_RECORDINGS = """\
+Cardiotocography (UCI 193): the {n:,} recordings of morphologic pattern 5, 6, 9 or 10 out of
+{all:,}. Three obstetricians agreed on normal ({normal}), suspect ({suspect}) or pathologic
+({pathologic}); suspect is taken as a blank.
+Features: {how}
+
+Source   https://archive.ics.uci.edu/dataset/193, doi 10.24432/C51S4N; Ayres de Campos et al.
+         (2000), J. Matern. Fetal Med. 5:311-318.
+Licence  CC BY 4.0 according to UCI.
+Paper    its text counts 670 recordings, 402 labelled; its table 669 and 401. The published file
+         gives 670 and 402, and which row the table left out cannot be told.
+Open     "23 features": the 23 measurements of the Raw Data sheet (columns="raw"; DR is constant
+         and dropped, LBE equals LB and so counts twice) or the 21 of the Data sheet
+         (columns="data", counts per second). Five recordings repeat another's measurements."""
+
+
+def load_cardiotocography(
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    columns: Literal["raw", "data"] = "raw",
+    components: int | None = 2,
+) -> PartlyLabelled:
+    """Load the cardiotocograms of four patterns, those called suspect left blank.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        Directory that holds ``ctg_full.csv`` or UCI's ``CTG.xls``. By default that of the
+        environment variable HESITANT_DATA, then the user's cache, then UCI.
+    columns : {"raw", "data"}, default="raw"
+        The 23 measurements of the workbook's Raw Data sheet, with events counted, or the 21 of
+        its Data sheet, with events per second. Constant columns are dropped.
+    components : int or None, default=2
+        Principal components to return, on the correlation scale, each with a positive largest
+        loading; None returns the columns themselves.
+
+    Returns
+    -------
+    PartlyLabelled
+        `details` has the row of the published file, the pattern CLASS and the state NSP.
+
+    Examples
+    --------
+    >>> from hesitant.datasets import load_cardiotocography
+    >>> data = load_cardiotocography()  # doctest: +SKIP
+    >>> data.n_labelled, data.n_blank  # doctest: +SKIP
+    (402, 268)
+    """
+    look_up("columns", columns, dict.fromkeys(("raw", "data")))
+    pandas = need("pandas")
+    table = load_table(CARDIOTOCOGRAPHY, data_dir)
+    kept = table[table["CLASS"].isin(PATTERNS)]
+    if kept.empty:
+        raise ValueError(f"no recording has a CLASS in {PATTERNS}; is this the published file?")
+    measured = kept[list(RAW)] if columns == "raw" else _per_second(kept)
+    measured = measured.loc[:, measured.max() > measured.min()]
+    if components is None:
+        features, how = measured, f"the {measured.shape[1]} columns that vary."
+    else:
+        scores, share = _scores(measured.to_numpy(), components)
+        names = [f"PC{k + 1}" for k in range(components)]
+        features = pandas.DataFrame(scores, index=kept.index, columns=names)
+        how = (
+            f"{components} principal components of {measured.shape[1]} columns that vary, on the "
+            f"correlation\nscale; they hold {share:.0%} of the variance."
+        )
+    states = kept["NSP"].astype(int)
+    return PartlyLabelled(
+        name="cardiotocography",
+        features=features,
+        labels=pandas.Series([_STATES[k] for k in states], kept.index, object, "state"),
+        feature_names=tuple(features.columns),
+        description=_RECORDINGS.format(
+            n=len(kept),
+            all=len(table),
+            normal=(states == 1).sum(),
+            suspect=(states == 2).sum(),
+            pathologic=(states == 3).sum(),
+            how=how,
+        ),
+        details=kept[["CLASS", "NSP"]].astype(int).assign(row=kept.index + 1),
+    )
+
+
+def _per_second(table: pd.DataFrame) -> pd.DataFrame:
+    seconds = table["e"] - table["b"]
+    return table.assign(**{name: table[name] / seconds for name in _COUNTS})[list(DATA)]
+
+
+def _scores(X: FloatArray, components: int) -> tuple[FloatArray, float]:
+    most = min(X.shape[0] - 1, X.shape[1])
+    if isinstance(components, bool) or not 1 <= components <= most:
+        raise ValueError(
+            f"components={components!r} must be an integer from 1 to {most}, or None for no "
+            "principal components"
+        )
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    _, d, Vt = np.linalg.svd(Z, full_matrices=False)
+    loadings = Vt[:components]
+    largest = loadings[np.arange(components), np.abs(loadings).argmax(axis=1)]
+    share = float((d[:components] ** 2).sum() / (d**2).sum())
+    return Z @ (loadings * np.sign(largest)[:, None]).T, share
+
+
+_RECORDED = ("b", "e", *RAW, "CLASS", "NSP")
+
+
+def _read_recordings(path: Path) -> pd.DataFrame:
+    sheet = read_sheet(path, "Raw Data", "NSP")
+    # An empty line follows the header, and totals stand below the data.
+    table = keep_columns(sheet, _RECORDED, path).dropna()
+    return numeric(table.reset_index(drop=True), path)
+
+
+CARDIOTOCOGRAPHY = Source(
+    what="UCI Cardiotocography",
+    readers={
+        "ctg_full.csv": lambda path: numeric(read_csv(path, _RECORDED), path),
+        "CTG.xls": _read_recordings,
+    },
+    page="https://archive.ics.uci.edu/dataset/193/cardiotocography",
+    sha256="64888fa8100e5bfd9896641cdf3ffa987a0c78780905f68c5643b77a840b6bec",
+    urls=(
+        "https://archive.ics.uci.edu/static/public/193/cardiotocography.zip",
+        "https://archive.ics.uci.edu/ml/machine-learning-databases/00193/CTG.xls",
+    ),
+)
+
+
+# ---- colonoscopy: lesions on which most doctors of a panel agree, or do not --------------------
+
+DOCTORS = (*(f"expert{k}" for k in range(1, 5)), *(f"beginner{k}" for k in range(1, 4)))
+_JUDGED = ("lesion", "truth", *DOCTORS)
+_KINDS = {"adenoma", "hyperplasic", "serrated"}
+_LIGHTS = {
+    "white": ((1,), "in white light"),
+    "nbi": ((2,), "in narrow-band imaging"),
+    "both": ((1, 2), "in white light and in narrow-band imaging"),
+}
+_PANELS = {"doctors": DOCTORS, "doctors+histology": (*DOCTORS, "truth")}
+_DECISION = {"adenoma": "resection", "serrated": "resection", "hyperplasic": "no-resection"}
+
+_LESIONS = """\
+Gastrointestinal Lesions in Regular Colonoscopy (UCI 408): {n} records of {lesions} lesions,
+{light}. Four experts and three beginners judged each lesion;
+adenoma and serrated lesions call for resection, hyperplasic ones do not. Panel: {panel}.
+A record is labelled where the panel agrees, at_least={at_least} of {experts}:
+{labelled} labelled, {blank} blank.
+Features: {how}
+
+Source   https://archive.ics.uci.edu/dataset/408 (features) and
+         http://www.depeca.uah.es/colonoscopy_dataset (opinions); Mesejo et al. (2016), IEEE
+         Trans. Med. Imaging 35:2051-2063.
+Licence  CC BY 4.0 according to UCI.
+Paper    128 labelled, 24 unlabelled of 152, "at least 6 of 7 doctors". That rule gives 106 and
+         46; 128 and 24 appear when the histology counts as an eighth opinion
+         (panel="doctors+histology").
+Open     the four features, chosen by sparse linear discriminant analysis, are not printed; a later
+         package of the same group uses f294, f441, f472 and f486, in white light only. Our
+         choices for the two classes share f472 and often f486 with these; ours for the three kinds
+         of lesion in white light (light="white", select_on="three-class") has all four among its
+         eight. The two records of a lesion, one in each light, are not independent."""
+
+
+def load_gastrointestinal(
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    panel: Literal["doctors", "doctors+histology"] = "doctors",
+    at_least: int | float = 6,
+    light: Literal["both", "white", "nbi"] = "both",
+    features: int | Sequence[str] | None = 4,
+    select_on: Literal["labels", "histology", "three-class"] = "labels",
+) -> PartlyLabelled:
+    """Load the colonoscopy lesions, labelled where a panel of doctors agrees.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        Directory that holds the features (``gastro_features.csv`` or UCI's ``data.txt``) and the
+        opinions (``gastro_opinions.csv`` or ``HumanEvaluation.xlsx``). By default that of the
+        environment variable HESITANT_DATA, then the user's cache, then the official sources.
+    panel : {"doctors", "doctors+histology"}, default="doctors"
+        Whose opinions count: the seven doctors', or the histology's as an eighth.
+    at_least : int or float, default=6
+        How many of the panel must agree, see `consensus`.
+    light : {"both", "white", "nbi"}, default="both"
+        Which of the two records of each lesion to take.
+    features : int, sequence of str or None, default=4
+        How many to choose by `sparse_discriminant_features`, their names ("f472"), or None for
+        all that vary.
+    select_on : {"labels", "histology", "three-class"}, default="labels"
+        What chosen features should discriminate: the given labels; what the histology calls for;
+        or the three kinds of lesion, by two directions with `features` features each.
+
+    Returns
+    -------
+    PartlyLabelled
+        Labels and truth are "resection" and "no-resection"; `details` has lesion, light, histology
+        and opinions.
+
+    Examples
+    --------
+    >>> from hesitant.datasets import load_gastrointestinal
+    >>> data = load_gastrointestinal()  # doctest: +SKIP
+    >>> data.n_labelled, data.n_blank  # doctest: +SKIP
+    (106, 46)
+    """
+    look_up("panel", panel, _PANELS)
+    look_up("light", light, _LIGHTS)
+    look_up("select_on", select_on, dict.fromkeys(("labels", "histology", "three-class")))
+    records = load_table(FEATURES, data_dir)
+    opinions = load_table(OPINIONS, data_dir).set_index("lesion")
+    records = records[records["light"].isin(_LIGHTS[light][0])].reset_index(drop=True)
+    strangers = sorted(set(records["lesion"]) - set(opinions.index))
+    if strangers:
+        raise ValueError(f"no opinions on {len(strangers)} lesions, {strangers[0]} among them")
+
+    # One row of opinions per record, so that both records of a lesion get its label.
+    opinions = opinions.loc[records["lesion"]].set_axis(records.index)
+    decisions = opinions.apply(lambda column: column.map(_DECISION))
+    judged = decisions[list(_PANELS[panel])]
+    labels = consensus(judged, at_least=at_least).rename("decision")
+    truth = decisions["truth"].astype(object).rename("decision")
+    targets = {"labels": labels, "histology": truth, "three-class": opinions["truth"]}
+    table, how = _chosen(records, features, targets[select_on], select_on)
+    return PartlyLabelled(
+        name="gastrointestinal",
+        features=table,
+        labels=labels,
+        truth=truth,
+        feature_names=tuple(table.columns),
+        description=_LESIONS.format(
+            n=len(records),
+            lesions=records["lesion"].nunique(),
+            light=_LIGHTS[light][1],
+            panel=panel,
+            at_least=at_least,
+            experts=judged.shape[1],
+            labelled=labels.notna().sum(),
+            blank=labels.isna().sum(),
+            how=how,
+        ),
+        details=need("pandas").DataFrame(
+            {
+                "lesion": records["lesion"],
+                "light": records["light"].map({1: "white", 2: "nbi"}),
+                "histology": opinions["truth"],
+                "n_resection": (judged == "resection").sum(axis=1),
+                **{name: judged[name] for name in judged if name != "truth"},
+            }
+        ),
+    )
+
+
+def _chosen(
+    records: pd.DataFrame, features: int | Sequence[str] | None, target: pd.Series, on: str
+) -> tuple[pd.DataFrame, str]:
+    measured = records.drop(columns=["lesion", "class", "light"])
+    if features is None:
+        measured = measured.loc[:, measured.max() > measured.min()]
+        return measured, f"the {measured.shape[1]} that vary."
+    if isinstance(features, (int, np.integer)):
+        found = sparse_discriminant_features(measured, target, n_features=int(features))
+        names = [str(name) for name in found.names]
+        return measured[names], (
+            f"{', '.join(names)}, chosen by sparse discriminant analysis\n(select_on={on!r})."
+        )
+    names = [features] if isinstance(features, str) else list(features)
+    unknown = [name for name in names if name not in measured]
+    if unknown:
+        raise ValueError(
+            f"features={names!r}: {', '.join(map(str, unknown))} not among {measured.columns[0]} "
+            f"to {measured.columns[-1]}"
+        )
+    return measured[names], f"{', '.join(names)}, as asked for."
+
+
+# ---- the two tables in the forms they are handed out -----------------------------------------
+
+
+def _read_features_csv(path: Path) -> pd.DataFrame:
+    table = need("pandas").read_csv(path)
+    measured = [name for name in table.columns if re.fullmatch(r"f\d+", name)]
+    return _features(keep_columns(table, ["lesion", "class", "light", *measured], path), path)
+
+
+def _read_features_text(path: Path) -> pd.DataFrame:
+    # UCI's file lies on its side: a line of names, of classes, of lights, then one per feature.
+    table = need("pandas").read_csv(path, header=None, dtype=str).T
+    table.columns = ["lesion", "class", "light", *(f"f{k}" for k in range(1, table.shape[1] - 2))]
+    return _features(table, path)
+
+
+def _features(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    numbers = numeric(table.drop(columns="lesion"), path).astype({"class": int, "light": int})
+    if numbers.shape[1] < 3:
+        raise ValueError(f"{path} has no feature f1, f2, ...; is it the published file?")
+    return need("pandas").concat([_lesions(table["lesion"]), numbers], axis=1)
+
+
+def _read_opinions_workbook(path: Path) -> pd.DataFrame:
+    table = read_sheet(path, 0, "GROUND TRUTH")
+    table.columns = [
+        str(c).lower().replace(" ", "").replace("groundtruth", "truth") for c in table
+    ]
+    return _opinions(keep_columns(table, _JUDGED, path).dropna(), path)
+
+
+def _opinions(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    table = table.apply(lambda column: column.astype(str).str.strip().str.lower())
+    strange = set(table.drop(columns="lesion").to_numpy().ravel()) - _KINDS
+    if strange:
+        raise ValueError(
+            f"{path} has the opinion {min(strange)!r}; known are {', '.join(sorted(_KINDS))}"
+        )
+    table["lesion"] = _lesions(table["lesion"])
+    if table["lesion"].duplicated().any():
+        twice = table.loc[table["lesion"].duplicated(), "lesion"].iloc[0]
+        raise ValueError(f"{path} has the lesion {twice} twice; one row of opinions each")
+    return table.reset_index(drop=True)
+
+
+def _lesions(names: pd.Series) -> pd.Series:
+    # "Adenoma_01" on the web page is "adenoma_1" in the table of features.
+    tidy = names.astype(str).str.strip().str.strip("'\"").str.lower()
+    return tidy.str.replace(r"_0+(?=\d)", "_", regex=True)
+
+
+FEATURES = Source(
+    what="UCI Gastrointestinal Lesions in Regular Colonoscopy (features)",
+    readers={"gastro_features.csv": _read_features_csv, "data.txt": _read_features_text},
+    page=(
+        "https://archive.ics.uci.edu/dataset/408/gastrointestinal+lesions+in+regular+colonoscopy"
+    ),
+    sha256="67e6469898ee0bd0c787221c8c2f8f348422896d585cfcc0d987921dfacf09e0",
+    urls=(
+        "https://archive.ics.uci.edu/static/public/408/"
+        "gastrointestinal+lesions+in+regular+colonoscopy.zip",
+        "https://archive.ics.uci.edu/ml/machine-learning-databases/00408/"
+        "gastroenterology_dataset.zip",
+    ),
+)
+
+OPINIONS = Source(
+    what="Gastrointestinal Lesions in Regular Colonoscopy (opinions of the doctors)",
+    readers={
+        "gastro_opinions.csv": lambda path: _opinions(read_csv(path, _JUDGED), path),
+        "HumanEvaluation.xlsx": _read_opinions_workbook,
+    },
+    page="http://www.depeca.uah.es/colonoscopy_dataset/",
+    sha256="c8fc7eed98192906683c53c1edd3680943ead4bc7f3d1e5891153f61912015a4",
+    # The address is where copies of the site have it, not one the page is known to promise.
+    urls=("http://www.depeca.uah.es/colonoscopy_dataset/HumanEvaluation.xlsx",),
+    note="A CSV file of your own needs the columns " + ", ".join(_JUDGED) + ".",
+)
