@@ -3,6 +3,8 @@
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any
 
 from joblib import cpu_count
 
@@ -20,9 +22,7 @@ def one_blas_thread() -> Iterator[None]:
     global _USERS
     with _LOCK:  # the limit is the process's: set by whoever comes first, lifted by the last
         if _USERS == 0:
-            from threadpoolctl import threadpool_limits
-
-            _LIMITED.enter_context(threadpool_limits(1, user_api="blas"))
+            _LIMITED.enter_context(_libraries().limit(limits=1, user_api="blas"))
         _USERS += 1
     try:
         yield
@@ -31,6 +31,14 @@ def one_blas_thread() -> Iterator[None]:
             _USERS -= 1
             if _USERS == 0:
                 _LIMITED.close()
+
+
+@cache
+def _libraries() -> Any:
+    """Return threadpoolctl's list of libraries: to look for them takes most of a millisecond."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def threads_allowed(n_jobs: int | None) -> int:

@@ -104,15 +104,20 @@ class FittedModel:
         with rows:
             return np.concatenate(rows.collect(partial(_resolve_block, model=self)))
 
-    def sample(
-        self, n: int, rng: np.random.Generator, missing_label: Any
-    ) -> tuple[FloatArray, AnyArray, Any]:
-        """Draw rows, their classes, and what the expert would say of them."""
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, AnyArray]:
+        """Draw features and classes, as positions among them."""
         codes = rng.choice(len(self.classes), size=n, p=self.state.weights)
         X = np.empty((n, self.n_features))
         for h in range(len(self.classes)):
             mine = np.flatnonzero(codes == h)
             X[mine] = self.family.sample(self.state.params, h, mine.size, rng)
+        return X, codes
+
+    def sample(
+        self, n: int, rng: np.random.Generator, missing_label: Any
+    ) -> tuple[FloatArray, AnyArray, Any]:
+        """Draw rows, their classes, and what the expert would say of them."""
+        X, codes = self.draw(n, rng)
         truth = self.classes[codes]
         log_tau, tau, _ = self.posterior(X)
         if isinstance(self.mechanism, Panel):

@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from hesitant._cores import one_blas_thread
 from hesitant._replicates import refit, replicate, workers
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.chart import open_chart
 from hesitant.diagnostics._tests import CannotTest, Test, chi_squared, named, need_rows
 from hesitant.inference._information import ObservedInformation, information_of
-from hesitant.inference._scores import Axes, Scores, find_axes
+from hesitant.inference._scores import Weights, find_axes, products
 from hesitant.intake import CheckedData
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import Basis, Spline, row_term
@@ -218,10 +217,10 @@ def shape_test(fits: Fits) -> Test:
     more = np.append(theta, np.zeros(mechanism.basis.size - own.basis.size))
     state = dataclasses.replace(model.state, theta=more)
     wide = dataclasses.replace(model, mechanism=mechanism, state=state)
-    with open_chart(model.likelihood(rows), model.state) as (chart, _), one_blas_thread():
+    with open_chart(model.likelihood(rows), model.state) as (chart, _):
         axes = find_axes(model.family, chart)
         stride = max(1, int(rows.tally.n) // SAMPLE)
-        known = axes.matrix(*rows.sum(partial(_information, model=wide, axes=axes, stride=stride)))
+        known = products(rows, axes, partial(_information, model=wide), stride=stride)
         score = wide.likelihood(rows).evaluate(state).theta_gradient[theta.size :]
     first = axes.size + theta.size
     cross = known[first:, :first]
@@ -232,34 +231,26 @@ def shape_test(fits: Fits) -> Test:
     return chi_squared(float(np.sum(part**2 / value[keep])), int(keep.sum()))
 
 
-def _information(block: Block, model: FittedModel, axes: Axes, stride: int) -> tuple[Any, ...]:
-    """Return the information about classes and mechanism, the pattern's averaged over chance.
+def _information(rows: Block, model: FittedModel) -> Weights:
+    """Return weights of the information about classes and mechanism, averaged over chance.
 
     With the average the test's variance stays one, whatever the data.
     """
-    mechanism, sums = model.mechanism, []
-    block = block[::stride]
-    for part in axes.chunks(len(block.X)):
-        rows = block[part]
-        log_tau, tau, _ = model.posterior(rows.X)
-        difficulty, unknown = mechanism.difficulty(log_tau, tau), np.full(len(tau), -1)
-        said, not_said = (
-            row_term(
-                mechanism.evidence(difficulty, told, model.state.theta), log_tau, tau, unknown
-            )
-            for told in (unknown < 0, unknown >= 0)
-        )
-        # The scores of a row that is labelled and of one that is not differ by the slopes of the
-        # log odds, whose variance is the product of both chances.
-        pull, gradient = said.pull - not_said.pull, said.gradient - not_said.gradient
-        chance = (rows.review * np.exp(said.log_p + not_said.log_p))[:, None]
-        given = np.where(rows.labelled[:, None], np.eye(tau.shape[1])[rows.codes], tau)
-        outer = (chance * pull)[:, :, None] * pull[:, None]
-        outer += (rows.weight[:, None] * given)[:, :, None] * given[:, None]
-        edges = (chance * pull)[:, :, None] * gradient[:, None]
-        inner = (chance * gradient).T @ gradient
-        sums.append(Scores(axes, rows.X).sums(outer, False, edges, inner))
-    return tuple(stride * sum(each) for each in zip(*sums, strict=True))
+    mechanism, (log_tau, tau, _) = model.mechanism, model.posterior(rows.X)
+    difficulty, unknown = mechanism.difficulty(log_tau, tau), np.full(len(tau), -1)
+    said, not_said = (
+        row_term(mechanism.evidence(difficulty, told, model.state.theta), log_tau, tau, unknown)
+        for told in (unknown < 0, unknown >= 0)
+    )
+    # The scores of a row that is labelled and of one that is not differ by the slopes of the log
+    # odds, whose variance is the product of both chances.
+    pull, gradient = said.pull - not_said.pull, said.gradient - not_said.gradient
+    chance = (rows.review * np.exp(said.log_p + not_said.log_p))[:, None]
+    given = np.where(rows.labelled[:, None], np.eye(tau.shape[1])[rows.codes], tau)
+    outer = (chance * pull)[:, :, None] * pull[:, None]
+    outer += (rows.weight[:, None] * given)[:, :, None] * given[:, None]
+    edges = (chance * pull)[:, :, None] * gradient[:, None]
+    return outer, edges, (chance * gradient).T @ gradient
 
 
 class _WithSplines(Basis):

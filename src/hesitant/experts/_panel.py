@@ -69,12 +69,13 @@ class Panel(Mechanism):
         """Number of parameters of all readers."""
         return self.width * (1 if self.pooling == "shared" else len(self.readers))
 
-    def _own(self, theta: FloatArray) -> FloatArray:
+    def own(self, theta: FloatArray) -> FloatArray:
+        """Return the parameters with a row a reader, or one for all."""
         return theta.reshape(1 if self.pooling == "shared" else len(self.readers), self.width)
 
     def split(self, theta: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Return each reader's parameters of hesitation and of answers."""
-        own, q = self._own(theta), self.hesitation.n_parameters
+        own, q = self.own(theta), self.hesitation.n_parameters
         return [(own[j % len(own), :q], own[j % len(own), q:]) for j in range(len(self.readers))]
 
     def natural(self, theta: FloatArray) -> dict[str, float]:
@@ -194,7 +195,7 @@ class Panel(Mechanism):
     def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
         """Return the sums with the weak priors' shares, and what draws readers together."""
         value, gradient, curvature = sums[0], sums[1].copy(), sums[2].copy()
-        own, q = self._own(theta), self.hesitation.n_parameters
+        own, q = self.own(theta), self.hesitation.n_parameters
         nothing = (0.0, np.zeros(q), np.zeros((q, q)))
         for j, beta in enumerate(own):
             a, b, c = j * self.width, j * self.width + q, (j + 1) * self.width

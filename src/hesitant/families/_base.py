@@ -76,6 +76,20 @@ class Coordinates:
         """
         return np.zeros(0, dtype=np.int64), np.zeros((0, len(X)))
 
+    def hessian(self, statistics: Statistics) -> FloatArray | None:
+        """Return derivatives of :meth:`gradient` at the reference, rows' weights staying the same.
+
+        None, the default, if no formula gives them: the rows must then be seen again.
+        """
+        return None
+
+    def slopes(self) -> dict[str, FloatArray] | None:
+        """Return derivatives (size, ...) of the family's attributes at the reference, by name.
+
+        Those that are left out stay as they are. None, the default: they are differentiated.
+        """
+        return None
+
     def movers(self, h: int) -> AnyArray | None:
         """Return which coordinates may move class h; None, the default, if all may."""
         return None
@@ -168,13 +182,6 @@ class Family(BaseEstimator):
         One pass for each chart: they may scale it by what the rows say of the curvature.
         """
         return ()
-
-    def restate(self, params: Params, statistics: Statistics, other: Params) -> Statistics | None:
-        """Return statistics at ``other`` parameters from those at ``params``, same weights.
-
-        None, the default, if they do not follow: the rows must then be seen again.
-        """
-        return None
 
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Params:
         """Return parameters from named values such as :meth:`attributes` gives, for ``init``."""

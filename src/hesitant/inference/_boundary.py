@@ -48,7 +48,7 @@ class Sampler:
         """Draw n rows, the same number from each proposal every time, the rest from the model."""
         origin, unit = self.units
         counts = (self.shares * n).astype(int)
-        parts = [self.model.sample(n - counts.sum(), rng, -1)[0]]
+        parts = [self.model.draw(n - counts.sum(), rng)[0]]
         for proposal, m in zip(self.proposals, counts, strict=True):
             z = proposal.rvs(m, random_state=rng).reshape(m, origin.size)
             parts.append(origin + unit * z)

@@ -7,24 +7,23 @@ Its second derivative therefore has two parts,
     Σ_ih w_ih ∂²ℓ_ih/∂ψ²     a weighted score at fixed weights, moved a little: classes are apart;
     Σ_ihk s_ih (∂w_ih/∂ℓ_ik) s_ikᵀ     what a row's posterior has to say, from scores of rows.
 
-One pass over the rows gives both, where differences of the whole gradient would take two passes
-for every parameter.
+One pass over the rows gives the second, and the first where no formula gives it, where
+differences of the whole gradient would take two passes for every parameter.
 """
 
-from functools import partial, reduce
-from typing import TypeAlias
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from hesitant._cores import one_blas_thread
 from hesitant._typing import FloatArray
-from hesitant.inference._scores import STEP, Axes, Scores, label_spread, log_joint
-from hesitant.likelihood import Evaluation, Likelihood, normalise
+from hesitant.families import Family
+from hesitant.families._base import Params, Statistics
+from hesitant.inference._scores import STEP, Axes, Weights, label_spread, log_joint, products
+from hesitant.likelihood import Evaluation, Likelihood, State, normalise
 from hesitant.mechanisms import Mechanism, row_term
-from hesitant.mechanisms._base import Difficulty
-from hesitant.rows import Block, add, sided
-
-Model: TypeAlias = tuple[Axes, Mechanism, float]
+from hesitant.rows import Block, sided
 
 # A direction about which the data say less than this share of what complete labels would.
 FLAT = 1e-6
@@ -34,153 +33,142 @@ SHARP = 1e4
 NUDGE = 1e-6
 
 
+class Model(NamedTuple):
+    """A likelihood without its rows, at a state."""
+
+    family: Family
+    mechanism: Mechanism
+    alpha: float
+    state: State
+
+
 def curvature(
     likelihood: Likelihood, axes: Axes, evaluation: Evaluation
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the information, the data's share of it, and the gradient, in the chart."""
-    chart, mechanism, k = axes.chart, likelihood.mechanism, axes.size
-    here = chart.reference.params
-    look = axes.family.restate(here, evaluation.statistics, here) is None
-    work = partial(_curvature_block, model=(axes, mechanism, likelihood.alpha), look=look)
-    with one_blas_thread():
-        found = likelihood.rows.sum(work)
-    total = -axes.in_chart(axes.matrix(*found[:3]))
-    fixed, prior = np.zeros_like(total), np.zeros_like(total)
-    fixed[:k, :k], prior[:k, :k] = -_at_fixed_weights(axes, evaluation, found[3:])
-    first, theta = int(chart.splits[0]), chart.reference.theta
-    prior[:first, :first] = 0.0  # class weights have no prior
+    chart, rows, k = axes.chart, likelihood.rows, axes.size
+    model, statistics = _model(likelihood, axes), evaluation.statistics
+    total = -axes.in_chart(products(rows, axes, partial(_slopes, model=model), balanced=True))
+    first = int(chart.splits[0])
+    own = slice(first, k)
+    prior = np.zeros_like(total)
+    nothing = tuple(np.zeros_like(s) for s in statistics)
+    prior[own, own] = -_at_fixed_weights(axes, nothing, lambda points: [nothing] * len(points))
+
+    def look(points: list[Params]) -> Iterable[Statistics]:
+        moved: Statistics = rows.sum(partial(_moved, model=model, points=points))
+        return zip(*moved, strict=True)
+
+    total[own, own] -= _at_fixed_weights(axes, statistics, look)
+    total[:first, :first] += np.eye(first)  # so the chart scales class weights, without a prior
     if axes.family.adaptive_prior:  # not weak, but part of the model: its rows count as rows
-        prior[:k, :k] = 0.0
+        prior[own, own] = 0.0
+    theta = chart.reference.theta
     none = (0.0, np.zeros_like(theta), np.zeros((theta.size, theta.size)))
-    fixed[k:, k:] = chart.theta_axes.T @ mechanism.add_prior(theta, none)[2] @ chart.theta_axes
-    prior[k:, k:] = fixed[k:, k:]
-    total += fixed
+    weak = likelihood.mechanism.add_prior(theta, none)[2]
+    prior[k:, k:] = chart.theta_axes.T @ weak @ chart.theta_axes
+    total[k:, k:] += prior[k:, k:]
     return total, total - prior, chart.gradient(chart.reference, evaluation)
 
 
 def scatter(likelihood: Likelihood, axes: Axes) -> FloatArray:
     """Return the sum of outer products of single rows' scores, the sandwich's filling."""
-    model = (axes, likelihood.mechanism, likelihood.alpha)
-    with one_blas_thread():
-        found = likelihood.rows.sum(partial(_scatter_block, model=model))
-    return axes.in_chart(axes.matrix(*found))
+    weigh = partial(_outer, model=_model(likelihood, axes))
+    return axes.in_chart(products(likelihood.rows, axes, weigh))
 
 
-def _scatter_block(block: Block, model: Model) -> tuple[FloatArray, ...]:
-    axes, mechanism, alpha = model
-    joint = log_joint(axes.family, axes.chart.reference, block.X)
-    pull, gradient = _said(block, mechanism, joint.copy(), axes.chart.reference.theta)
-    weights = _expected(block, alpha, normalise(joint)[1]) + pull
-    sums = []
-    for part in axes.chunks(len(block.X)):
-        w, d = weights[part, :, None], gradient[part]
-        outer, edges = w * weights[part, None], w * d[:, None]
-        sums.append(Scores(axes, block.X[part]).sums(outer, False, edges, d.T @ d))
-    return reduce(add, sums)
+def _model(likelihood: Likelihood, axes: Axes) -> Model:
+    return Model(axes.family, likelihood.mechanism, likelihood.alpha, axes.chart.reference)
 
 
-def _curvature_block(block: Block, model: Model, look: bool) -> tuple[FloatArray, ...]:
-    """Return the posterior's part, and (to ``look`` at) statistics a step along every axis."""
-    axes, mechanism, alpha = model
-    theta = axes.chart.reference.theta
-    joint = log_joint(axes.family, axes.chart.reference, block.X)
-    log_tau, tau, _ = normalise(joint.copy())
-    inner = _inner(block, mechanism, mechanism.difficulty(log_tau, tau, slopes=False), theta)
-    sums: list[tuple[FloatArray, ...]] = []
-    for part in axes.chunks(len(joint)):
-        slopes, edges = _slopes(block[part], joint[part], model)
-        more = inner if not sums else 0.0
-        sums.append(Scores(axes, block.X[part]).sums(slopes, True, edges, more))
-    out = reduce(add, sums)
-    if look:
-        weights = _expected(block, alpha, tau) + _said(block, mechanism, joint, theta)[0]
-        points = [axes.step(group, sign) for group in axes.together for sign in (1, -1)]
-        moved = [axes.chart.decode(point).params for point in points]
-        found = [axes.family.statistics(params, block.X, weights) for params in moved]
-        out += tuple(np.stack(part) for part in zip(*found, strict=True))
-    return out
+def _outer(block: Block, model: Model) -> Weights:
+    """Return the products of rows' weights."""
+    w, gradient = _weights(block, model)
+    return w[:, :, None] * w[:, None], w[:, :, None] * gradient[:, None], gradient.T @ gradient
 
 
-def _slopes(block: Block, joint: FloatArray, model: Model) -> tuple[FloatArray, FloatArray]:
-    """Return derivatives of rows' weights in log joint densities (n, g, g) and theta (n, g, q)."""
-    axes, mechanism, alpha = model
-    theta, (n, g) = axes.chart.reference.theta, joint.shape
+def _moved(block: Block, model: Model, points: list[Params]) -> Statistics:
+    """Return statistics at several points, the rows' weights staying the same."""
+    w, _ = _weights(block, model)
+    found = [model.family.statistics(params, block.X, w) for params in points]
+    return tuple(np.stack(part) for part in zip(*found, strict=True))
+
+
+def _weights(block: Block, model: Model) -> tuple[FloatArray, FloatArray]:
+    """Return the rows' weights in the score, and their derivatives in theta."""
+    joint = log_joint(model.family, model.state, block.X)
+    pull, gradient = _said(block, model, joint.copy())
+    tau = normalise(joint)[1]
+    known = np.where(block.labelled[:, None], np.eye(tau.shape[1])[block.codes], tau)
+    return sided(block, model.alpha)[:, None] * known + pull, gradient
+
+
+def _slopes(block: Block, model: Model) -> Weights:
+    """Return derivatives of rows' weights in log joint densities, and in theta."""
+    joint, theta = log_joint(model.family, model.state, block.X), model.state.theta
+    n, g = joint.shape
     edges, steps = np.zeros((n, g, theta.size)), np.zeros((n, g, g))
-    loose = np.where(block.labelled, 0.0, sided(block, alpha))[:, None, None]
-    slopes = loose * label_spread(normalise(joint.copy())[1])
+    log_tau, tau, _ = normalise(joint.copy())
+    loose = np.where(block.labelled, 0.0, sided(block, model.alpha))[:, None, None]
+    slopes = loose * label_spread(tau)
     if not theta.size:  # nothing but labels was said
-        return slopes, edges
+        return slopes, edges, np.zeros((0, 0))
     for h, nudge in enumerate(NUDGE * np.eye(g)[1:], start=1):
-        ahead, behind = (_said(block, mechanism, joint + d, theta) for d in (nudge, -nudge))
+        ahead, behind = (_said(block, model, joint + d) for d in (nudge, -nudge))
         steps[:, :, h], edges[:, h] = (
             (a - b) / (2 * NUDGE) for a, b in zip(ahead, behind, strict=True)
         )
     # A row's posterior stays where all its densities rise alike.
     steps[:, :, 0], edges[:, 0] = -steps.sum(axis=2), -edges.sum(axis=1)
-    return slopes + (steps + steps.transpose(0, 2, 1)) / 2, edges
-
-
-def _inner(block: Block, mechanism: Mechanism, seen: Difficulty, theta: FloatArray) -> FloatArray:
-    """Return the sum over rows of the pattern's second derivatives in theta."""
+    seen = model.mechanism.difficulty(log_tau, tau, slopes=False)
 
     def gradient(theta: FloatArray) -> FloatArray:
-        evidence = mechanism.evidence(seen, block.said, theta)
-        rows = row_term(evidence, seen.log_tau, seen.tau, block.codes)
-        return np.asarray(block.review @ rows.gradient)
+        evidence = model.mechanism.evidence(seen, block.said, theta)
+        return np.asarray(block.review @ row_term(evidence, log_tau, tau, block.codes).gradient)
 
     nudges = NUDGE * np.eye(theta.size)
-    out = [(gradient(theta + d) - gradient(theta - d)) / (2 * NUDGE) for d in nudges]
-    each = np.reshape(out, (theta.size, theta.size))
-    return (each + each.T) / 2
+    inner = np.array([gradient(theta + d) - gradient(theta - d) for d in nudges]) / (2 * NUDGE)
+    return slopes + (steps + steps.transpose(0, 2, 1)) / 2, edges, (inner + inner.T) / 2
 
 
-def _expected(block: Block, alpha: float, tau: FloatArray) -> FloatArray:
-    """Return the rows' weights by features and labels alone."""
-    known = np.where(block.labelled[:, None], np.eye(tau.shape[1])[block.codes], tau)
-    return sided(block, alpha)[:, None] * known
-
-
-def _said(
-    block: Block, mechanism: Mechanism, joint: FloatArray, theta: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _said(block: Block, model: Model, joint: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return derivatives of what was said of each row, in its ``joint`` and in theta."""
     log_tau, tau, _ = normalise(joint)
-    evidence = mechanism.evidence(mechanism.difficulty(log_tau, tau), block.said, theta)
+    difficulty = model.mechanism.difficulty(log_tau, tau)
+    evidence = model.mechanism.evidence(difficulty, block.said, model.state.theta)
     rows = row_term(evidence, log_tau, tau, block.codes)
     review = block.review[:, None]
     return (review * rows.pull if len(rows.pull) else np.zeros_like(tau)), review * rows.gradient
 
 
 def _at_fixed_weights(
-    axes: Axes, evaluation: Evaluation, moved: tuple[FloatArray, ...]
+    axes: Axes, statistics: Statistics, look: Callable[[list[Params]], Iterable[Statistics]]
 ) -> FloatArray:
-    """Return derivatives (2, k, k) of the weighted score, and of the weak priors in it alone."""
-    chart, k, here = axes.chart, axes.size, axes.chart.reference
-    data = evaluation._replace(theta_gradient=np.zeros_like(evaluation.theta_gradient))
-    nothing = tuple(np.zeros_like(s) for s in evaluation.statistics)
-    empty = data._replace(counts=chart.total * here.weights, statistics=nothing)
-
-    def score(index: int, vector: FloatArray) -> FloatArray:
-        state = chart.decode(vector)
-        known = axes.family.restate(here.params, evaluation.statistics, state.params)
-        statistics = tuple(part[index] for part in moved) if known is None else known
-        both = (data._replace(statistics=statistics), empty)
-        return np.stack([chart.gradient(state, each)[:k] for each in both])
-
-    out, known = np.zeros((2, k, k)), np.zeros((k, k), dtype=bool)
-    for index, group in enumerate(axes.together):
-        ahead = score(2 * index, axes.step(group, 1))
-        behind = score(2 * index + 1, axes.step(group, -1))
-        slope = (ahead - behind) / (2 * STEP)
+    """Return derivatives of the family's weighted score; ``look`` gives statistics at points."""
+    chart, first = axes.chart, int(axes.chart.splits[0])
+    known = chart.family.hessian(statistics)
+    if known is not None:
+        return known
+    groups = [group for group in axes.together if group[0] >= first]
+    steps = [axes.step(group, sign) for group in groups for sign in (1, -1)]
+    moved = look([chart.decode(step).params for step in steps])
+    # A chart that folds must have decoded the very point at which it gives a gradient.
+    scores = [
+        chart.family.gradient(chart.decode(step).params, each)
+        for step, each in zip(steps, moved, strict=True)
+    ]
+    moves, size = axes.moves[first:], axes.size - first
+    out, found = np.zeros((size, size)), np.zeros((size, size), dtype=bool)
+    for index, group in enumerate(groups):
+        slope = (scores[2 * index] - scores[2 * index + 1]) / (2 * STEP)
         # An entry is due to that axis of the group which has a class in common with its own. If
         # there are several, its own axis moves several classes, and by symmetry says the same.
-        common = np.any(axes.moves[group][:, None, :] & axes.moves[None], axis=2)
+        common = np.any(axes.moves[group][:, None, :] & moves[None], axis=2)
         alone = common.sum(axis=0) == 1
-        for axis, shared in zip(group, common, strict=True):
-            out[:, alone & shared, axis] = slope[:, alone & shared]
-            known[alone & shared, axis] = True
-    turned = out.transpose(0, 2, 1)
-    return np.where(known & known.T, (out + turned) / 2, np.where(known, out, turned))
+        for axis, shared in zip(group - first, common, strict=True):
+            out[alone & shared, axis] = slope[alone & shared]
+            found[alone & shared, axis] = True
+    return np.where(found & found.T, (out + out.T) / 2, np.where(found, out, out.T))
 
 
 def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -3,12 +3,11 @@
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.optimize import brentq
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,15 +18,16 @@ from hesitant._typing import AnyArray, FloatArray
 from hesitant.checks import check_number
 from hesitant.inference._displays import EfficiencyDisplay
 from hesitant.inference._estimates import natural_units
-from hesitant.inference._fisher import Moments, draw_moments
+from hesitant.inference._fisher import WAYS, Review, draw_moments, of_classes
 from hesitant.model import FittedModel
 
-WAYS = ("complete", "ignorance", "full")
+Figure: TypeAlias = tuple[float, FloatArray]
+
 PAIRS = {
     f"{one} / {other}": (one, other)
     for one, other in (("ignorance", "complete"), ("full", "complete"), ("full", "ignorance"))
 }
-BATCHES, DRAWS = 20, 50_000
+BATCHES, DRAWS = 20, 20_000
 # Rows near the boundary, equally weighted, below which there is no saying what happens there.
 ENOUGH = 30
 # Differences of log criteria below this are rounding.
@@ -51,7 +51,8 @@ class Efficiency(Result):
         is worth, by the geometric mean over all parameters and by the excess error rate.
     labels_worth : dict
         How many labels of randomly chosen blanks the pattern is worth, judged by "error" and by
-        "parameters"; at most all blanks. NaN if neither labels nor the pattern add anything.
+        "parameters"; at most all blanks. NaN if neither labels nor the pattern add anything. Of
+        a panel: how many rows' true classes, for no statement settles them.
     worth_all : dict
         Whether even labels for all blanks would do less, by more than the draws leave in doubt.
     std_errors, monte_carlo_error : dict
@@ -75,6 +76,7 @@ class Efficiency(Result):
     std_errors: dict[str, FloatArray]
     monte_carlo_error: dict[str, float]
     remarks: list[str]
+    readers: list[str] | None = None
 
     def _columns(self) -> dict[str, Any]:
         e = self.std_errors
@@ -92,7 +94,8 @@ class Efficiency(Result):
     def _content(self) -> Iterator[str | Table]:
         yield self._in_words()
         mc, bayes, excess = self.monte_carlo_error, self.bayes_error, self.excess_error
-        shares = f"{percent(self.share_labelled, 0)} of them labelled"
+        by = " by somebody" if self.readers else ""
+        shares = f"{percent(self.share_labelled, 0)} of them labelled{by}"
         if self.reviewed_share < 1:
             shares = f"{percent(self.reviewed_share, 0)} of them reviewed and {shares}"
         yield Table(
@@ -122,7 +125,7 @@ class Efficiency(Result):
                 "tell from nothing."
             )
         blanks = f"about {self.n_rows * (1 - self.share_labelled):,.0f}"
-        among = "they"
+        among, labels = "they", "labels for"
         if self.reviewed_share < 1:
             blanks = f"{percent(self.reviewed_share, 0)} are reviewed, and {blanks} of all"
             among = "the reviewed ones among them"
@@ -130,16 +133,19 @@ class Efficiency(Result):
             f"Of {self.n_rows:,} rows {blanks} are blank. For the error rate, where {among} are "
             "is worth "
         )
+        if self.readers:
+            labels = "the true classes of"
+            start = f"For the error rate, who hesitates at which of {self.n_rows:,} rows is worth "
         beside_all, doubt = self.error_efficiency["full / complete"], mc["error full / complete"]
         if self.worth_all["error"]:
-            return f"{start}more than labels for all of them would be."
+            return f"{start}more than {labels} all of them would be."
         if beside_all - 1 > -2 * doubt:
             return (
-                f"{start}about as much as labels for all of them; whether less or more the draws "
+                f"{start}about as much as {labels} all of them; whether less or more the draws "
                 f"cannot tell ({beside_all:.2f} ± {doubt:.2g} times as much)."
             )
         return (
-            f"{start}labels for {worth:,.0f} of them, chosen at random (± "
+            f"{start}{labels} {worth:,.0f} of them, chosen at random (± "
             f"{mc['labels_worth error']:.2g} from the draws)."
         )
 
@@ -158,16 +164,18 @@ def efficiency(
     Parameters
     ----------
     clf : fitted MixtureClassifier
-        Its parameters are the truth of the calculation.
+        Its parameters are the truth of the calculation. After a fit to several readers'
+        statements "ignorance" is what they say, "full" that and who hesitates at what.
     n_rows : int, default=1000
         Rows of the study imagined. Variances and excess error are proportional to 1 / n_rows.
     n_draws : int, optional
-        Rows drawn to average over; the error this leaves is reported. By default 50,000, and
+        Rows drawn to average over; the error this leaves is reported. By default 20,000, and
         fewer for models of more than 250 parameters.
     reviewed_share : float, optional
         Share of the rows that somebody is shown; only those have a pattern. By default that of
-        the rows of the fit, where the others keep their share of labels too. A model that was
-        loaded does not carry its rows: unless told otherwise all of them count as reviewed.
+        the rows of the fit, where the others keep their share of labels too (in a panel, rows
+        are shown to readers as those of the fit were). A model that was loaded does not carry its
+        rows: unless told otherwise all of them count as reviewed, by all readers.
     random_state : int, RandomState, Generator or None
 
     Notes
@@ -197,131 +205,181 @@ def efficiency(
     """
     check_is_fitted(clf, "fitted_")
     model: FittedModel = clf.fitted_
-    if model.readers is not None:
-        raise TypeError(
-            "efficiency asks what one expert's blanks buy: fit to one reader's labels."
-        )
     check_number("n_rows", n_rows, Integral, 1)
     if n_draws is None:
-        n_draws = int(np.clip(DRAWS * (250 / model.n_parameters) ** 2, DRAWS // 10, DRAWS))
+        n_draws = int(np.clip(DRAWS * (250 / model.n_parameters) ** 2, DRAWS // 4, DRAWS))
     check_number("n_draws", n_draws, Integral, 20 * BATCHES)
-    reviewed, known = _reviewed(clf, reviewed_share)
     if not model.family.has_coordinates:
         raise ValueError(
             f"The family {type(model.family).__name__} has no `coordinates` method, so its "
             "information cannot be computed: write one."
         )
+    review, reviewed = _review(clf, reviewed_share)
     rng = np.random.default_rng(seeds(random_state, 1)[0])
     n_batches = BATCHES if model.n_parameters <= 500 else BATCHES // 2
-    axes, sampler, drawn = draw_moments(model, n_draws, n_batches, rng)
-    batches = [_as_reviewed(batch, reviewed, known) for batch in drawn]
-    total = Moments(*(sum(parts) for parts in zip(*batches, strict=True)))
+    axes, sampler, batches = draw_moments(model, n_draws, n_batches, review, rng)
+    parts = {way: of_classes(getattr(batches, way), axes.size) for way in WAYS}
+    parts["boundary"] = batches.boundary
     # A parameter at the edge of its range cannot move to first order: it counts as known.
-    value, vector = np.linalg.eigh(total.complete)
-    U = np.eye(value.size)
-    if (value <= 1e-9 * value.mean()).any():
+    U = np.eye(axes.size)
+    if not _exceeds(parts["complete"].sum(axis=0), 1e-9):
+        value, vector = np.linalg.eigh(parts["complete"].sum(axis=0))
         U = vector[:, value > 1e-9 * value.mean()]
-        total, batches = total.along(U), [batch.along(U) for batch in batches]
+        parts = {name: U.T @ part @ U for name, part in parts.items()}
+    information = {way: parts[way].sum(axis=0) for way in WAYS}
     for way in WAYS:
-        _refuse_singular(getattr(total, way), way)
-    usable = total.rows_at_boundary >= ENOUGH
-    log_unit = sampler.log_size - np.log(n_rows)  # of sums over draws, per row of the study
-    found = _scalars(total, n_rows, log_unit, usable)
-    error = _jackknife(total, batches, lambda m: _scalars(m, n_rows, log_unit, usable))
+        if not _exceeds(information[way], 1e-10):
+            raise ValueError(
+                f"The information of the classes is singular under {way} labels: with so few "
+                "labels the model is not identified, so there is no efficiency to compute. "
+                "summary() names what the data do not determine."
+            )
+    near, squared = float(batches.near.sum()), float(batches.near_squared.sum())
+    usable = squared > 0 and near**2 / squared >= ENOUGH
+    n, share_labelled = float(batches.n.sum()), _ratio(batches.labelled, batches.n)
+    # Of a panel's rows none is quite settled; of one expert's, those with a label are.
+    open_rows = (1.0, np.zeros(n_batches)) if model.readers else _less(share_labelled)
+    if review.share == 0 or not batches.full.shape[1] > batches.ignorance.shape[1]:
+        parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
+    with np.errstate(divide="ignore", invalid="ignore"):
+        figures = _figures(parts, sampler.log_size - np.log(n_rows), open_rows, usable)
+    figures["bayes_error"] = _ratio(batches.bayes, batches.n)
+    error = {name: float(abs(value) * _spread(by)) for name, (value, by) in figures.items()}
+    found = {name: value for name, (value, _) in figures.items()}
+    kinds, beside = ("error", "parameters"), "full / complete"
+    worth = {k: f"labels_worth {k}" for k in kinds}
+    for name in worth.values():
+        found[name], error[name] = n_rows * found[name], n_rows * error[name]
     bayes = found["bayes_error"]
     if error["bayes_error"] > 0.5 * bayes or not (usable or bayes > 0):
         found["bayes_error"] = error["bayes_error"] = np.nan
     units = natural_units(model)
     jacobian = units.jacobian(axes)[:, : axes.size] @ U
     units, kept = units.reduce(jacobian, model.state)
-    scale, blanks = total.n / n_rows, n_rows * (1 - total.labelled / total.n)
-    kinds, beside = ("error", "parameters"), "full / complete"
     margin = {k: max(2 * error[f"{k} {beside}"], ROUNDING) for k in kinds}
+    most = n_rows * open_rows[0]
     return Efficiency(
         n_rows=int(n_rows),
         n_draws=int(-(-n_draws // n_batches) * n_batches),
         reviewed_share=reviewed,
-        share_labelled=total.labelled / total.n,
+        share_labelled=share_labelled[0],
         bayes_error=found["bayes_error"],
         excess_error={w: found[f"excess {w}"] for w in WAYS},
         parameter_efficiency={pair: found[f"parameters {pair}"] for pair in PAIRS},
         error_efficiency={pair: found[f"error {pair}"] for pair in PAIRS},
-        labels_worth={k: float(np.minimum(found[f"labels_worth {k}"], blanks)) for k in kinds},
+        labels_worth={k: float(np.minimum(found[worth[k]], most)) for k in kinds},
         worth_all={k: bool(found[f"{k} {beside}"] - 1 > margin[k]) for k in kinds},
         parameters=units.names,
-        std_errors={w: _std_errors(getattr(total, w), jacobian[kept], scale) for w in WAYS},
+        std_errors={w: _std_errors(information[w], jacobian[kept], n / n_rows) for w in WAYS},
         monte_carlo_error=error,
         remarks=_remarks(clf, usable, found, error, reviewed_share),
+        readers=model.readers,
     )
 
 
-def _reviewed(clf: Any, given: float | None) -> tuple[float, float]:
-    """Return the share of rows that are reviewed, and the share labelled of the others."""
+def _review(clf: Any, given: float | None) -> tuple[Review, float]:
+    """Return who is shown which rows, and the share of rows that anybody is shown."""
     if given is not None:
         check_number("reviewed_share", given, Real, 0, 1)
-        return float(given), 0.0
-    if clf.fit_rows is None:
-        return 1.0, 0.0
-    tally = clf.fit_rows.tally
+        return Review(float(given)), float(given)
+    rows = clf.fit_rows
+    if rows is None:
+        return Review(), 1.0
+    if clf.fitted_.readers:
+        return Review(like=rows.said), float(rows.said.shown.any(axis=1).mean())
+    tally = rows.tally
     hidden = tally.weight - tally.reviewed_labelled - tally.reviewed_blank
     if hidden <= 1e-9 * tally.weight:
-        return 1.0, 0.0
+        return Review(), 1.0
     labelled = float(tally.labelled.sum()) - tally.reviewed_labelled
-    return float(1 - hidden / tally.weight), float(max(labelled, 0.0) / hidden)
+    share = float(1 - hidden / tally.weight)
+    return Review(share, float(max(labelled, 0.0) / hidden)), share
 
 
-def _as_reviewed(m: Moments, share: float, known: float) -> Moments:
-    """Return the sums where the others' labels, if any, are given by chance and tell nothing."""
-    other = (1 - share) * known
-    seen, labelled = share * m.seen + other * m.label, share * m.labelled + other * m.n
-    return m._replace(seen=seen, pattern=share * m.pattern, labelled=labelled)
+def _exceeds(info: FloatArray, share: float) -> bool:
+    """Whether all eigenvalues are more than a share of their mean."""
+    floor = share * np.trace(info) / len(info)
+    try:
+        np.linalg.cholesky(info - floor * np.eye(len(info)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
-def _refuse_singular(info: FloatArray, way: str) -> None:
-    if np.linalg.eigvalsh(info)[0] <= 1e-10 * np.trace(info) / len(info):
-        raise ValueError(
-            f"The information of the classes is singular under {way} labels: with so few labels "
-            "the model is not identified, so there is no efficiency to compute. summary() names "
-            "what the data do not determine."
-        )
+# -- figures, each with the batches' influence on it (to first order, and relative to it) ---------
 
 
-def _scalars(m: Moments, n_rows: int, log_unit: float, usable: bool) -> dict[str, float]:
-    """Return everything but the single parameters' errors."""
-    # With a share of the blanks labelled the information is I + share D. In coordinates where I
+def _ratio(above: FloatArray, below: FloatArray) -> Figure:
+    """Return the ratio of two sums over batches."""
+    total = float(above.sum())
+    by = above / (total or 1.0) - below / below.sum()
+    return total / float(below.sum()), by
+
+
+def _less(figure: Figure) -> Figure:
+    """Return one less a figure."""
+    value, by = figure
+    return 1 - value, -value / max(1 - value, 1e-300) * by
+
+
+def _spread(by: FloatArray) -> float:
+    """Return the standard error of a sum over batches."""
+    return float(math.sqrt(len(by)) * np.std(by, ddof=1))
+
+
+def _figures(
+    parts: dict[str, FloatArray], log_unit: float, open_rows: Figure, usable: bool
+) -> dict[str, Figure]:
+    """Return all that one number tells, but for the Bayes error."""
+    Q = parts["boundary"]
+    known = {way: _criteria(parts[way], Q, usable) for way in WAYS}
+    pattern = parts["full"] is not parts["ignorance"]
+    out = {}
+    for way in WAYS:
+        size, by = known[way]["error"]
+        out[f"excess {way}"] = math.exp(size + log_unit), by
+    # With a share of the open rows settled the information is I + share D. In coordinates where I
     # is the identity and D diagonal both criteria are sums.
-    half = np.asarray(np.linalg.cholesky(m.ignorance))
-    gain, vector = np.linalg.eigh(_whitened(half, m.label - m.seen))
-    part = np.einsum("jk,jk->k", vector, _whitened(half, m.boundary) @ vector)
-
-    def criteria(trace: float, half: AnyArray, more: Any = 1.0) -> dict[str, float]:
-        # A kernel with negative parts may, from very few rows, give a negative sum: then nothing
-        # is known of the error.
-        log_det = 2 * np.log(np.diag(half)).sum() + np.log(np.abs(more)).sum()
-        error = np.log(trace) if usable and trace > 0 else np.nan
-        return {"error": float(error), "parameters": -float(log_det) / len(half)}
-
-    def labelled(share: float) -> dict[str, float]:
-        more = 1 + share * gain
-        return criteria(float(np.sum(part / more)), half, more)
-
-    def criterion(name: str, share: float) -> float:
-        return labelled(share)[name]
-
-    log_size = {"complete": labelled(1.0), "ignorance": labelled(0.0), "full": labelled(0.0)}
-    if m.pattern.any():
-        full = np.linalg.cholesky(m.full)
-        log_size["full"] = criteria(float(np.trace(cho_solve((full, True), m.boundary))), full)
-    out = {"bayes_error": m.bayes / m.n}
-    out |= {f"excess {w}": float(np.exp(log_size[w]["error"] + log_unit)) for w in WAYS}
-    for name in ("error", "parameters"):
+    D = parts["complete"] - parts["ignorance"]
+    half = np.linalg.cholesky(parts["ignorance"].sum(axis=0))
+    gain, vector = np.linalg.eigh(_whitened(half, D.sum(axis=0)))
+    weight = np.einsum("jk,jk->k", vector, _whitened(half, Q.sum(axis=0)) @ vector)
+    log_size: dict[str, Callable[[float], float]] = {
+        "error": lambda share: np.log(np.sum(weight / (1 + share * gain))),
+        "parameters": lambda share: -np.log(np.abs(1 + share * gain)).mean(),
+    }
+    for name, of_share in log_size.items():
         for pair, (one, other) in PAIRS.items():
-            gained = log_size[other][name] - log_size[one][name]
-            out[f"{name} {pair}"] = float(np.exp(gained))
-        share = _share_worth(partial(criterion, name), log_size["full"][name])
-        share = share if m.pattern.any() else 0.0
-        out[f"labels_worth {name}"] = n_rows * (1 - m.labelled / m.n) * share
+            more, less = known[other][name], known[one][name]
+            out[f"{name} {pair}"] = math.exp(more[0] - less[0]), more[1] - less[1]
+        gained = known["full"][name][0] - known["ignorance"][name][0]
+        share = _share_worth(of_share, gained) if pattern else 0.0
+        by = np.zeros(len(Q))
+        if 0 < share < 2:
+            there = _criteria(parts["ignorance"] + share * D, Q, usable)[name][1]
+            slope = (of_share(share + 1e-5) - of_share(share - 1e-5)) / 2e-5
+            by = (known["full"][name][1] - there) / (slope * share)
+        out[f"labels_worth {name}"] = share * open_rows[0], by + open_rows[1]
     return out
+
+
+def _criteria(info: FloatArray, boundary: FloatArray, usable: bool) -> dict[str, Figure]:
+    """Return logarithms of what estimates with this information are judged by.
+
+    The influences are those on the criteria themselves, relative to them.
+    """
+    V = np.linalg.inv(info.sum(axis=0))
+    log_det = np.linalg.slogdet(V)[1]
+    shares = np.einsum("jk,bjk->b", V, info) / len(V)
+    trace = float(np.vdot(V, boundary.sum(axis=0)))
+    error = math.nan, np.full(len(info), math.nan)
+    # A kernel with negative parts may, from very few rows, give a negative sum: then nothing is
+    # known of the error.
+    if usable and trace > 0:
+        bent = V @ boundary.sum(axis=0) @ V
+        by = np.einsum("jk,bjk->b", V, boundary) - np.einsum("jk,bjk->b", bent, info)
+        error = math.log(trace), by / trace
+    return {"error": error, "parameters": (float(log_det) / len(V), -shares)}
 
 
 def _whitened(half: AnyArray, A: AnyArray) -> FloatArray:
@@ -330,15 +388,16 @@ def _whitened(half: AnyArray, A: AnyArray) -> FloatArray:
     return np.asarray(solve_triangular(half, once.T, lower=True))
 
 
-def _share_worth(criterion: Callable[[float], float], target: float) -> float:
-    """Return the share of blanks whose labels would do as much as the pattern.
+def _share_worth(criterion: Callable[[float], float], gained: float) -> float:
+    """Return the share of open rows whose labels would do as much as the pattern gained.
 
     Above 1 it is no share, but tells how far the pattern exceeds all labels; at most 2. It is
     NaN if neither pattern nor labels make a difference that can be told from rounding.
     """
-    if not criterion(0.0) - criterion(1.0) > ROUNDING:
-        return np.nan
-    if criterion(0.0) - target <= ROUNDING:
+    target = criterion(0.0) + gained
+    if math.isnan(target) or not criterion(0.0) - criterion(1.0) > ROUNDING:
+        return math.nan
+    if -gained <= ROUNDING:
         return 0.0
     if criterion(2.0) >= target:
         return 2.0
@@ -347,19 +406,6 @@ def _share_worth(criterion: Callable[[float], float], target: float) -> float:
 
 def _std_errors(info: FloatArray, jacobian: FloatArray, scale: float) -> FloatArray:
     return np.sqrt(scale * np.einsum("ik,ki->i", jacobian, np.linalg.solve(info, jacobian.T)))
-
-
-def _jackknife(
-    total: Moments, batches: list[Moments], function: Callable[[Moments], dict[str, float]]
-) -> dict[str, float]:
-    """Return the Monte Carlo standard error of every scalar, by leaving out one batch each."""
-    parts = [function(total.less(batch)) for batch in batches]
-    b, values = len(batches), np.array([list(part.values()) for part in parts])
-    # In units of each figure's size: the square of a very small one may have no number.
-    unit = np.abs(values).max(axis=0)
-    unit[~(unit > 0)] = 1.0
-    spread = unit * np.sqrt((b - 1) ** 2 / b * (values / unit).var(axis=0, ddof=1))
-    return dict(zip(parts[0], spread.tolist(), strict=True))
 
 
 def _remarks(
@@ -373,7 +419,8 @@ def _remarks(
         "All numbers take the fitted model for the truth and many rows for granted (first-order "
         "asymptotics): read them as orders of magnitude."
     ]
-    if not clf.fitted_.mechanism.informative:
+    mechanism = clf.fitted_.mechanism
+    if not getattr(mechanism, "hesitation", mechanism).informative:
         out.append(
             "The model has no mechanism, so its pattern says nothing: fit one with "
             "mechanism='entropy' to ask what it would buy."

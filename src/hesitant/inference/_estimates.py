@@ -1,7 +1,6 @@
 """Parameters in the units people think in: names, scales of their intervals, and tables."""
 
 import dataclasses
-import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -44,13 +43,22 @@ _SCALES = {"covariances": LOG, "scales": LOG, "dof": INVERSE}
 
 @dataclasses.dataclass(frozen=True)
 class NaturalUnits:
-    """How a state unfolds into named numbers."""
+    """How a state unfolds into named numbers: weights, what the family shows, the mechanism."""
 
     names: list[str]  # such as ``mean[a, x0]``
     scales: list[Scale]  # where each number's confidence interval is symmetric
     common: list[str]  # the name without its class, where all classes may share the number
     classes: IntArray  # the class that each number belongs to, −1 if to none alone
-    values: Callable[[State], FloatArray]
+    model: FittedModel
+    picks: dict[str, tuple[Any, ...]]  # which entries of the family's attributes are numbers
+    kept: Any = ...  # which of them these are
+
+    def values(self, state: State) -> FloatArray:
+        """Return the numbers of a state."""
+        shown = self.model.family.attributes(state.params)
+        parts = [np.asarray(shown[a], dtype=float)[index] for a, index in self.picks.items()]
+        theta = np.array(list(self.model.mechanism.natural(state.theta).values()))
+        return np.concatenate([state.weights, *parts, theta])[self.kept]
 
     def reduce(self, jacobian: FloatArray, state: State) -> tuple["NaturalUnits", IntArray]:
         """Keep what can move and name once what the classes share; return the places kept too.
@@ -64,10 +72,8 @@ class NaturalUnits:
         exists = np.isfinite(value) & np.isfinite(jacobian).all(axis=1)
 
         def alike(j: int, k: int) -> bool:
-            return bool(
-                np.isclose(value[j], value[k], rtol=1e-9)
-                and np.abs(jacobian[j] - jacobian[k]).max() <= 1e-6 * np.abs(jacobian[j]).max()
-            )
+            near = abs(value[j] - value[k]) <= 1e-8 + 1e-9 * abs(value[k])
+            return bool(near and np.abs(jacobian[j] - jacobian[k]).max() <= 1e-6 * size[j])
 
         groups: dict[str, list[int]] = {}
         for k in np.flatnonzero(moves & exists).tolist():
@@ -83,21 +89,28 @@ class NaturalUnits:
                 if twin == k or not alike(twin, k):
                     kept[k] = shown
         places = np.array(sorted(kept), dtype=np.int64)
-        units = NaturalUnits(
-            [kept[k] for k in places.tolist()],
-            [self.scales[k] for k in places],
-            [""] * places.size,
-            self.classes[places],
-            lambda state: self.values(state)[places],
-        )
-        return units, places
+        names, scales = [kept[k] for k in places.tolist()], [self.scales[k] for k in places]
+        return dataclasses.replace(self, names=names, scales=scales, kept=places), places
 
     def jacobian(self, axes: Axes) -> FloatArray:
         """Return how each number moves with the chart's coordinates, at its reference."""
-        chart, own = axes.chart, self.classes >= 0
+        chart, own, weights = axes.chart, self.classes >= 0, axes.chart.reference.weights
+        first, k = chart.splits
         out = np.zeros((len(self.names), chart.size))
+        spread = np.diag(weights) - np.outer(weights, weights)
+        out[: weights.size, :first] = spread @ chart.weight_axes
+        known = chart.family.slopes()
+        groups = [np.array([axis]) for axis in range(k, chart.size)]
+        if known is None:
+            groups += [group for group in axes.together if group[0] >= first]
+        else:
+            at = weights.size
+            for attribute, index in self.picks.items():
+                if attribute in known:
+                    out[at : at + index[0].size, first:k] = known[attribute][:, *index].T
+                at += index[0].size
         # A number that belongs to a class is moved by that one of a group's axes which moves it.
-        for group in [*axes.together, *np.arange(axes.size, chart.size)[:, None]]:
+        for group in groups:
             ahead, behind = (self.values(chart.decode(axes.step(group, s))) for s in (1, -1))
             with np.errstate(invalid="ignore"):  # infinite all along: NaN, and not listed
                 slope = (ahead - behind) / (2 * STEP)
@@ -115,12 +128,12 @@ def natural_units(model: FittedModel) -> NaturalUnits:
     Only the family's ``attributes`` are used, so any family works: arrays whose first axis is the
     class, and whose further axes are features where they have as many entries.
     """
-    family, mechanism, state = model.family, model.mechanism, model.state
+    mechanism, state = model.mechanism, model.state
     classes, features = model.class_names, model.feature_names
     # Name, scale, name without its class, and class of each number.
     listed: list[tuple[str, Scale, str, int]] = [(f"weight[{c}]", LOGIT, "", -1) for c in classes]
     picks: dict[str, tuple[Any, ...]] = {}
-    shown = family.attributes(state.params)
+    shown = model.family.attributes(state.params)
     part_of = np.asarray(shown.get("component_classes", ()), dtype=int)
     for attribute, array in shown.items():
         array = np.asarray(array, dtype=float)
@@ -129,28 +142,21 @@ def natural_units(model: FittedModel) -> NaturalUnits:
         picks[attribute] = index = _free_entries(array)
         plural = attribute.endswith("s") and not attribute.endswith("ss")
         kind = attribute[:-1] if plural else attribute
-        for place in zip(*index, strict=True):
-            labels = [
-                names[k] if size == len(names) else str(k)
-                for names, k, size in zip(
-                    [classes, *([features] * (array.ndim - 1))], place, array.shape, strict=True
-                )
-            ]
+        axes = [classes, *([features] * (array.ndim - 1))]
+        named = [
+            names if size == len(names) else list(map(str, range(size)))
+            for names, size in zip(axes, array.shape, strict=True)
+        ]
+        for place in zip(*(part.tolist() for part in index), strict=True):
+            labels = [names[k] for names, k in zip(named, place, strict=True)]
             common = f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind
             on_diagonal = len(place) < 3 or place[1] == place[2]
             scale = _SCALES.get(attribute, IDENTITY) if on_diagonal else IDENTITY
             listed.append((f"{kind}[{', '.join(labels)}]", scale, common, int(whose[place[0]])))
     for name in mechanism.natural(state.theta):
         listed.append((name, LOGIT if name in mechanism.probabilities else IDENTITY, "", -1))
-
-    def values(state: State) -> FloatArray:
-        shown = family.attributes(state.params)
-        parts = [np.asarray(shown[a], dtype=float)[index] for a, index in picks.items()]
-        theta = np.array(list(mechanism.natural(state.theta).values()))
-        return np.concatenate([state.weights, *parts, theta])
-
     names, scales, shared, owners = zip(*listed, strict=True)
-    return NaturalUnits([*names], [*scales], [*shared], np.array(owners), values)
+    return NaturalUnits([*names], [*scales], [*shared], np.array(owners), model, picks)
 
 
 def _free_entries(array: FloatArray) -> tuple[Any, ...]:
@@ -161,7 +167,7 @@ def _free_entries(array: FloatArray) -> tuple[Any, ...]:
             rows, columns = np.tril_indices(array.shape[1])
             h = np.repeat(np.arange(array.shape[0]), rows.size)
             return h, np.tile(rows, array.shape[0]), np.tile(columns, array.shape[0])
-    return tuple(np.array(list(itertools.product(*map(range, array.shape)))).T)
+    return tuple(np.indices(array.shape).reshape(array.ndim, -1))
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)

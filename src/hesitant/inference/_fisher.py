@@ -1,175 +1,209 @@
-"""Expected information of one row, by Monte Carlo, under three ways of seeing labels.
+"""Expected information of rows, by Monte Carlo, under three ways of seeing labels.
 
-With ``s_h`` the score of a row with class h, ``s̄`` its mean over the class posteriors, p(x) the
-chance of a label and ``C = Σ_h τ_h (s_h − s̄)(s_h − s̄)ᵀ`` what a label adds to the features:
+Whatever is seen of a row, its score is ``Σ_h w_h s_h``, with ``s_h`` that of a row of class h and
+weights w that depend on the way:
 
-    complete labels   E[s̄ s̄ᵀ] + E[C]
-    ignorance         E[s̄ s̄ᵀ] + E[p C]
-    full              the last, and the pattern's own information, mechanism estimated
+    complete    one for the row's class
+    ignorance   one for the class where a label settles it, else the class given what was said
+    full        the same, and the pull of who hesitated; the mechanism is estimated too
 
-The averages over labels and over the pattern are exact; only features are drawn, some of them
-where classes meet (see :mod:`hesitant.inference._boundary`).
+The information is the mean of the score's outer product. That over one expert's answers is exact,
+those of a panel are drawn as the features are (some of these where classes meet, see
+:mod:`hesitant.inference._boundary`).
 """
 
-from typing import Any, NamedTuple
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from hesitant._typing import FloatArray
 from hesitant.chart import Chart
+from hesitant.experts import Panel
 from hesitant.inference._boundary import Sampler, fit_sampler
-from hesitant.inference._scores import Axes, Scores, find_axes, label_spread
+from hesitant.inference._scores import Axes, Scores, find_axes
 from hesitant.likelihood import Likelihood
-from hesitant.mechanisms import row_term
+from hesitant.mechanisms import Ignorable, row_term
 from hesitant.model import FittedModel
 from hesitant.rows import Rows
+from hesitant.statements import NOT_SHOWN, Statements
+
+WAYS = ("complete", "ignorance", "full")
+
+Rng: TypeAlias = np.random.Generator
+Outcome: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""Chance of what is seen of rows (n,), their weights (n, g), derivatives in θ (n, q)."""
+Said: TypeAlias = tuple[Any, Outcome, Outcome]
+"""Whether something was said of rows, and what is seen of them, ignoring and with hesitation."""
 
 
 class Moments(NamedTuple):
-    """Weighted sums over drawn rows, from which every efficiency follows.
+    """Weighted sums over rows drawn; those of several batches have a first axis more.
 
-    The pattern's information is in classes and mechanism (k + q); the boundary's matrix Q has
+    Information of the ways is in classes and what else they estimate. The boundary's matrix Q has
     ``excess error = tr(Q V)`` (see :func:`efficiency`), in units of the sampler's size.
     """
 
-    n: float  # rows drawn, each counted by its weight
-    features: FloatArray  # Σ s̄ s̄ᵀ
-    label: FloatArray  # Σ C, what all labels add
-    seen: FloatArray  # Σ p C, what the labels given add
-    pattern: FloatArray
+    n: Any  # rows drawn, each counted by its weight
+    complete: FloatArray
+    ignorance: FloatArray
+    full: FloatArray
     boundary: FloatArray
-    near: float  # sums of the boundary's weights, absolute and squared
-    near_squared: float
-    bayes: float  # Σ (1 − max τ)
-    labelled: float  # Σ p
-
-    def less(self, other: "Moments") -> "Moments":
-        """Return the sums without other rows'."""
-        pairs: Any = zip(self, other, strict=True)
-        return Moments(*(a - b for a, b in pairs))
-
-    def along(self, U: FloatArray) -> "Moments":
-        """Return the same for movements along the columns of U only."""
-        k, q = len(self.features), len(self.pattern) - len(self.features)
-        both = np.zeros((k + q, U.shape[1] + q))
-        both[:k, : U.shape[1]], both[k:, U.shape[1] :] = U, np.eye(q)
-        return self._replace(
-            pattern=both.T @ self.pattern @ both,
-            **{f: U.T @ getattr(self, f) @ U for f in ("features", "label", "seen", "boundary")},
-        )
-
-    @property
-    def complete(self) -> FloatArray:
-        """Information of the classes when every row is labelled."""
-        return self.features + self.label
-
-    @property
-    def ignorance(self) -> FloatArray:
-        """Information of the classes from features and the labels given."""
-        return self.features + self.seen
-
-    @property
-    def full(self) -> FloatArray:
-        """Information of the classes from features, labels given and pattern."""
-        k = len(self.features)
-        A, B, D = self.pattern[:k, :k], self.pattern[:k, k:], self.pattern[k:, k:]
-        return self.ignorance + A - _explained(B, D)
-
-    @property
-    def rows_at_boundary(self) -> float:
-        """How many equally weighted rows the boundary's sum is worth."""
-        return self.near**2 / self.near_squared if self.near_squared > 0 else 0.0
+    near: Any  # sums of the boundary's weights, absolute and squared
+    near_squared: Any
+    bayes: Any  # Σ (1 − max τ)
+    labelled: Any  # Σ chance of a label
 
 
-def _explained(B: FloatArray, D: FloatArray) -> FloatArray:
-    """Return ``B D⁻¹ Bᵀ``; what D says nothing about explains nothing."""
+class Review(NamedTuple):
+    """Who is shown which rows: a share of them is shown to all, or as others were of a panel."""
+
+    share: float = 1.0
+    known: float = 0.0  # share of the other rows that have a label all the same
+    like: Statements | None = None
+
+
+def draw_moments(
+    model: FittedModel, n_draws: int, n_batches: int, review: Review, rng: Rng
+) -> tuple[Axes, Sampler, Moments]:
+    """Draw features about a fitted model; return the axes, the sampler and the batches' sums."""
+    X, state = model.draw(max(n_draws // n_batches, 500), rng)[0], model.state
+    rows = Rows(X, np.full(len(X), -1), n_classes=len(model.classes))
+    likelihood = Likelihood(rows, model.family, Ignorable())
+    chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=False)
+    axes, sampler = find_axes(model.family, chart), fit_sampler(model, rng)
+    X = sampler.draw(-(-n_draws // n_batches) * n_batches, rng)
+    posterior = model.posterior(X)
+    drawn = (X, *posterior[:2], sampler.log_weights(X, posterior[2]))
+    outcomes = _said if isinstance(model.mechanism, Panel) else _answers
+    parts = []
+    for k in range(n_batches):  # each has rows from everywhere
+        batch = (np.ascontiguousarray(part[k::n_batches]) for part in drawn)
+        parts.append(_moments(sampler, axes, outcomes, review, rng, *batch))
+    return axes, sampler, Moments(*map(np.array, zip(*parts, strict=True)))
+
+
+def _moments(
+    sampler: Sampler,
+    axes: Axes,
+    outcomes: Callable[..., Iterator[Said]],
+    review: Review,
+    rng: Rng,
+    X: FloatArray,
+    log_tau: FloatArray,
+    tau: FloatArray,
+    log_w: FloatArray,
+) -> Moments:
+    w, g, labelled = np.exp(log_w), tau.shape[1], 0.0
+    sums: list[list[FloatArray]] = [[], []]
+    for given, *ways in outcomes(sampler.model, review, rng, log_tau, tau):
+        labelled += float(w @ (given * ways[0][0]))
+        for total, (chance, weights, gradient) in zip(sums, ways, strict=True):
+            each = (w * chance)[:, None]
+            part = (
+                (each * weights)[:, :, None] * weights[:, None],
+                (each * weights)[:, :, None] * gradient[:, None],
+                (each * gradient).T @ gradient,
+            )
+            total[:] = [a + b for a, b in zip(total, part, strict=True)] if total else part
+    boundary, near = _boundary(sampler, log_w, log_tau)
+    scores, classes = Scores(axes, X), (w[:, None] * tau)[:, :, None] * np.eye(g)
+    complete = scores.total(classes)
+    # What a way knows less than that: where no class is in doubt it is nothing, to the last digit.
+    # For one expert it follows from differences of two classes' scores.
+    balanced = outcomes is _answers
+    totals = [scores.total(outer - classes, *rest, balanced) for outer, *rest in sums]
+    for each in totals:
+        each[: axes.size, : axes.size] += complete
+    return Moments(
+        n=w.sum(),
+        complete=complete,
+        ignorance=totals[0],
+        full=totals[1],
+        boundary=scores.total(boundary, None, 0.0, True),
+        near=np.abs(near).sum(),
+        near_squared=near @ near,
+        bayes=-w @ np.expm1(log_tau.max(axis=1)),
+        labelled=labelled,
+    )
+
+
+def _answers(
+    model: FittedModel, review: Review, rng: Rng, log_tau: FloatArray, tau: FloatArray
+) -> Iterator[Said]:
+    """Yield all that one expert may say of rows: a label of each class, or none.
+
+    First comes whether it is a label.
+    """
+    mechanism, theta, (n, g) = model.mechanism, model.state.theta, tau.shape
+    nothing, still = np.zeros((n, 0)), np.zeros((n, theta.size))
+    difficulty = mechanism.difficulty(log_tau, tau)
+    for code in range(-1, g):
+        given = np.full(n, code >= 0)
+        if code < 1:
+            evidence = mechanism.evidence(difficulty, given, theta)
+        rows = row_term(evidence, log_tau, tau, np.full(n, code))
+        log_p, weights, log_chance = rows.log_p, tau, np.zeros(n)
+        if not mechanism.informative:
+            log_p = mechanism.log_probability(difficulty.u, given, theta)[0]
+        if code >= 0:
+            weights, log_chance = np.broadcast_to(np.eye(g)[code], tau.shape), log_tau[:, code]
+        chance = review.share * np.exp(log_p + log_chance)
+        pulled = weights + rows.pull if len(rows.pull) else weights
+        yield float(code >= 0), (chance, weights, nothing), (chance, pulled, rows.gradient)
+        if review.share < 1:  # nobody was asked, but a label may have come some other way
+            known = review.known if code >= 0 else 1 - review.known
+            other = (1 - review.share) * known * np.exp(log_chance)
+            yield float(code >= 0), (other, weights, nothing), (other, weights, still)
+
+
+def _said(
+    model: FittedModel, review: Review, rng: Rng, log_tau: FloatArray, tau: FloatArray
+) -> Iterator[Said]:
+    """Yield what a panel might say of rows, once, shown as some rows of the fit were."""
+    panel, theta, (n, g) = model.mechanism, model.state.theta, tau.shape
+    assert isinstance(panel, Panel)
+    codes = (rng.random((n, 1)) > np.cumsum(tau[:, :-1], axis=1)).sum(axis=1)
+    shown, settled = rng.random((n, 1)) < review.share, np.zeros(n, dtype=bool)
+    if review.like is not None:
+        place = rng.integers(len(review.like), size=n)
+        shown, settled = review.like.shown[place], review.like.truth[place] >= 0
+    said = panel.draw(codes, log_tau, tau, model.classes, rng)
+    said = dataclasses.replace(said, said=np.where(shown, said.said, NOT_SHOWN))
+    ignoring, q = copy.copy(panel), panel.hesitation.n_parameters
+    ignoring.hesitation = Ignorable()
+    known = np.where(settled[:, None], np.eye(g)[codes], tau)
+    ways = []
+    for mechanism, own in ((ignoring, panel.own(theta)[:, q:].ravel()), (panel, theta)):
+        evidence = mechanism.evidence(mechanism.difficulty(log_tau, tau), said, own)
+        rows = row_term(evidence, log_tau, tau, np.where(settled, codes, -1))
+        ways.append((np.ones(n), known + rows.pull, rows.gradient))
+    yield said.given.any(axis=1) | settled, ways[0], ways[1]
+
+
+def of_classes(batches: FloatArray, k: int) -> FloatArray:
+    """Return each batch's share (b, k, k) of the classes' information, all else estimated.
+
+    Of the joint information [[A, B], [Bᵀ, D]] the classes keep ``A − B D⁻¹ Bᵀ``, to first order
+    the sum over batches of ``RᵀJR`` with R = (1, −B D⁻¹)ᵀ.
+    """
+    A, B, D = batches[:, :k, :k], batches[:, :k, k:], batches[:, k:, k:]
+    C = _regression(B.sum(axis=0), D.sum(axis=0))
+    cross = B @ C
+    return np.asarray(A - cross - cross.transpose(0, 2, 1) + C.T @ D @ C)
+
+
+def _regression(B: FloatArray, D: FloatArray) -> FloatArray:
+    """Return ``D⁻¹ Bᵀ``; what D says nothing about explains nothing."""
     # Far apart classes leave a slope in entropy next to no information: scale before judging.
     size = np.sqrt(np.diag(D))
     size = np.where(size > 0, size, 1.0)
     value, vector = np.linalg.eigh(D / np.outer(size, size))
     keep = value > 1e-12
-    half = (B / size) @ vector[:, keep] / np.sqrt(value[keep])
-    return np.asarray(half @ half.T)
-
-
-def draw_moments(
-    model: FittedModel, n_draws: int, n_batches: int, rng: np.random.Generator
-) -> tuple[Axes, Sampler, list[Moments]]:
-    """Draw features about a fitted model; return the axes, the sampler and each batch's sums."""
-    size = -(-n_draws // n_batches)
-    X, state = model.sample(max(size, 500), rng, -1)[0], model.state
-    rows = Rows(X, np.full(len(X), -1), n_classes=len(model.classes))
-    likelihood = Likelihood(rows, model.family, model.mechanism)
-    chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=True)
-    axes, sampler = find_axes(model.family, chart), fit_sampler(model, rng)
-    draws = (sampler.draw(size, rng) for _ in range(n_batches))
-    return axes, sampler, [_moments(sampler, axes, X) for X in draws]
-
-
-def _moments(sampler: Sampler, axes: Axes, X: FloatArray) -> Moments:
-    model = sampler.model
-    log_tau, tau, log_f = model.posterior(X)
-    log_w = sampler.log_weights(X, log_f)
-    w = np.exp(log_w)
-    each = w[:, None, None]
-    features, label = tau[:, :, None] * tau[:, None], label_spread(tau)
-    seen, *pattern = _pattern(model, log_tau, tau, features, label, w)
-    boundary, near = _boundary(sampler, log_w, log_tau)
-    scores = Scores(axes, X)
-
-    def total(weights: FloatArray, *more: FloatArray, balanced: bool = False) -> FloatArray:
-        return axes.matrix(*scores.sums(weights, balanced, *more))
-
-    return Moments(
-        n=float(w.sum()),
-        features=total(each * features),
-        label=total(each * label, balanced=True),
-        seen=total(each * seen),
-        pattern=axes.in_chart(total(*pattern)),
-        boundary=total(boundary, balanced=True),
-        near=float(np.abs(near).sum()),
-        near_squared=float(near @ near),
-        bayes=-float(w @ np.expm1(log_tau.max(axis=1))),
-        labelled=float(w @ model.mechanism.probability(log_tau, tau)),
-    )
-
-
-def _pattern(
-    model: FittedModel,
-    log_tau: FloatArray,
-    tau: FloatArray,
-    features: FloatArray,
-    label: FloatArray,
-    w: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return weights of what labels given add to the features, and the pattern to both.
-
-    Averages over what may be said of a row are exact.
-    """
-    mechanism, theta, (n, g) = model.mechanism, model.state.theta, tau.shape
-    difficulty = mechanism.difficulty(log_tau, tau)
-    by_class = mechanism.by_class
-    if by_class:
-        given = tau * np.exp(mechanism.evidence(difficulty, np.ones(n, bool), theta).log_p)
-        seen = given[:, :, None] * np.eye(g) - given.sum(axis=1)[:, None, None] * features
-    else:
-        seen = mechanism.probability(log_tau, tau)[:, None, None] * label
-    outer, edges = np.zeros((n, g, g)), np.zeros((n, g, theta.size))
-    inner = np.zeros((theta.size, theta.size))
-    # Where the classes' chances differ, which label it is matters too.
-    for code, said in (*((h, True) for h in (range(g) if by_class else [-1])), (-1, False)):
-        evidence = mechanism.evidence(difficulty, np.full(n, said), theta)
-        rows = row_term(evidence, log_tau, tau, np.full(n, code))
-        p = w * np.exp(rows.log_p + (log_tau[:, code] if code >= 0 else 0.0))
-        pull = rows.pull if len(rows.pull) else np.zeros_like(tau)
-        if by_class:
-            pull = pull + (np.eye(g)[code] if code >= 0 else tau)
-        outer += p[:, None, None] * pull[:, :, None] * pull[:, None]
-        edges += p[:, None, None] * pull[:, :, None] * rows.gradient[:, None]
-        inner += (p[:, None] * rows.gradient).T @ rows.gradient
-    if by_class:  # what features and labels tell is counted already
-        outer -= w[:, None, None] * (features + seen)
-    return seen, outer, edges, inner
+    half = vector[:, keep] / np.sqrt(value[keep]) / size[:, None]
+    return np.asarray(half @ (half.T @ B.T))
 
 
 def _boundary(

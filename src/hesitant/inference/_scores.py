@@ -7,20 +7,27 @@ alone, so one evaluation can move an axis of every class, and scores of a class 
 entries as axes that move it.
 
 Observed and expected information, the sandwich's filling and what a label adds all are sums
-``Σ_i Σ_hj c_ihj s_ih s_ijᵀ`` with different weights c: :meth:`Scores.sums`. Gaussian scores are
+``Σ_i Σ_hj c_ihj s_ih s_ijᵀ`` with different weights c: :func:`products`. Gaussian scores are
 polynomials of the second degree, so theirs are moments of the rows, whatever the class.
 """
 
 import dataclasses
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from hesitant._cores import one_blas_thread
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.chart import Chart
 from hesitant.families import Family
 from hesitant.likelihood import State
+from hesitant.rows import Block, ManyRows, add
+
+Weights: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""Of products of rows' scores (n, g, g), symmetric; of those with the mechanism's parameters
+(n, g, q); and the sum of products among these (q, q)."""
 
 # In units of one complete-data standard error: far from rounding, and from curvature too.
 STEP = 1e-3
@@ -58,12 +65,6 @@ class Axes:
         k, turn = self.size, self.chart.theta_axes
         edges, inner = sums[:k, k:] @ turn, turn.T @ sums[k:, k:] @ turn
         return np.block([[sums[:k, :k], edges], [edges.T, inner]])
-
-    def chunks(self, n: int) -> Iterator[slice]:
-        """Yield some of n rows at a time: as many as scores can be kept of; of none, once."""
-        size = max(256, ENTRIES // sum(own.size for own in self.of_class))
-        for start in range(0, max(n, 1), size):
-            yield slice(start, start + size)
 
     def matrix(self, out: FloatArray, moments: FloatArray, edges: FloatArray) -> FloatArray:
         """Return the matrix that :meth:`Scores.sums` are sums for, mechanism's parameters last."""
@@ -161,6 +162,33 @@ def label_spread(tau: FloatArray) -> FloatArray:
     return out
 
 
+def products(
+    rows: ManyRows,
+    axes: Axes,
+    weigh: Callable[[Block], Weights],
+    *,
+    balanced: bool = False,
+    stride: int = 1,
+) -> FloatArray:
+    """Return ``Σ_i Σ_hj c_ihj s_ih s_ijᵀ``, the mechanism's parameters last.
+
+    ``weigh`` gives the weights of a block's rows, of which ``balanced`` says whether those of a
+    row's classes sum to zero; with a ``stride`` some rows stand for all.
+    """
+    work = partial(_block_products, axes=axes, weigh=weigh, balanced=balanced, stride=stride)
+    with one_blas_thread():
+        return stride * axes.matrix(*rows.sum(work))
+
+
+def _block_products(
+    block: Block, axes: Axes, weigh: Callable[[Block], Weights], balanced: bool, stride: int
+) -> tuple[FloatArray, ...]:
+    block = block[::stride]
+    size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
+    parts = [block[start : start + size] for start in range(0, max(len(block.X), 1), size)]
+    return reduce(add, (Scores(axes, p.X).sums(*weigh(p), balanced=balanced) for p in parts))
+
+
 class Scores:
     """Scores of some rows, by class or as what makes them up."""
 
@@ -174,19 +202,18 @@ class Scores:
         self.of_class = [] if self.quadratic else class_scores(axes, X)
         self.powers = _powers(z) if self.quadratic else np.zeros((0, len(X)))
 
+    def total(self, *weights: Any) -> FloatArray:
+        """Return the sum of weighted products."""
+        return self.axes.matrix(*self.sums(*weights))
+
     def sums(
         self,
         weights: FloatArray,
-        balanced: bool = False,
         edges: FloatArray | None = None,
         inner: Any = 0.0,
+        balanced: bool = False,
     ) -> tuple[FloatArray, ...]:
-        """Return what :meth:`Axes.matrix` makes ``Σ_i Σ_hj c_ihj s_ih s_ijᵀ`` of; sums add up.
-
-        The weights c (n, g, g) are symmetric; balanced, if those of a row's classes sum to zero.
-        With the mechanism's q parameters: ``edges`` (n, g, q) are their weights beside those of
-        the classes, and ``inner`` (q, q) is the sum of those among themselves.
-        """
+        """Return what :meth:`Axes.matrix` makes the sum of; sums of several blocks add up."""
         axes, (n, g, _) = self.axes, weights.shape
         edges = np.zeros((n, g, 0)) if edges is None else edges
         own, k = axes.of_class, axes.size
@@ -197,7 +224,7 @@ class Scores:
             moments = np.zeros((g, g, size, size))
             for h in range(g):
                 for j in range(h if balanced else h + 1):
-                    moments[h, j] = moments[j, h] = (weights[:, h, j] * x) @ x.T
+                    moments[h, j] = moments[j, h] = _product(x, weights[:, h, j], x)
             if balanced:
                 moments[range(g), range(g)] = -moments.sum(axis=1)
             return out, moments, np.stack([x @ edges[:, h] for h in range(g)])
@@ -216,9 +243,9 @@ class Scores:
 def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:
     """Return ``a diag(weight) bᵀ``; rows that are sure of their class weigh nothing."""
     counts = np.abs(weight) > NEGLIGIBLE * np.abs(weight).max(initial=0.0)
-    if counts.mean() < 0.7:
+    if np.count_nonzero(counts) < 0.7 * len(counts):
         a, weight, b = a[:, counts], weight[counts], b[:, counts]
-    return np.asarray(a @ (weight * b).T)
+    return np.asarray((weight * a) @ b.T)
 
 
 def _powers(z: FloatArray) -> FloatArray:
