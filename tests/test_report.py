@@ -161,7 +161,7 @@ def test_held_out_rows_are_judged_without_their_labels(cells):
     assert np.trace(confusion) / confusion.sum() == pytest.approx(summary["accuracy"])
     assert summary["lower"] < summary["accuracy"] < summary["upper"]
     # labelled rows are the easier ones
-    truth = (case.clf.predict(case.X) == data.truth).mean()
+    truth = (case.clf.predict(case.data) == data.truth).mean()
     assert summary["all_rows"] < summary["accuracy"]
     assert summary["all_rows"] == pytest.approx(truth, abs=0.05)
     assert sum(band["rows"] for band in summary["reliability"]) <= data.n_labelled

@@ -50,6 +50,15 @@ class CheckedData:
         given = getattr(self.rows, "reviewed", None)
         return np.ones(len(self.X), dtype=bool) if given is None else given
 
+    def part(self, which: Any) -> "CheckedData":
+        """Return some of the rows in memory."""
+        every: Any = self.rows
+        columns = {k: getattr(every, k) for k in ("weight", "reviewed", "said")}
+        own: dict[str, Any] = {k: None if v is None else v[which] for k, v in columns.items()}
+        how = {"n_classes": len(self.classes), "threads": every.threads}
+        some = Rows(every.X[which], every.codes[which], **own, **how)
+        return dataclasses.replace(self, rows=some, statements=own["said"])
+
 
 def take(
     estimator: Any, X: Any, y: Any, sample_weight: Any, reviewed: Any, reset: bool = True

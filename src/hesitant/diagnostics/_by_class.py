@@ -1,8 +1,6 @@
 """Are labels missing by class: what difficulty does not explain, and which mechanism to use."""
 
-import dataclasses
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +8,11 @@ from scipy.stats import chi2
 
 from hesitant._replicates import refit
 from hesitant._result import percent
-from hesitant._typing import FloatArray
+from hesitant._typing import BoolArray, FloatArray
 from hesitant.diagnostics._fits import SMALLEST_GROUP, Fits
 from hesitant.diagnostics._tests import CannotTest, Test, chi_squared, named, need_rows
 from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, as_mechanism
-from hesitant.model import FittedModel
-from hesitant.rows import Block, Rows
-from hesitant.uncertainty import Shannon, transformed_entropy
+from hesitant.rows import Rows
 
 STRATA, ROWS_A_STRATUM = 20, 25
 SURE = 1e-4  # of the test, which takes difficulty for known and so rejects too often
@@ -45,27 +41,26 @@ def labelled_shares(fits: Fits) -> Shares:
     those expected if all its rows had the same chance: Cochran, Mantel and Haenszel's test, with
     class posteriors where the class is not known.
     """
-    t, model = fits.measured.entropy, fits.ignorance.fitted_
-    n_strata = max(1, min(STRATA, t.size // ROWS_A_STRATUM))
-    edges = np.quantile(t, np.arange(1, n_strata) / n_strata)
-    given, blank, tau, outer = fits.rows.sum(partial(_strata, model=model, edges=edges))
-    rows = given + blank
-    size, total = rows.sum(axis=1), rows.sum(axis=0)
-    p = given.sum(axis=1) / np.where(size > 0, size, 1.0)
-    excess = given.sum(axis=0) - p @ rows
-    V = np.sum([*map(_spread, p, tau, outer)], axis=0)
+    found, names = fits.measured, fits.ignorance.fitted_.class_names
+    n_strata = max(1, min(STRATA, found.seen.size // ROWS_A_STRATUM))
+    edges = np.quantile(found.entropy, np.arange(1, n_strata) / n_strata)
+    stratum = np.searchsorted(edges, found.entropy, side="right")
+    known = np.where(found.seen[:, None], found.codes[:, None] == np.arange(len(names)), found.tau)
+    columns = found.weight, found.seen, known, found.tau
+    sums = [_stratum(*(values[stratum == k] for values in columns)) for k in range(n_strata)]
+    given, total, due, V = (np.sum(part, axis=0) for part in zip(*sums, strict=True))
+    excess = given - due
     value, vector = np.linalg.eigh(V)
     keep = value > 1e-9 * max(value.max(), 1e-300)
     along = excess @ vector[:, keep]
     p_value = float(chi2.sf(along @ (along / value[keep]), keep.sum())) if keep.any() else math.nan
     safe = np.where(total > 0, total, 1.0)
-    labelled, expected = given.sum(axis=0) / safe, (p @ rows) / safe
-    clear = CLEAR * np.sqrt(np.maximum(np.diag(V), 0.0)) + 1e-9 * size.sum()
+    labelled, expected = given / safe, due / safe
+    clear = CLEAR * np.sqrt(np.maximum(np.diag(V), 0.0)) + 1e-9 * total.sum()
     told = np.abs(excess) > clear
-    never = (fits.rows.tally.labelled == 0) & (p @ rows >= EXPECTED)
+    never = (fits.rows.tally.labelled == 0) & (due >= EXPECTED)
     apart = float(np.ptp(np.append((labelled - expected)[told], 0.0)))
     doubtful = bool(never.any() or (p_value < SURE and apart >= LARGE))
-    names = model.class_names
     gap = np.where(told | never, np.abs(labelled - expected), 0.0)
     far = np.sort(np.argsort(-gap, kind="stable")[: min(NAMED, (told | never).sum())])
     some = _and([f"{percent(labelled[h], 0)} of class {names[h]}" for h in far])
@@ -75,9 +70,9 @@ def labelled_shares(fits: Fits) -> Shares:
         "classes that get labels also get too many of the blanks, with either likelihood. Ask how "
         "labels were given, and see whether another family says the same."
     )
-    columns = names, total.tolist(), labelled.tolist(), expected.tolist()
-    keys = ("class", "rows", "labelled", "expected")
-    records = [dict(zip(keys, values, strict=True)) for values in zip(*columns, strict=True)]
+    keys, told_of = ("class", "rows", "labelled", "expected"), (total, labelled, expected)
+    values = zip(names, *(part.tolist() for part in told_of), strict=True)
+    records = [dict(zip(keys, own, strict=True)) for own in values]
     return Shares(records, p_value, doubtful, words)
 
 
@@ -85,29 +80,18 @@ def _and(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
-def _strata(block: Block, model: FittedModel, edges: FloatArray) -> tuple[FloatArray, ...]:
-    """Return sums over the rows of each stratum: labels, posteriors of blanks, of all, squares."""
-    shown = block.review > 0
-    codes = block.codes[shown]
-    log_tau, tau, _ = model.posterior(block.X[shown])
-    g = tau.shape[1]
-    t = transformed_entropy(Shannon().evaluate(log_tau, tau)[0], g)
-    stratum = np.searchsorted(edges, t, side="right")
-    member = (stratum == np.arange(edges.size + 1)[:, None]) * block.review[shown]
-    outer = np.einsum("ia,ib->iab", tau, tau).reshape(-1, g * g)
-    given, blank = codes[:, None] == np.arange(g), tau * (codes < 0)[:, None]
-    return member @ given, member @ blank, member @ tau, (member @ outer).reshape(-1, g, g)
-
-
-def _spread(p: float, tau: FloatArray, outer: FloatArray) -> FloatArray:
-    """Return the covariance of a stratum's excess labels, given how many there are in all.
+def _stratum(w: FloatArray, seen: BoolArray, known: FloatArray, tau: FloatArray) -> Any:
+    """Return labels, rows and expected labels of each class, and the covariance of the excess.
 
     With r whether a row is labelled, its excess in class h is ``(1 − p) 1[h = y]`` or
-    ``−p τ_h``, of mean zero if r does not depend on the class.
+    ``−p τ_h``, of mean zero if r does not depend on the class. How many rows are labelled in all
+    is given.
     """
-    V = p * (1 - p) ** 2 * np.diag(tau) + (1 - p) * p**2 * outer
+    given, rows = (w * seen) @ known, w @ known
+    p = given.sum() / max(rows.sum(), 1e-300)
+    V = p * (1 - p) ** 2 * np.diag(w @ tau) + (1 - p) * p**2 * (tau.T * w) @ tau
     v = V.sum(axis=1)
-    return np.asarray(V - np.outer(v, v) / v.sum()) if v.sum() > 0 else V
+    return given, rows, p * rows, V - np.outer(v, v) / max(v.sum(), 1e-300)
 
 
 def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], list[str]]:
@@ -118,7 +102,9 @@ def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], l
     remarks = []
     step = int(fits.rows.tally.n) // MOST_ROWS
     if step > 1 and isinstance(fits.rows, Rows):
-        fits = _thinned(fits, step)
+        data = fits.data.part(slice(None, None, step))
+        plain, full = (refit(fit, data, None, start=fit) for fit in (fits.ignorance, fits.full))
+        fits = Fits(plain, full, data)
         remarks = [f"The mechanisms were compared on one row in {step}, enough to choose by."]
     ignorance, full = fits.ignorance, fits.full
     own = as_mechanism(full.mechanism).get_params(deep=False)
@@ -143,14 +129,3 @@ def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], l
     tests = {name: named(name)(ratio)(smaller) for name, smaller in given.items()}
     n = math.log(max(fits.rows.tally.weight, 2.0))
     return {name: size[name] * n - 2 * value[name] for name in value}, tests, remarks
-
-
-def _thinned(fits: Fits, step: int) -> Fits:
-    """Return the fits to every few rows."""
-    rows: Any = fits.rows
-    rest = (None if part is None else part[::step] for part in (rows.weight, rows.reviewed))
-    how = {"n_classes": len(fits.data.classes), "threads": rows.threads}
-    fewer = Rows(rows.X[::step], rows.codes[::step], *rest, **how)
-    data = dataclasses.replace(fits.data, rows=fewer)
-    ignorance, full = (refit(fit, data, None, start=fit) for fit in (fits.ignorance, fits.full))
-    return Fits(ignorance, full, data)

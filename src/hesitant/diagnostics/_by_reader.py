@@ -1,13 +1,13 @@
 """Whether each reader of a panel leaves the hard rows blank."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.stats import norm
 
-from hesitant._drawing import Drawing, as_text, class_color, drawing
+from hesitant._drawing import COLORS, Drawing, as_text, class_color, drawing
 from hesitant._optional import need
 from hesitant._replicates import refit
 from hesitant._result import Result, Table
@@ -22,6 +22,7 @@ from hesitant.uncertainty import Shannon
 if TYPE_CHECKING:
     import pandas as pd
 
+_DASHES = ("-", "--", ":", "-.")
 _FINDINGS = {
     "hard": "leaves the hard rows blank",
     "easy": "leaves the easy rows blank",
@@ -72,25 +73,28 @@ class ReadersDiagnosis(Result):
 
     def plot(self, axes: Any = None) -> "ReadersDisplay":
         """Draw each reader's chance of speaking against the entropy of rows."""
-        return ReadersDisplay(self).plot(axes)
+        names = [line["reader"] for line in self.readers]
+        return ReadersDisplay(names, self.entropy, self.speaking).plot(axes)
 
 
+@dataclasses.dataclass(repr=False, eq=False)
 class ReadersDisplay(Drawing):
-    """A curve of hesitation for each reader."""
+    """A curve of hesitation for each reader: difficulty (n,) against chances of a label (n, J)."""
 
-    def __init__(self, result: ReadersDiagnosis) -> None:
-        self.result = result
+    readers: Sequence[str]
+    difficulty: FloatArray
+    speaking: FloatArray
 
     def plot(self, axes: Any = None) -> Self:
         """Draw on one pair of axes, or on a new figure."""
-        order = np.argsort(self.result.entropy)
-        u, chance = self.result.entropy[order], self.result.speaking[order]
+        order = np.argsort(self.difficulty)
         with drawing():
             self._use(axes, (5.0, 3.2))
-            for j, line in enumerate(self.result.readers):
-                name = as_text(line["reader"])
-                self.ax_.plot(u, chance[:, j], color=class_color(j), label=name)
-            self.ax_.set(xlabel="entropy", ylabel="chance of speaking", ylim=(0, 1))
+            for j, name in enumerate(self.readers):
+                look = {"color": class_color(j), "linestyle": _DASHES[j // len(COLORS) % 4]}
+                line = self.difficulty[order], self.speaking[order, j]
+                self.ax_.plot(*line, **look, label=as_text(name, 20))
+            self.ax_.set(xlabel="entropy", ylabel="chance of a label", ylim=(0, 1.02))
             self.ax_.legend()
         return self
 

@@ -65,11 +65,10 @@ def diagnose(
         As for ``fit``; of what several readers said the answer is a :class:`ReadersDiagnosis`,
         and the tests' options have no part in it. Of a Dask collection only a few numbers a row
         are brought together, never the features. The likelihood's tests take weights for numbers
-        of rows; rank tests and curve count every row of positive weight once. Rows that nobody
-        was shown inform the classes but no test.
+        of rows; rank tests and curve count every row of positive weight once.
     estimator : MixtureClassifier, optional
-        A model, fitted or not, whose options to use in place of family, covariance, mechanism and
-        missing_label. One already fitted to these rows is not fitted again.
+        A model, fitted or not, in place of family, covariance, mechanism and missing_label. One
+        already fitted to these rows is not fitted again.
     family, covariance, mechanism, missing_label
         As for :class:`~hesitant.MixtureClassifier`. The tests need a logistic mechanism; of a
         mixed one its logistic part is used.
@@ -77,20 +76,17 @@ def diagnose(
         Replicates of the bootstrap likelihood-ratio test (199 or more for a useful p-value; none
         by default), their seed, workers (by joblib), and whether to show a bar.
     level, bandwidth
-        Confidence of the band around the labelling probability, and the kernel's width, as for
-        :func:`labelling_curve`.
+        Of the band around the labelling probability and its kernel, see :func:`labelling_curve`.
 
     Notes
     -----
-    The tests, all of "labels are missing completely at random": Kolmogorov-Smirnov's and
-    Mann-Whitney's, one-sided, on transformed entropies; likelihood ratio, Wald and score tests of
-    β_1 = … = β_T = 0 in the full likelihood, the first also by parametric bootstrap.
-
-    None of them tells difficulty from class. So the classes are fitted with the mechanisms
-    "class" and "entropy+class" too (to about 50,000 rows, if there are more): likelihood ratios
-    give the evidence for difficulty given the class and for class given the difficulty, and BIC
-    names the mechanism to use. Each class's labelled share is also compared with that of equally
-    difficult rows (Cochran, Mantel and Haenszel's test over strata of like entropy).
+    Tests of "labels are missing completely at random": Kolmogorov-Smirnov's and Mann-Whitney's,
+    one-sided, on transformed entropies; likelihood ratio, Wald and score tests of β_1 = … = β_T =
+    0 in the full likelihood, the first also by parametric bootstrap. None tells difficulty from
+    class, so the classes are fitted with the mechanisms "class" and "entropy+class" too (to about
+    50,000 rows, if there are more): likelihood ratios weigh difficulty given the class and class
+    given the difficulty, BIC names the mechanism to use, and each class's labelled share is
+    compared with that of equally difficult rows (Cochran, Mantel and Haenszel's test).
 
     Examples
     --------
@@ -122,7 +118,7 @@ def diagnose(
     fits, remarks = _fit_both(estimator, X, y, sample_weight, reviewed)
     found: dict[str, Any] = {"suggested": "none", "missing_by_class": False}
     with fits.rows:
-        seen, weight, t, _, chance = fits.measured
+        measured, t, seen = fits.measured, fits.measured.entropy, fits.measured.seen
         groups = {"labelled": t[seen], "blank": t[~seen]}
         tests = {
             "ks": kolmogorov_smirnov(*groups.values()),
@@ -135,7 +131,7 @@ def diagnose(
         if n_boot:
             draws = {"random_state": random_state, "n_jobs": n_jobs, "progress": progress}
             tests["bootstrap"] = bootstrap_likelihood_ratio(fits, n_boot, **draws)
-        if weight.size and weight.min() < weight.max():
+        if np.unique(measured.weight).size > 1:
             remarks.append(_WEIGHED)
         if fits.full is not None:
             shares, (bic, given, words) = labelled_shares(fits), compare_mechanisms(fits)
@@ -148,11 +144,11 @@ def diagnose(
             if found["missing_by_class"]:
                 favoured = f"The data favour mechanism={best!r} (BIC): use it, and compare."
                 remarks += [shares.words, favoured]
-            known = fits.full.mechanism_
-            beta = dict(zip(known.parameter_names, known.parameters_.tolist(), strict=True))
+            own = fits.full.mechanism_
+            beta = dict(zip(own.parameter_names, own.parameters_.tolist(), strict=True))
             found |= {"by_class": shares.records, "mechanisms": bic, "coefficients": beta}
             if t.size >= 10:
-                how = {"fitted": chance, "bandwidth": bandwidth, "level": level}
+                how = {"fitted": measured.probability, "bandwidth": bandwidth, "level": level}
                 found["curve"] = labelling_curve(t, seen, **how)
     pairs = groups["labelled"].size * groups["blank"].size
     found["harder_share"] = float(1 - tests["mw"].statistic / pairs) if pairs else np.nan

@@ -17,7 +17,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from hesitant._replicates import refit, replicate, workers
-from hesitant._typing import BoolArray, FloatArray
+from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.chart import open_chart
 from hesitant.diagnostics._tests import CannotTest, Test, chi_squared, named, need_rows
 from hesitant.inference._information import ObservedInformation, information_of
@@ -39,8 +39,10 @@ SAMPLE = 20_000  # rows that an average over rows is taken from
 class Measured(NamedTuple):
     """What the two fits say of each reviewed row; one of weight zero counts as never reviewed."""
 
+    codes: IntArray
     seen: BoolArray  # whether it is labelled
     weight: FloatArray
+    tau: FloatArray  # class probabilities under the ignorance fit
     entropy: FloatArray  # transformed, under the ignorance fit
     uncertainty: FloatArray  # the mechanism's own measure of the same
     probability: FloatArray  # of a label, under the full fit
@@ -103,7 +105,8 @@ def _measure(block: Block, ignorance: FittedModel, full: FittedModel | None) -> 
     if full is not None:
         u, _ = full.mechanism.uncertainty.evaluate(log_tau, tau)
         p = full.mechanism.probability(*full.posterior(X)[:2])
-    return Measured(block.labelled[shown], block.weight[shown], t, u, p)
+    given = block.codes[shown], block.labelled[shown], block.weight[shown]
+    return Measured(*given, tau, t, u, p)
 
 
 # -- tests of the mechanism's slopes --------------------------------------------------------------
@@ -146,9 +149,9 @@ def score_test(fits: Fits) -> Test:
     the logistic regression of "labelled" on the basis of the ignorance fit's entropies.
     """
     need_rows(*fits.counts, SMALLEST_GROUP)
-    mechanism, (seen, w, _, u, _) = fits.full.mechanism_, fits.measured
-    design, _ = mechanism.basis.evaluate(u, mechanism.maximum)
-    root = np.sqrt(w)
+    mechanism, found = fits.full.mechanism_, fits.measured
+    design, _ = mechanism.basis.evaluate(found.uncertainty, mechanism.maximum)
+    seen, w, root = found.seen, found.weight, np.sqrt(found.weight)
     centred = root[:, None] * (design - np.average(design, axis=0, weights=w))
     residual = root * (seen - np.average(seen, weights=w))
     # n times the squared multiple correlation: what least squares explains of the residuals.

@@ -91,13 +91,7 @@ class RegionsDisplay(draw.Drawing):
         ("average") or held at its "mean". The boundaries of a model ``compare_with`` of the same
         classes are dashed.
         """
-        data = check_in_memory(estimator, X, y)
-        rows = np.asarray(data.X, dtype=float)
-        plane = choose_plane(rows, features, estimator.fitted_.feature_names)
-        points = plane.place(rows)
-        grid_x, grid_y = (reach(points[:, k], grid_resolution) for k in range(2))
-        surface = surface_on(plane, np.stack(np.meshgrid(grid_x, grid_y), axis=-1), others)
-        reference = None
+        data, model = check_in_memory(estimator, X, y), estimator.fitted_
         if compare_with is not None:
             own, other = estimator.classes_.tolist(), compare_with.classes_.tolist()
             if own != other:
@@ -105,12 +99,24 @@ class RegionsDisplay(draw.Drawing):
                     f"compare_with has the classes {other}, the estimator {own}: both must have "
                     "the same."
                 )
-            reference = surface(compare_with)
-        shown = points, data.labels.codes, estimator.fitted_.class_names, plane.names
-        drawn = cls(
-            grid_x, grid_y, surface(estimator), *shown, reference, outlines(estimator, plane)
-        )
+        rows = np.asarray(data.X, dtype=float), data.labels.codes
+        plane = choose_plane(rows[0], features, model.feature_names)
+        drawn = cls.on_plane(plane, estimator, compare_with, *rows, model.class_names,
+                             others=others, m=grid_resolution)  # fmt: skip
         return drawn.plot(ax)
+
+    @classmethod
+    def on_plane(
+        cls, plane: "Plane", clf: Any, other: Any, X: FloatArray, codes: IntArray,
+        classes: list[str], *, others: str = "average", m: int = 200, shown: Any = slice(None)
+    ) -> Self:  # fmt: skip
+        """Return the regions of a model and the borders of another, if any; draw some rows."""
+        points = plane.place(X)
+        x, y = (reach(points[:, k], m) for k in range(2))
+        surface = surface_on(plane, np.stack(np.meshgrid(x, y), axis=-1), others)
+        reference = None if other is None else surface(other)
+        rows = points[shown], codes[shown], classes, plane.names
+        return cls(x, y, surface(clf), *rows, reference, outlines(clf, plane))
 
     @classmethod
     def from_predictions(

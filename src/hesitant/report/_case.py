@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import _safe_indexing
 
 from hesitant._replicates import refit
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -15,7 +14,6 @@ from hesitant.base import check_in_memory
 from hesitant.diagnostics import diagnose
 from hesitant.diagnostics._fits import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
-from hesitant.experts import as_readers
 from hesitant.inference import ObservedInformation
 from hesitant.inference._information import information_of
 from hesitant.inference._sensitivity import Sensitivity, sensitivity
@@ -28,9 +26,9 @@ class Case:
     """A model with its data, and what else a report computes once.
 
     ``whole`` is what predicts, and ``main`` the same, or that part of a combination that counts
-    most. ``said`` is what was said of the rows. Of one reader ``clf`` is the main model and ``y``
-    what was said; of a panel ``y`` is the class that most readers named, and ``clf`` a plain model
-    of it, which answers what takes labels of one reader.
+    most; ``given`` is what they were fitted to. Of one reader ``clf`` is the main model and
+    ``data`` the same; of a panel, who said what is in ``said``, the labels in ``data`` are the
+    classes that most readers named, and ``clf`` is a plain model of those.
     """
 
     def __init__(
@@ -45,19 +43,16 @@ class Case:
         n_boot: int = 0,
         random_state: Any = None,
     ) -> None:
-        self.whole, self.main, self.X = clf, getattr(clf, "model_", clf), X
-        self.clf, self.y = self.main, y
-        self.said: Any = np.asarray(y, dtype=object)
-        statements = as_readers(self.main.experts).as_statements(
-            y, reviewed, self.main.missing_label
-        )
-        self.panel = statements is not None
-        if statements is not None:
-            self.said, self.y = statements, statements.labels(statements.vote())
-            reviewed = statements.shown.any(axis=1)
+        self.whole, self.main, self.y = clf, getattr(clf, "model_", clf), y
+        self.given = check_in_memory(self.main, X, y, sample_weight, reviewed)
+        self.clf, self.data = self.main, self.given
+        self.said: Any = self.given.statements
+        self.panel = self.said is not None
+        if self.said is not None:
+            self.y, reviewed = self.said.labels(self.said.vote()), self.said.shown.any(axis=1)
             plain = {"experts": "right", "mechanism": "entropy", "missing_label": None}
             self.clf = refit(self.main, X, self.y, reviewed=reviewed, warned=[], **plain)
-        self.data = check_in_memory(self.clf, X, self.y, sample_weight, reviewed)
+            self.data = check_in_memory(self.clf, X, self.y, sample_weight, reviewed)
         self.likelihood = self.clf.fitted_.likelihood(self.data.rows)
         self.labels = self.data.labels
         self.n, self.blank = len(self.labels.codes), ~self.labels.labelled
@@ -84,14 +79,12 @@ class Case:
     @cached_property
     def proba(self) -> FloatArray:
         """Class probabilities from the features alone."""
-        return np.asarray(self.whole.predict_proba(self.data))
+        return np.asarray(self.whole.predict_proba(self.given))
 
     @cached_property
     def posterior(self) -> FloatArray:
         """Class probabilities of blank rows, from the features and from their being blank."""
-        given = (self.X, self.said) if self.panel else (self.data,)
-        told = self.whole.resolve(*given)
-        return np.where(self.blank[:, None], told, self.proba)
+        return np.where(self.blank[:, None], self.whole.resolve(self.given), self.proba)
 
     @cached_property
     def ignorant_posterior(self) -> FloatArray:
@@ -104,34 +97,33 @@ class Case:
 
         They are the model's own if it has them, else those of five folds; NaN for blank rows.
         """
-        nothing = np.full((self.n, len(self.classes)), np.nan)
+        proba = np.full((self.n, len(self.classes)), np.nan)
         own = getattr(self.whole, "held_out_proba_", None)
-        if own is not None and np.shape(own) == nothing.shape:
+        if own is not None and np.shape(own) == proba.shape:
             return np.where(self.blank[:, None], np.nan, own), ""
         codes, counts = self.labels.codes, self.labels.counts
         # the only label of a class cannot be held out: the class would have none
         rows = np.flatnonzero((codes >= 0) & (counts[codes] > 1))
         if rows.size < FEWEST:
-            return nothing, "too few rows are labelled to hold some of them out"
+            return proba, "too few rows are labelled to hold some of them out"
         if self.clf.alpha == 0:
-            return nothing, "the classes were fitted without the labels"
-        proba, deal = nothing.copy(), min(FOLDS, int(counts[codes[rows]].min()))
+            return proba, "the classes were fitted without the labels"
+        deal = min(FOLDS, int(counts[codes[rows]].min()))
         folds = StratifiedKFold(deal, shuffle=True, random_state=0)
         try:
             for _, part in folds.split(rows, codes[rows]):
-                proba[rows[part]] = self._without(rows[part])
+                keep = np.setdiff1d(np.arange(self.n), rows[part])
+                clf = refit(self.whole, self.given.part(keep), None, warned=[])
+                proba[rows[part]] = clf.predict_proba(self.given.part(rows[part]))
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-            return nothing, f"a model without some of the rows could not be fitted: {error}"
+            proba[:] = np.nan
+            return proba, f"a model without some of the rows could not be fitted: {error}"
         return proba, ""
 
-    def _without(self, out: IntArray) -> FloatArray:
-        """Return class probabilities of some rows by a model fitted to the others."""
-        keep = np.setdiff1d(np.arange(self.n), out)
-        given: dict[str, Any] = {"sample_weight": self.data.weight[keep], "warned": []}
-        if not self.panel:
-            given["reviewed"] = self.data.reviewed[keep]
-        clf = refit(self.whole, _safe_indexing(self.X, keep), self.said[keep], **given)
-        return np.asarray(clf.predict_proba(_safe_indexing(self.X, out)))
+    @property
+    def confusion(self) -> FloatArray | None:
+        """What each reader says of each class (J, g, g), if readers may be wrong."""
+        return getattr(self.main, "confusion_", None)
 
     @cached_property
     def tilted(self) -> Sensitivity | None:
@@ -155,6 +147,8 @@ class Case:
         if self.diagnosis.full is self.clf and self.diagnosis.information is not None:
             return self.diagnosis.information
         k = self.clf.n_parameters_
+        if self.diagnosis.finding == "crowded":
+            return "There are too few rows for each parameter: standard errors would mean little."
         if k > MOST_PARAMETERS:
             return (
                 f"The model has {k:,} parameters, too many for a report to wait for their "

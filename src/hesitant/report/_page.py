@@ -37,12 +37,10 @@ def render(case: Case, summary: dict[str, Any]) -> str:
         "cut": lambda text, most: text if len(text) <= most else text[:most] + " …",
         "clean": lambda text: short(shorten_in(text, names), 1200),
     }
-    style, script = (
-        environment.loader.get_source(environment, name)[0] for name in ("style.css", "page.js")
-    )
+    sources = (environment.loader.get_source(environment, k)[0] for k in ("style.css", "page.js"))
+    style, script = map(trusted, sources)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    drawn = pictures(case, summary["held_out"])
-    counts = summary["labels"]
+    drawn, counts = pictures(case, summary["held_out"]), summary["labels"]
     drawn_rows = (counts["labelled"], MOST_LABELLED), (counts["blank"], MOST_BLANK)
     return environment.get_template("report.html.j2").render(
         **summary,
@@ -54,8 +52,8 @@ def render(case: Case, summary: dict[str, Any]) -> str:
         drawn=[(min(n, most), n) for n, most in drawn_rows],
         colours=len(COLORS),
         points=trusted(_points(case, summary)),
-        style=trusted(style),
-        script=trusted(script),
+        style=style,
+        script=script,
         script_hash=f"sha256-{digest}",
     )
 

@@ -9,7 +9,6 @@ import html
 import io
 import re
 import warnings
-from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
@@ -29,7 +28,8 @@ from hesitant._drawing import (
 from hesitant._typing import FloatArray, IntArray
 from hesitant._words import noun, percent, short
 from hesitant.diagnostics import EntropyDisplay, RegionsDisplay
-from hesitant.diagnostics._regions import choose_plane, outlines, reach, surface_on
+from hesitant.diagnostics._by_reader import ReadersDisplay
+from hesitant.diagnostics._regions import choose_plane, reach
 from hesitant.experts import Panel
 from hesitant.report._case import Case
 
@@ -57,7 +57,8 @@ def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, str]:
         if isinstance(case.main.mechanism_, Panel):
             drawn["hesitation"] = _hesitation(case)
         if held_out["available"]:
-            drawn["reliability"] = _reliability(held_out["reliability"])
+            agrees = "right on held-out rows" if case.confusion is None else "agrees with readers"
+            drawn["reliability"] = _reliability(held_out["reliability"], agrees)
     return drawn
 
 
@@ -77,14 +78,8 @@ def regions(
     ``named`` are the classes, the features, and the two of these that span the picture.
     """
     classes, features, pair = named
-    plane = choose_plane(X, pair, features)
-    places = plane.place(X)
-    x, y = (reach(places[:, k], GRID) for k in range(2))
-    surface = surface_on(plane, np.stack(np.meshgrid(x, y), axis=-1), "average")
-    rows = places[shown], codes[shown], classes, plane.names
-    figure, ax = _panel(3.9, 5.2)
-    borders = None if other is None else surface(other)
-    drawn = RegionsDisplay(x, y, surface(clf), *rows, borders, outlines(clf, plane))
+    plane, (figure, ax) = choose_plane(X, pair, features), _panel(3.9, 5.2)
+    drawn = RegionsDisplay.on_plane(plane, clf, other, X, codes, classes, m=GRID, shown=shown)
     drawn.plot(ax).ax_.get_legend().remove()
     across, up = (short(name, 28) for name in plane.names)
     return svg(figure, f"Map of the rows on {across} and {up}, blank rows as squares.", shown)
@@ -116,17 +111,13 @@ def _evidence(case: Case) -> dict[str, str]:
     if min(display.labelled.size, display.blank.size) < 2:
         return {}
     labelled, blank = (f"{np.median(v):.1f}" for v in (display.labelled, display.blank))
-    asked: dict[str, tuple[Callable[[Any], None], str]] = {
-        "densities": (
-            display.densities,
-            f"Distribution of difficulty. Median of labelled rows {labelled}, of blank rows "
-            f"{blank}; larger is harder.",
-        )
-    }
+    medians = f"Median of labelled rows {labelled}, of blank rows {blank}; larger is harder."
+    asked = [("densities", display.densities, f"Distribution of difficulty. {medians}")]
     if display.curve is not None:
-        asked["chance"] = display.probability, "Chance of a label against difficulty, with a band."
+        words = "Chance of a label against difficulty, with a band."
+        asked.append(("chance", display.probability, words))
     out = {}
-    for name, (draw, title) in asked.items():
+    for name, draw, title in asked:
         figure, ax = _panel()
         draw(ax)
         ax.set(title="", xlim=display.limits_, xlabel="← easier · difficulty · harder →")
@@ -150,24 +141,16 @@ def _tilt(case: Case) -> str:
 
 def _hesitation(case: Case) -> str:
     """Draw each reader's chance of a label against difficulty."""
-    log_tau = np.log(np.maximum(case.proba, 1e-300))
-    chance = case.main.mechanism_.speaking(log_tau, case.proba)
-    difficulty = 1 - case.proba.max(axis=1)
-    order = np.argsort(difficulty)
+    chance = case.main.mechanism_.speaking(np.log(np.maximum(case.proba, 1e-300)), case.proba)
     figure, ax = _panel(2.8)
-    for j, reader in enumerate(case.said.readers):
-        x, y = 100 * difficulty[order], 100 * chance[order, j]
-        style = ("-", "--", ":", "-.")[j // len(COLORS) % 4]
-        ax.plot(x, y, style, color=class_color(j), label=as_text(reader, 20))
-    ax.set(xlabel="chance that the likeliest class is wrong, %", ylabel="chance of a label, %")
-    ax.set_ylim(0, 102)
-    ax.legend(loc="best")
+    ReadersDisplay(case.said.readers, 1 - case.proba.max(axis=1), chance).plot(ax)
+    ax.set_xlabel("chance that the likeliest class is wrong")
     names = ", ".join(map(short, case.said.readers))
     return svg(figure, f"Chance of a label against difficulty, for the readers {names}.")
 
 
-def _reliability(bands: list[dict[str, Any]]) -> str:
-    """Draw how often the model is right against how sure it is."""
+def _reliability(bands: list[dict[str, Any]], agrees: str) -> str:
+    """Draw how often the model is right, or agrees with readers, against how sure it is."""
     claimed, right, lower, upper = (
         100 * np.array([band[k] for band in bands]) for k in ("claimed", "right", "lower", "upper")
     )
@@ -178,7 +161,7 @@ def _reliability(bands: list[dict[str, Any]]) -> str:
     ax.errorbar(claimed, right, reach_of, **style)
     low = min(50.0, float(np.floor(min(claimed.min(), lower.min()) / 10) * 10))
     ax.set(xlim=(low, 101.5), ylim=(low, 101.5), xlabel="confidence of the model, %")
-    ax.set_ylabel("right on held-out rows, %")
+    ax.set_ylabel(f"{agrees}, %")
     spoken = "; ".join(
         f"claims {percent(band['claimed'])}, right {percent(band['right'])} of "
         f"{noun(band['rows'], 'row')}"

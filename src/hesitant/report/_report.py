@@ -1,5 +1,6 @@
 """`Report`: one analysis, as a page or as plain data."""
 
+import copy
 import hashlib
 import html
 import json
@@ -35,9 +36,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the pictures, as lists, numbers and strings."""
-        # by way of JSON: what the caller changes must not change the report
-        copy: dict[str, Any] = json.loads(self.to_json())
-        return copy
+        return copy.deepcopy(self._summary)  # what the caller changes must not change the report
 
     def to_json(self, indent: int | None = None) -> str:
         """Return :meth:`to_dict` as text."""
@@ -97,24 +96,19 @@ def make_report(
     clf : fitted MixtureClassifier or MixtureClassifierCV
     X, y, sample_weight, reviewed
         As they were given to ``fit``.
-    ids : sequence, optional
-        What to call the rows; their numbers, counted from 1, by default.
-    rows : array of int, optional
-        The rows' numbers in the user's own table.
-    name : str, default="data"
+    ids, rows : sequences, optional
+        What to call the rows, and their numbers in the user's own table; both count from 1 if
+        they are not given.
+    name : str
         What to call the data.
-    n_boot : int, default=0
-        Replicates of the bootstrap test of the blanks; 199 or more for a useful p-value.
-    random_state : int, optional
-        For the bootstrap.
-    notes : sequence of str
-        What else a reader should know, such as warnings of the fit.
-    wording : callable, default=str
-        Puts notes and remarks, which name options of the estimator, in a reader's own words.
-    options, data : mappings, optional
-        How the fit was asked for and where its data came from, for who wants to repeat it.
-    command : str, optional
-        The command line that repeats it.
+    n_boot, random_state : int
+        Replicates of the bootstrap test of the blanks (199 or more for a useful p-value; none by
+        default), and their seed.
+    notes, wording : sequence of str, callable
+        What else a reader should know, such as warnings of the fit, and a function that puts notes
+        and remarks, which name options of the estimator, in a reader's own words.
+    options, data, command : mappings and str, optional
+        How the fit was asked for, where its data came from, and the command line that repeats it.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import noun, number, percent, short
 from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference._information import information_of
+from hesitant.report._answer import answer, what_changes
 from hesitant.report._case import FEWEST, Case
 from hesitant.weights import inverse_probability_weights
 
@@ -60,136 +61,11 @@ def summarise(
     }
     summary["verdict"] = {
         k: [wording(text) for text in v] if isinstance(v, list) else v
-        for k, v in _verdict(case, summary).items()
+        for k, v in answer(case, summary).items()
     }
     summary["notes"] = list(dict.fromkeys(map(wording, (*notes, *case.diagnosis.remarks))))
     out: dict[str, Any] = plain(summary)
     return out
-
-
-# -- the answer first -----------------------------------------------------------------------------
-
-
-def _verdict(case: Case, summary: dict[str, Any]) -> dict[str, Any]:
-    """Return the headline and, in a few sentences each, what there is, how sure, what next."""
-    diagnosis = case.diagnosis
-    what = [_what_is_there(summary["labels"]), diagnosis.explanation]
-    if summary["change"]["available"] and diagnosis.finding in ("hard", "easy", "mixed", "random"):
-        what.append(summary["change"]["words"])
-    sure, then = _how_sure(summary["held_out"], summary["labels"]), _what_next(summary)
-    return {
-        "finding": diagnosis.finding,
-        "headline": diagnosis.headline,
-        "what": what,
-        "sure": sure,
-        "next": then,
-        "paragraphs": [*what, *sure, *then],
-        "cautions": _cautions(case, summary["held_out"]),
-    }
-
-
-def _what_is_there(labels: dict[str, Any]) -> str:
-    rows, blank, unseen = labels["rows"], labels["blank"], labels["not_reviewed"]
-    if not blank:
-        return f"All {noun(rows, 'row')} carry a label."
-    text = f"Of {noun(rows, 'row')}, {blank:,} ({percent(labels['blank_share'])}) have no label."
-    if not unseen:
-        return f"{text} All rows were taken as shown to whoever labelled them."
-    return (
-        f"{text} {noun(unseen, 'row counts', 'rows count')} as not reviewed: they help to shape "
-        "the classes, but whether they have a label is no evidence."
-    )
-
-
-def _what_changes(case: Case, moved: IntArray, gain: float | None) -> str:
-    blank = int(case.blank[moved].sum())
-    text = "Using the pattern puts no row into another class"
-    if moved.size:
-        of, other = noun(int(case.blank.sum()), "blank row"), moved.size - blank
-        text = f"Using the pattern puts {blank:,} of {of} into another class"
-        text += f", and {noun(other, 'labelled row')}" if other else ""
-    if gain is not None and gain >= 1.02 and case.diagnosis.finding != "random":
-        text += (
-            f"; it sharpens the estimates about as much as {percent(gain - 1, whole=True)} more "
-            "rows like these would"
-        )
-    if not case.clf.mechanism_.informative:
-        text += ". The model in this report was asked to ignore it"
-    return f"{text}."
-
-
-def _how_sure(held_out: dict[str, Any], labels: dict[str, Any]) -> list[str]:
-    if not held_out["available"]:
-        return [
-            f"How often the model is right could not be measured: {held_out['why_not']}. Its own "
-            "probabilities have not been put to the test."
-        ]
-    accuracy, lower, upper = (percent(held_out[k]) for k in ("accuracy", "lower", "upper"))
-    out = [
-        f"Asked about labelled rows that it had not seen, the model gives the same label in "
-        f"{accuracy} of {noun(held_out['rows'], 'case')} (95 % interval {lower} to {upper})."
-    ]
-    if held_out["all_rows"] is not None and labels["blank"]:
-        out.append(
-            "Labelled rows are the easier ones: with each weighted by one over its chance of a "
-            f"label, the estimate for all rows is about {percent(held_out['all_rows'])}. It rests "
-            "on the model where nobody gave a label, and tends to be a little high."
-        )
-    if held_out["contradicted"]:
-        out.append(
-            f"The model is far surer than it should be: on those rows it claims "
-            f"{percent(held_out['claimed'])}. Its probabilities are therefore not shown."
-        )
-    elif labels["blank"] > 1:
-        unsure = labels["blank_unsure"]
-        text = f"It is at least 95 % sure of the class of {labels['blank_sure']:,} blank rows"
-        out.append(text + (f" and less than 70 % sure of {unsure:,}." if unsure else "."))
-    return out
-
-
-def _what_next(summary: dict[str, Any]) -> list[str]:
-    triage, doubtful = summary["triage"], summary["doubtful_labels"]["total"]
-    first, unusual, out = min(triage["total"], 20), triage["unusual_total"], []
-    if first:
-        which = f"first {first} rows of" if first > 1 else "blank row in"
-        why = ": their labels would teach the most" if first > 1 else ""
-        out.append(f"Ask again about the {which} the triage list{why}.")
-    if unusual:
-        which = noun(unusual, "blank row that fits", "blank rows that fit")
-        it = "it may be" if unusual == 1 else "they may be"
-        out.append(f"Check {which} no class: {it} damaged, mistyped or of another kind.")
-    if doubtful:
-        which = noun(doubtful, "label")
-        out.append(f"Check {which} that the model contradicts with at least 95 % confidence.")
-    return out or ["Nothing needs a second look."]
-
-
-def _cautions(case: Case, held_out: dict[str, Any]) -> list[str]:
-    clf, diagnosis, out = case.clf, case.diagnosis, []
-    if not clf.converged_:
-        out.append(
-            f"The fit did not settle ({clf.termination_}). Treat every number here as provisional."
-        )
-    if held_out["available"] and held_out["upper"] < max(0.8, held_out["guess"]):
-        out.append(
-            f"On held-out rows the model names only {percent(held_out['accuracy'])} of the labels "
-            f"(always naming the commonest class would give {percent(held_out['guess'])}), so its "
-            "classes may not be those of the labels. Try another family, or other features."
-        )
-    if diagnosis.caution:
-        out.append(diagnosis.caution)
-    if diagnosis.missing_by_class:
-        ranked = sorted(diagnosis.by_class, key=lambda r: r["labelled"] - r["expected"])
-        least, most = (
-            f"{percent(r['labelled'])} of class {short(r['class'])} (of rows as hard, "
-            f"{percent(r['expected'])})"
-            for r in (ranked[0], ranked[-1])
-        )
-        out.append(f"Labels are given to {most} but to {least}.")
-    return out
-
-
-# -- section by section ---------------------------------------------------------------------------
 
 
 def _held_out(case: Case) -> dict[str, Any]:
@@ -200,24 +76,30 @@ def _held_out(case: Case) -> dict[str, Any]:
         return {"available": False, "why_not": why_not, "contradicted": False}
     proba, codes = every[rows], case.labels.codes[rows]
     confidence, said = proba.max(axis=1), proba.argmax(axis=1)
-    right, (lower, upper) = said == codes, interval(said == codes)
+    right = said == codes
+    expected, agrees = confidence, right
+    if case.confusion is not None:  # readers who err are agreed with less often than one is right
+        labels = case.said.said[rows]
+        chance = np.einsum("ih,jhi->ij", proba, case.confusion[:, :, said])
+        expected, agrees = chance[labels >= 0], (labels == said[:, None])[labels >= 0]
     table = np.zeros((len(case.classes), len(case.classes)), dtype=int)
     np.add.at(table, (codes, said), 1)
-    claimed, accuracy = float(confidence.mean()), float(right.mean())
+    claimed, agreed, (lower, upper) = expected.mean(), agrees.mean(), interval(right)
     return {
         "available": True,
         "why_not": "",
-        "rows": int(right.size),
-        "accuracy": accuracy,
+        "rows": right.size,
+        "accuracy": right.mean(),
         "lower": lower,
         "upper": upper,
         "claimed": claimed,
+        "agreed": agreed,
         # printed probabilities would be certainties that the data refute
-        "contradicted": claimed - accuracy > TOO_SURE and claimed > upper,
+        "contradicted": bool(claimed - agreed > TOO_SURE and claimed > interval(agrees)[1]),
         **_of_all_rows(case, rows, confidence, right),
-        "guess": float(np.bincount(codes).max() / codes.size),
-        "confusion": table.tolist(),
-        "reliability": _reliability(confidence, right),
+        "guess": np.bincount(codes).max() / codes.size,
+        "confusion": table,
+        "reliability": _reliability(expected, agrees),
     }
 
 
@@ -231,7 +113,8 @@ def _of_all_rows(
     share of right rows alone hangs on the few hard ones that have a label.)
     """
     nothing: dict[str, float | None] = {"all_rows": None, "all_rows_error": None}
-    if case.informed is None or case.diagnosis.finding in ("crowded", "few"):
+    few = case.diagnosis.finding in ("crowded", "few")
+    if case.informed is None or case.confusion is not None or few:
         return nothing
     weight = inverse_probability_weights(case.data, estimator=case.informed)[rows]
     if not weight.any():
@@ -327,19 +210,15 @@ def _triage(case: Case) -> dict[str, Any]:
     usual = np.flatnonzero(case.blank & ~case.unusual)
     apart = np.flatnonzero(case.blank & case.unusual)
     apart = apart[np.argsort(case.clf.score_samples(case.data)[apart], kind="stable")]
-    if usual.size and not isinstance(case.information, str):
+    known, by = None, "how uncertain their class is and by the chance of an answer"
+    if not isinstance(case.information, str):
         known = known_from(case.information.axes, case.information.chart_information)
-        looked = case.posterior, case.clf.entropy(case.data), chance
-        order, gain = rank(known, case.data.X, usual, looked, KEPT)
         by = (
             "what asking for their label would be expected to teach: how much the label tells "
             "about the classes, times the chance that it is given"
         )
-    else:
-        gain = case.clf.entropy(case.data)[usual]
-        best = np.argsort(-gain * chance[usual], kind="stable")
-        order, gain = usual[best], gain[best]
-        by = "how uncertain their class is and by the chance of an answer"
+    looked = case.posterior, case.clf.entropy(case.data), chance
+    order, gain = rank(known, case.data.X, usual, looked, KEPT)
     worth = gain * chance[order]
     most = max(worth[0], 1e-300) if len(order) else 1.0
     return {
@@ -351,7 +230,7 @@ def _triage(case: Case) -> dict[str, Any]:
             _row(case, i)
             | {"rank": k + 1, "chance": chance[i], "gain": gain[k]}
             | {"expected_gain": worth[k], "worth": worth[k] / most}
-            for k, i in enumerate(order[:KEPT])
+            for k, i in enumerate(order)
         ],
         "unusual": [_row(case, i) for i in apart[:KEPT]],
     }
@@ -420,10 +299,10 @@ def _change(case: Case) -> dict[str, Any]:
     ignorance, informed, blank = case.diagnosis.ignorance, case.informed, case.blank
     before, after = case.ignorant_posterior, informed.predict_proba(case.data)
     old, new = before.argmax(axis=1), after.argmax(axis=1)
-    moved, gain = np.flatnonzero(old != new), _precision_gain(case)
+    moved = np.flatnonzero(old != new)
     # those that change most come first
     order = moved[np.argsort(-np.abs(after - before).max(axis=1)[moved], kind="stable")]
-    return {
+    found = {
         "available": True,
         "model_uses_pattern": case.clf.mechanism_.informative,
         "moved": len(moved),
@@ -442,10 +321,10 @@ def _change(case: Case) -> dict[str, Any]:
             | {"blank_without": (old[blank] == h).sum(), "blank_with": (new[blank] == h).sum()}
             for h, name in enumerate(case.classes)
         ],
-        "precision_gain": gain,
-        "words": _what_changes(case, moved, gain),
+        "precision_gain": _precision_gain(case),
         "if_by_class": _if_by_class(case),
     }
+    return {**found, "words": what_changes(found, case.diagnosis.finding)}
 
 
 def _if_by_class(case: Case) -> str:
@@ -463,10 +342,8 @@ def _shift(old: Any, new: Any, h: int) -> float | None:
     step, covariance = new.means_[h] - old.means_[h], old.covariances_[h]
     if not (np.isfinite(step).all() and np.isfinite(covariance).all()):
         return None  # a t of so few degrees of freedom has no moments
-    try:
-        return float(np.sqrt(max(step @ np.linalg.solve(covariance, step), 0.0)))
-    except np.linalg.LinAlgError:
-        return None
+    away = step @ np.linalg.pinv(covariance, rcond=1e-15, hermitian=True) @ step
+    return float(np.sqrt(max(away, 0.0)))
 
 
 def _precision_gain(case: Case) -> float | None:
