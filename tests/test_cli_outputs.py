@@ -141,14 +141,14 @@ def test_an_interrupted_study_is_not_begun_anew_by_accident(run, tmp_path):
     settings = ["simulation", "--replications", "1", "--out", "mine", "-q"]
     (tmp_path / "mine").mkdir()
     kept = Checkpoint(tmp_path / "mine" / "simulation.sqlite", {})
-    with kept.locked():
-        kept.begin(resume=False)
+    with kept:
+        kept.begin()
         kept.append(0, [])
     code, _, error = run("reproduce", *settings)
     assert code == 1
     assert "1 finished replication of an interrupted run" in error
     assert "with --resume, begin anew with --force, or choose" in error
-    with kept.locked():
+    with kept:
         assert set(kept.finished) == {0}
         code, _, error = run("reproduce", *settings, "--resume")
     assert code == 1

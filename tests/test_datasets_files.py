@@ -18,14 +18,11 @@ from hesitant.studies._sources import Source, fingerprint, load_table, read_csv
 GOOD, BAD = "x\n1\n2\n", "x\n1\n3\n"
 
 
-def read(path: Path) -> pd.DataFrame:
-    return read_csv(path, ["x"])
-
-
 def source(**changes: object) -> Source:
     fields: dict[str, object] = {
         "what": "Example",
-        "readers": {"example.csv": read, "other.csv": read},
+        "readers": {"example.csv": read_csv, "other.csv": read_csv},
+        "columns": ("x",),
         "page": "https://example.org/data",
         "sha256": fingerprint(pd.DataFrame({"x": [1, 2]})),
         "note": "Ask nicely.",

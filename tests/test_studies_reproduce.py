@@ -187,13 +187,13 @@ def test_simulation_alone(tmp_path) -> None:
 
 def leave_unfinished(folder: Path, replications: int) -> None:
     """Make a finished simulation look like one killed after so many replications."""
-    with Checkpoint(folder / "simulation.sqlite", {}).locked() as kept:
+    with Checkpoint(folder / "simulation.sqlite", {}) as kept:
         kept._execute("DELETE FROM finished WHERE replication >= ?", replications)
         kept._execute("DELETE FROM state WHERE key = 'complete'")
 
 
 def finished(path: Path) -> set[int]:
-    with Checkpoint(path, {}).locked() as kept:
+    with Checkpoint(path, {}) as kept:
         return set(kept.finished)
 
 
@@ -226,7 +226,7 @@ def test_a_folder_in_use_is_left_alone(tmp_path) -> None:
     run("simulation", tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with (
-        Checkpoint(tmp_path / "simulation.sqlite", {}).locked(),
+        Checkpoint(tmp_path / "simulation.sqlite", {}),
         pytest.raises(StudyError, match=r"Another run is writing to .*--out"),
     ):
         run("figures", tmp_path)
@@ -245,7 +245,7 @@ def test_words_agree_with_their_numbers(everything, tmp_path) -> None:
     line, log = content["parts"]["full"]["tables"]["full"][:2]
     line |= {"slope": -5.0, "likelihood_ratio": 1846.1, "space_moved": 0.01}
     line["unlabelled_moved"], log["unlabelled_moved"] = 1, 2
-    words = " ".join(write_page(tmp_path, content).read_text(encoding="utf-8").split())
+    words = " ".join(write_page(tmp_path, content, PARTS)[1].read_text(encoding="utf-8").split())
     assert "likelihood ratio is 1,846.1 on one" in words
     assert "1 unlabelled row changes class, and 1.0 % of new rows would." in words
     assert "with it 2 unlabelled rows change class." in words

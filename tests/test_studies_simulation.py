@@ -233,7 +233,7 @@ def test_more_replications_add_to_what_is_there(tmp_path, uninterrupted) -> None
 
 
 def finished(path: Path) -> dict:
-    with Checkpoint(path, SMALL.settings()).locked() as kept:
+    with Checkpoint(path, SMALL.settings()) as kept:
         assert kept.recorded == kept.settings
         return kept.finished
 
@@ -287,7 +287,7 @@ def test_resuming_with_other_settings_is_refused(tmp_path) -> None:
 def test_unfinished_run_is_not_lost(tmp_path) -> None:
     path = tmp_path / "simulation.sqlite"
     run(path, 2)
-    with Checkpoint(path, {}).locked() as kept:
+    with Checkpoint(path, {}) as kept:
         kept._execute("DELETE FROM finished WHERE replication = 1")
         kept._execute("DELETE FROM state WHERE key = 'complete'")
     with pytest.raises(StudyError, match=r"1 finished replication .*--resume.*--force"):
@@ -323,7 +323,7 @@ def test_two_runs_do_not_share_a_file(tmp_path) -> None:
     path = tmp_path / "journal"
     run(path, 1)
     with (
-        Checkpoint(path, SMALL.settings()).locked(),
+        Checkpoint(path, SMALL.settings()),
         pytest.raises(StudyError, match="Another run is writing"),
     ):
         run(path, 1, resume=True)
@@ -362,7 +362,7 @@ def test_full_disk_loses_nothing_that_was_finished(tmp_path, uninterrupted, monk
         run(path, 4)
     monkeypatch.undo()
     assert set(finished(path)) == {0, 1}
-    with Checkpoint(path, SMALL.settings()).locked() as kept:
+    with Checkpoint(path, SMALL.settings()) as kept:
         for k, rows in kept.finished.items():
             kept.append(k, rows[: len(rows) // 100])
     assert run(path, 4, resume=True) == uninterrupted

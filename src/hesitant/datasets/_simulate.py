@@ -75,9 +75,7 @@ def simulate(
         )
     truth = rng.choice(g, size=n, p=pi)
     X = mu[truth] + np.einsum("nij,nj->ni", roots[truth], rng.standard_normal((n, p)))
-    scaled = np.array([np.linalg.solve(roots[h], (X - mu[h]).T) for h in range(g)])
-    size = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    scores = np.log(pi) - size - (scaled**2).sum(axis=1).T / 2
+    scores = class_scores(X, mu, roots, pi)
     sign, words = "-" if slope < 0 else "+", {"n": n, "g": g, "p": p, "intercept": intercept}
     description = _SIMULATED.format(**words, sign=sign, size=abs(slope))
     names = [f"x{j}" for j in range(p)]
@@ -154,6 +152,22 @@ def _classes(means: ArrayLike, covariances: ArrayLike, weights: Any) -> tuple[ND
     if pi.shape != (g,) or not (pi > 0).all() or not np.isclose(pi.sum(), 1):
         raise ValueError(f"weights={weights!r} must be {g} positive numbers that sum to 1")
     return mu, roots, pi / pi.sum()
+
+
+def class_scores(
+    X: NDArray[Any], means: NDArray[Any], roots: NDArray[Any], weights: NDArray[Any]
+) -> NDArray[Any]:
+    """Return the log densities of rows under weighted Gaussian classes, up to a constant."""
+    scaled = np.array(
+        [np.linalg.solve(root, (X - mean).T) for mean, root in zip(means, roots, strict=True)]
+    )
+    size = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    scores: NDArray[Any] = np.log(weights) - size - (scaled**2).sum(axis=1).T / 2
+    return scores
+
+
+TRUE_CLASSES = _classes(MEANS, COVARIANCES, None)
+"""Means, roots and weights of the paper's simulation."""
 
 
 def _withhold(

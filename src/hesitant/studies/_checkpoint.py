@@ -7,10 +7,7 @@ never write to the same folder, and the system lifts the lock of a process that 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +19,36 @@ class StudyError(RuntimeError):
 
 
 class Checkpoint:
-    """The finished replications of a study, of these settings; open it with `locked`."""
+    """The finished replications of a study; a context, which keeps every other run out.
 
-    def __init__(self, path: str | os.PathLike[str], settings: Row) -> None:
-        self.path = Path(path)
+    What is there is continued with ``resume`` or if it was finished; with ``force`` what was not
+    is kept under another name; else it is refused.
+    """
+
+    def __init__(
+        self, path: Any, settings: Row, resume: bool = False, force: bool = False
+    ) -> None:
+        if resume and force:
+            raise ValueError("resume=True continues and force=True begins anew: choose one.")
+        self.path, self.resume, self.force = Path(path), resume, force
         self.settings: Row = json.loads(json.dumps(settings))
         self._database: sqlite3.Connection | None = None
 
-    @contextmanager
-    def locked(self) -> Iterator[Checkpoint]:
-        """Keep the file open, and every other run out."""
-        try:
-            self._execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._execute("BEGIN EXCLUSIVE")
-            self._execute("CREATE TABLE IF NOT EXISTS state (key TEXT PRIMARY KEY, value TEXT)")
-            self._execute(
-                "CREATE TABLE IF NOT EXISTS finished (replication INTEGER PRIMARY KEY, rows TEXT)"
-            )
-            self._execute("COMMIT")
-            yield self
-        finally:
-            if self._database is not None:
-                self._database.close()
-                self._database = None
+    def __enter__(self) -> Checkpoint:
+        for statement in (
+            "PRAGMA locking_mode = EXCLUSIVE",
+            "BEGIN EXCLUSIVE",
+            "CREATE TABLE IF NOT EXISTS state (key TEXT PRIMARY KEY, value TEXT)",
+            "CREATE TABLE IF NOT EXISTS finished (replication INTEGER PRIMARY KEY, rows TEXT)",
+            "COMMIT",
+        ):
+            self._execute(statement)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
 
     @property
     def recorded(self) -> Row | None:
@@ -58,32 +62,21 @@ class Checkpoint:
         found = self._execute("SELECT replication, rows FROM finished ORDER BY replication")
         return {k: json.loads(rows) for k, rows in found}
 
-    @property
-    def complete(self) -> bool:
-        """Whether the study reached its end."""
-        return bool(self._execute("SELECT 1 FROM state WHERE key = 'complete'"))
-
-    def begin(self, resume: bool, force: bool = False) -> None:
-        """Continue what is there with `resume`, else begin anew.
-
-        An unfinished run is never lost without `force`, which keeps it under another name. One
-        with other settings is never added to.
-        """
-        if resume and self.recorded is not None:
+    def begin(self, reuse: bool = False) -> None:
+        """Continue what is there if asked to, here or when it was opened; else begin anew."""
+        self.refuse_unfinished(reuse)
+        if (self.resume or reuse) and self.recorded is not None:
             self._refuse_other(self.recorded)
             return
-        if not force:
-            self.refuse_unfinished()
-        elif not self.complete and self.finished:
+        if self.force and self._interrupted():
             number = 1
             while (kept := self.path.with_suffix(f".{number}.old")).exists():
                 number += 1
             self._execute("VACUUM INTO ?", str(kept))
-        self._execute("BEGIN")
-        self._execute("DELETE FROM state")
+        # Killed in between, there is nothing that could be lost or taken for something else.
         self._execute("DELETE FROM finished")
+        self._execute("DELETE FROM state")
         self._execute("INSERT INTO state VALUES ('settings', ?)", json.dumps(self.settings))
-        self._execute("COMMIT")
 
     def append(self, replication: int, rows: list[Row]) -> None:
         """Add a finished replication; on return it is on the disk."""
@@ -95,9 +88,14 @@ class Checkpoint:
         """Note that the study reached its end, so that nothing is lost by beginning another."""
         self._execute("INSERT OR IGNORE INTO state VALUES ('complete', '')")
 
-    def refuse_unfinished(self) -> None:
+    def _interrupted(self) -> int:
+        """Return how many replications a run finished that did not reach its end."""
+        complete = self._execute("SELECT 1 FROM state WHERE key = 'complete'")
+        return 0 if complete else len(self.finished)
+
+    def refuse_unfinished(self, reuse: bool = False) -> None:
         """Refuse to lose what an interrupted run has finished."""
-        done = 0 if self.complete else len(self.finished)
+        done = 0 if self.resume or self.force or reuse else self._interrupted()
         if done:
             raise StudyError(
                 f"{self.path} holds {done:,} finished replication{'' if done == 1 else 's'} of an "
@@ -121,13 +119,10 @@ class Checkpoint:
     def _execute(self, statement: str, *values: Any) -> list[Any]:
         try:
             if self._database is None:
-                # Transactions are ours to begin: without one a statement is kept on return.
+                # Without transactions of Python's own a statement is on the disk on return.
                 self._database = sqlite3.connect(self.path, timeout=0, isolation_level=None)
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
-                if self._database is not None:
-                    self._database.rollback()
             busy = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             if getattr(error, "sqlite_errorcode", 0) in busy:
                 raise StudyError(

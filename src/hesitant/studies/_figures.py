@@ -18,7 +18,7 @@ from hesitant.uncertainty import Shannon
 
 _INK = "#222222"
 _MOVED = "#C1121F"
-_NAMES = {"adjusted_rand": "adjusted Rand index", "log_loss": "total log loss"}
+MEASURES = {"adjusted_rand": "adjusted Rand index", "log_loss": "total log loss"}
 _LINES = {
     "full": (class_color(4), "-", "full likelihood"),
     "weighted labels": (class_color(3), "-.", "labels, inverse weights"),
@@ -100,11 +100,11 @@ def draw_example(seed: int) -> Any:
 def draw_simulation(summary: list[Row]) -> Any:
     """Draw both measures against alpha with their Monte Carlo errors, beside the others."""
     figure = new_figure(7.0, 3.3)
-    for k, (ax, measure) in enumerate(zip(figure.subplots(1, 2), _NAMES, strict=True)):
+    for k, (ax, measure) in enumerate(zip(figure.subplots(1, 2), MEASURES, strict=True)):
         _draw_measure(ax, summary, measure, label=True)
         ax.set_xlabel("$\\alpha$, weight of the labelled rows")
         ax.set_xlim(-0.02, 1.02)
-        _title(ax, "ab"[k], _NAMES[measure])
+        _title(ax, "ab"[k], MEASURES[measure])
         # Both ends dwarf what matters, so the middle is shown again, larger.
         low = measure == "adjusted_rand"
         inset = ax.inset_axes((0.36, 0.13, 0.62, 0.5) if low else (0.36, 0.42, 0.62, 0.5))

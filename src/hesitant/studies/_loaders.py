@@ -92,15 +92,13 @@ def _read_exported_cells(path: Path) -> pd.DataFrame:
         raise ValueError(
             f"{beside} has {len(gates)} labels for the {len(events)} events of {path}"
         )
-    return numeric(events.assign(label=gates.to_numpy()), path)
+    return events.assign(label=gates.to_numpy())
 
 
 CYTOMETRY = Source(
     what="FlowCAP-I DLBCL sample 030",
-    readers={
-        "cytometry_dlbcl030.csv": lambda path: numeric(read_csv(path, [*CHANNELS, "label"]), path),
-        _EVENTS: _read_exported_cells,
-    },
+    readers={"cytometry_dlbcl030.csv": read_csv, _EVENTS: _read_exported_cells},
+    columns=(*CHANNELS, "label"),
     page="https://flowrepository.org/id/FR-FCM-ZZYY",
     sha256="12d9ec2f7012a6bbb38dabdd43053c26c11f1360a3dbf01b6e182267a5835171",
     note=(
@@ -233,15 +231,13 @@ def _read_recordings(path: Path) -> pd.DataFrame:
     sheet = read_sheet(path, "Raw Data", "NSP")
     # An empty line follows the header, and totals stand below the data.
     table = keep_columns(sheet, _RECORDED, path).dropna()
-    return numeric(table.reset_index(drop=True), path)
+    return table.reset_index(drop=True)
 
 
 CARDIOTOCOGRAPHY = Source(
     what="UCI Cardiotocography",
-    readers={
-        "ctg_full.csv": lambda path: numeric(read_csv(path, _RECORDED), path),
-        "CTG.xls": _read_recordings,
-    },
+    readers={"ctg_full.csv": read_csv, "CTG.xls": _read_recordings},
+    columns=_RECORDED,
     page="https://archive.ics.uci.edu/dataset/193/cardiotocography",
     sha256="64888fa8100e5bfd9896641cdf3ffa987a0c78780905f68c5643b77a840b6bec",
     urls=(
@@ -254,6 +250,7 @@ CARDIOTOCOGRAPHY = Source(
 # ---- colonoscopy: lesions on which most doctors of a panel agree, or do not --------------------
 
 DOCTORS = (*(f"expert{k}" for k in range(1, 5)), *(f"beginner{k}" for k in range(1, 4)))
+_RECORD = ("lesion", "class", "light")
 _JUDGED = ("lesion", "truth", *DOCTORS)
 _KINDS = {"adenoma", "hyperplasic", "serrated"}
 _LIGHTS = {
@@ -379,7 +376,7 @@ def load_gastrointestinal(
 def _chosen(
     records: pd.DataFrame, features: int | Sequence[str] | None, target: pd.Series, on: str
 ) -> tuple[pd.DataFrame, str]:
-    measured = records.drop(columns=["lesion", "class", "light"])
+    measured = records.drop(columns=list(_RECORD))
     if features is None:
         measured = measured.loc[:, measured.max() > measured.min()]
         return measured, f"the {measured.shape[1]} that vary."
@@ -402,23 +399,19 @@ def _chosen(
 # ---- the two tables in the forms they are handed out -----------------------------------------
 
 
-def _read_features_csv(path: Path) -> pd.DataFrame:
-    table = need("pandas").read_csv(path)
-    measured = [name for name in table.columns if re.fullmatch(r"f\d+", name)]
-    return _features(keep_columns(table, ["lesion", "class", "light", *measured], path), path)
-
-
 def _read_features_text(path: Path) -> pd.DataFrame:
     # UCI's file lies on its side: a line of names, of classes, of lights, then one per feature.
-    table = need("pandas").read_csv(path, header=None, dtype=str).T
-    table.columns = ["lesion", "class", "light", *(f"f{k}" for k in range(1, table.shape[1] - 2))]
-    return _features(table, path)
+    table: pd.DataFrame = need("pandas").read_csv(path, header=None, dtype=str).T
+    table.columns = [*_RECORD, *(f"f{k}" for k in range(1, table.shape[1] - 2))]
+    return table
 
 
 def _features(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    numbers = numeric(table.drop(columns="lesion"), path).astype({"class": int, "light": int})
-    if numbers.shape[1] < 3:
+    measured = [name for name in table.columns if re.fullmatch(r"f\d+", name)]
+    if not measured:
         raise ValueError(f"{path} has no feature f1, f2, ...; is it the published file?")
+    table = keep_columns(table, [*_RECORD, *measured], path)
+    numbers = numeric(table.drop(columns="lesion"), path).astype({"class": int, "light": int})
     return need("pandas").concat([_lesions(table["lesion"]), numbers], axis=1)
 
 
@@ -427,7 +420,7 @@ def _read_opinions_workbook(path: Path) -> pd.DataFrame:
     table.columns = [
         str(c).lower().replace(" ", "").replace("groundtruth", "truth") for c in table
     ]
-    return _opinions(keep_columns(table, _JUDGED, path).dropna(), path)
+    return keep_columns(table, _JUDGED, path).dropna()
 
 
 def _opinions(table: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -452,7 +445,8 @@ def _lesions(names: pd.Series) -> pd.Series:
 
 FEATURES = Source(
     what="UCI Gastrointestinal Lesions in Regular Colonoscopy (features)",
-    readers={"gastro_features.csv": _read_features_csv, "data.txt": _read_features_text},
+    readers={"gastro_features.csv": read_csv, "data.txt": _read_features_text},
+    tidy=_features,
     page=(
         "https://archive.ics.uci.edu/dataset/408/gastrointestinal+lesions+in+regular+colonoscopy"
     ),
@@ -467,10 +461,9 @@ FEATURES = Source(
 
 OPINIONS = Source(
     what="Gastrointestinal Lesions in Regular Colonoscopy (opinions of the doctors)",
-    readers={
-        "gastro_opinions.csv": lambda path: _opinions(read_csv(path, _JUDGED), path),
-        "HumanEvaluation.xlsx": _read_opinions_workbook,
-    },
+    readers={"gastro_opinions.csv": read_csv, "HumanEvaluation.xlsx": _read_opinions_workbook},
+    columns=_JUDGED,
+    tidy=_opinions,
     page="http://www.depeca.uah.es/colonoscopy_dataset/",
     sha256="c8fc7eed98192906683c53c1edd3680943ead4bc7f3d1e5891153f61912015a4",
     # The address is where copies of the site have it, not one the page is known to promise.

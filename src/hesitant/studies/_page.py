@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hesitant._optional import templates
+from hesitant._result import plain
 from hesitant._words import decimals
 from hesitant.studies._checkpoint import Row
+from hesitant.studies._figures import MEASURES
 from hesitant.studies._real import PRINTED
 from hesitant.tables import write_atomically
 
-_MEASURES = {"adjusted_rand": "adjusted Rand index", "log_loss": "total log loss"}
 _FAMILIES = {"skew_t": "skew-t", "t": "Student-t"}
 
 
-def write_page(folder: Path, content: dict[str, Any]) -> Path:
-    """Write the page of what `Reproduction.to_dict` returns into the folder of the figures."""
+def write_page(folder: Path, content: dict[str, Any], order: Sequence[str]) -> list[Path]:
+    """Write ``results.json``, what `Reproduction.to_dict` returns, and the page of it.
+
+    Parts that this run did not make are those of earlier runs in the folder.
+    """
+    record = folder / "results.json"
+    known = {**_earlier(record), **content["parts"]}
+    parts = {name: known[name] for name in order if name in known}
+    text = json.dumps(plain({**content, "parts": parts}), indent=1) + "\n"
+    files = [write_atomically(record, text, force=True)]
     environment = templates("hesitant.studies")
     signed = partial(decimals, signed=True)
     environment.filters |= {"number": decimals, "signed": signed, "p": _p}
     environment.filters["whole"] = partial(decimals, digits=0)
-    parts = content["parts"]
     page = environment.get_template("paper.html.j2").render(
         parts=parts,
         problems=_problems(parts),
@@ -32,9 +42,17 @@ def write_page(folder: Path, content: dict[str, Any]) -> Path:
         datasets=[_dataset(name, parts) for name in PRINTED],
         simulation=_tables(parts, "simulation"),
         figures=_figures(folder, parts),
-        measures=_MEASURES,
+        measures=MEASURES,
     )
-    return write_atomically(folder / "paper.html", page, force=True)
+    return [*files, write_atomically(folder / "paper.html", page, force=True)]
+
+
+def _earlier(record: Path) -> dict[str, Any]:
+    try:
+        parts = json.loads(record.read_text(encoding="utf-8"))["parts"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}  # none, or not ours: this run's parts are enough
+    return parts if isinstance(parts, dict) else {}
 
 
 def _p(value: float | None) -> str:

@@ -9,31 +9,28 @@ says so.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from hesitant._optional import need
 from hesitant._replicates import run_tasks
 from hesitant.classifier import MixtureClassifier
-from hesitant.datasets import load_cardiotocography, load_cytometry, load_gastrointestinal
 from hesitant.diagnostics import kolmogorov_smirnov, mann_whitney
 from hesitant.exceptions import collect_warnings
 from hesitant.families import FAMILIES
 from hesitant.inference import information
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import EntropyMechanism
+from hesitant.studies import _loaders
 from hesitant.studies._checkpoint import Row
 from hesitant.uncertainty import Shannon, transformed_entropy
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 LATER_FEATURES = ("f294", "f441", "f472", "f486")
 """Those that a later package of the paper's group uses."""
-
-_LOADERS = {
-    "cytometry": load_cytometry,
-    "cardiotocography": load_cardiotocography,
-    "gastrointestinal": load_gastrointestinal,
-}
 
 
 @dataclass(frozen=True)
@@ -57,13 +54,12 @@ class Printed:
         gap between them, and of the two test statistics, Mann-Whitney's as a share of all pairs.
         """
         gap = self.mean_unlabelled - self.mean_labelled
-        pairs = self.n_labelled * self.n_unlabelled
+        share = row["mann_whitney"] / (row["n_labelled"] * row["n_unlabelled"])
         differences = [
             (row["mean_labelled"] - self.mean_labelled) / gap,
             (row["mean_unlabelled"] - self.mean_unlabelled) / gap,
             row["ks"] - self.ks,
-            row["mann_whitney"] / (row["n_labelled"] * row["n_unlabelled"])
-            - self.mann_whitney / pairs,
+            share - self.mann_whitney / (self.n_labelled * self.n_unlabelled),
         ]
         return float(np.mean(np.abs(differences)))
 
@@ -100,41 +96,34 @@ class Reading:
         )
 
 
+_RAW = ("cardiotocography", "2 components of 23 raw")
+_SHEET = (_RAW[0], "2 components of 21 of the Data sheet", {"columns": "data"})
+_LESIONS, _NAMES = "gastrointestinal", " ".join(LATER_FEATURES)
+_EIGHT, _LATER = {"panel": "doctors+histology"}, {"features": LATER_FEATURES}
+_LATER_EIGHT = (_LESIONS, f"{_NAMES}, 7 doctors and histology", _EIGHT | _LATER)
+_ON_HISTOLOGY, _WHITE = {"select_on": "histology", **_EIGHT}, {"light": "white", **_EIGHT}
+READINGS = (
+    Reading("cytometry", "channels"),
+    Reading("cytometry", "channels", common_dof=True),
+    Reading("cytometry", "channels", start="labelled rows"),
+    Reading(*_RAW),
+    Reading(*_RAW, common_dof=True),
+    Reading(*_RAW, start="labelled rows"),
+    Reading(*_SHEET),
+    Reading(*_SHEET, start="labelled rows"),
+    Reading(_LESIONS, "sparse LDA of the labels, 7 doctors and histology", _EIGHT),
+    Reading(_LESIONS, "sparse LDA of the labels, 7 doctors"),
+    Reading(_LESIONS, "sparse LDA of the histology, 7 doctors and histology", _ON_HISTOLOGY),
+    Reading(*_LATER_EIGHT, common_dof=True),
+    Reading(_LESIONS, f"{_NAMES}, 7 doctors", _LATER, common_dof=True),
+    Reading(*_LATER_EIGHT, common_dof=True, common_scale=True),
+    Reading(_LESIONS, f"{_NAMES}, white light alone", _WHITE | _LATER, common_dof=True),
+)
+
+
 def readings(dataset: str) -> list[Reading]:
     """Return every reading of a data set, the main one first."""
-    if dataset == "cytometry":
-        channels = (dataset, "channels")
-        return [
-            Reading(*channels),
-            Reading(*channels, common_dof=True),
-            Reading(*channels, start="labelled rows"),
-        ]
-    if dataset == "cardiotocography":
-        raw = (dataset, "2 components of 23 raw")
-        sheet = (dataset, "2 components of 21 of the Data sheet", {"columns": "data"})
-        return [
-            Reading(*raw),
-            Reading(*raw, common_dof=True),
-            Reading(*raw, start="labelled rows"),
-            Reading(*sheet),
-            Reading(*sheet, start="labelled rows"),
-        ]
-    eight = {"panel": "doctors+histology"}
-    later, names = {"features": LATER_FEATURES}, " ".join(LATER_FEATURES)
-    histology = {"select_on": "histology"}
-    return [
-        Reading(dataset, "sparse LDA of the labels, 7 doctors and histology", eight),
-        Reading(dataset, "sparse LDA of the labels, 7 doctors"),
-        Reading(
-            dataset, "sparse LDA of the histology, 7 doctors and histology", eight | histology
-        ),
-        Reading(dataset, f"{names}, 7 doctors and histology", eight | later, common_dof=True),
-        Reading(dataset, f"{names}, 7 doctors", later, common_dof=True),
-        Reading(dataset, f"{names}, 7 doctors and histology", eight | later, True, True),
-        Reading(
-            dataset, f"{names}, white light alone", {**eight, **later, "light": "white"}, True
-        ),
-    ]
+    return [reading for reading in READINGS if reading.dataset == dataset]
 
 
 class RealData:
@@ -150,7 +139,7 @@ class RealData:
         if name in self._missing:
             raise self._missing[name]
         try:
-            data = _LOADERS[name](self.directory, **reading.loading)
+            data = getattr(_loaders, f"load_{name}")(self.directory, **reading.loading)
         except (OSError, ImportError) as error:
             self._missing[name] = error
             raise
@@ -291,12 +280,14 @@ def compare_full(reading: Reading, data: Any, ignorance: Any) -> Comparison:
     # Labels that go missing by a coin need one parameter less.
     n_labelled = int(np.sum(data.labelled))
     null = ignorance.log_likelihood_ + chance_log_likelihood(n_labelled, data.n_blank)
-    fits, tables, summary = {}, {}, []
+    made, summary = {}, []
     for basis, mechanism in _SHAPES.items():
         shape = EntropyMechanism(basis=basis)
-        full = fits[basis] = fit_reading(reading, data, mechanism=shape, init=ignorance)
+        full = fit_reading(reading, data, mechanism=shape, init=ignorance)
         after = information(full, data.features, data.labels)
-        table = tables[basis] = _parameters(before, after)
+        table, (counts, moved) = _parameters(before, after), _moves(ignorance, full, data)
+        parameters: list[Any] = table.assign(dataset=reading.dataset).to_dict("records")
+        made[basis] = full, parameters, moved
         error = dict(zip(after.parameters, map(float, after.std_error), strict=True))
         summary.append(
             {
@@ -308,35 +299,50 @@ def compare_full(reading: Reading, data: Any, ignorance: Any) -> Comparison:
                 "slope_se": next(e for name, e in error.items() if name.startswith("coef[")),
                 "log_likelihood": float(full.log_likelihood_),
                 "likelihood_ratio": 2 * float(full.log_likelihood_ - null),
-                **_moves(ignorance, full, data),
+                **counts,
                 "median_se_ratio": float(table["se_ratio"].median()),  # of those that are known
                 "largest_shift": float(table["shift"].abs().max()),
                 "converged": bool(full.converged_),
                 "remarks": " ".join(full.remarks_),
             }
         )
-    parameters: list[Any] = tables["linear"].assign(dataset=reading.dataset).to_dict("records")
-    moved = _moved(reading.dataset, ignorance, fits["linear"], data)
-    return Comparison(data, ignorance, fits["linear"], summary, parameters, moved)
+    full, parameters, moved = made["linear"]
+    return Comparison(data, ignorance, full, summary, parameters, moved)
 
 
-def _moves(ignorance: Any, full: Any, data: Any) -> Row:
-    """Count rows that change class, and the share of the space that does."""
-    changed = np.asarray(ignorance.predict(data.features) != full.predict(data.features))
-    sample = pd.DataFrame(full.sample(_SAMPLE, random_state=0)[0], columns=data.features.columns)
-    shift = np.abs(ignorance.predict_proba(data.features) - full.predict_proba(data.features))
-    return {
-        "unlabelled_moved": int(changed[~data.labelled].sum()),
-        "labelled_moved": int(changed[data.labelled].sum()),
-        "space_moved": float((ignorance.predict(sample) != full.predict(sample)).mean()),
-        "mean_posterior_change_unlabelled": float(shift.max(axis=1)[~data.labelled].mean()),
+def _moves(ignorance: Any, full: Any, data: Any) -> tuple[Row, list[Row]]:
+    """Count rows that change class, and the share of the space that does; list the blank ones."""
+    X, blank = data.features, ~data.labelled
+    (before, old), (after, new) = ((f.predict(X), f.predict_proba(X)) for f in (ignorance, full))
+    changed = np.asarray(before != after)
+    sample = full.sample(_SAMPLE, random_state=0)[0]
+    space = type(X)(sample, columns=X.columns)
+    counts = {
+        "unlabelled_moved": int(changed[blank].sum()),
+        "labelled_moved": int(changed[~blank].sum()),
+        "space_moved": float((ignorance.predict(space) != full.predict(space)).mean()),
+        "mean_posterior_change_unlabelled": float(np.abs(old - new).max(axis=1)[blank].mean()),
     }
+    truth = None if data.truth is None else np.asarray(data.truth)
+    return counts, [
+        {
+            "dataset": data.name,
+            "row": str(X.index[i]),
+            "ignorance_class": str(before[i]),
+            "ignorance_posterior": float(old[i].max()),
+            "full_class": str(after[i]),
+            "full_posterior": float(new[i].max()),
+            "truth": None if truth is None else str(truth[i]),
+        }
+        for i in np.flatnonzero(changed & blank)
+    ]
 
 
 def _parameters(before: Any, after: Any) -> pd.DataFrame:
     """Return both estimates and standard errors of the parameters that both models have."""
+    DataFrame = need("pandas").DataFrame
     old, new = (
-        pd.DataFrame({name: i.estimate, f"{name}_se": i.std_error}, index=i.parameters)
+        DataFrame({name: i.estimate, f"{name}_se": i.std_error}, index=i.parameters)
         for name, i in (("ignorance", before), ("full", after))
     )
     table = old.join(new, how="inner").astype(float)
@@ -345,21 +351,3 @@ def _parameters(before: Any, after: Any) -> pd.DataFrame:
     table["se_ratio"] = table["full_se"] / error
     table["shift"] = (table["full"] - table["ignorance"]) / error
     return table.rename_axis("parameter").reset_index()
-
-
-def _moved(dataset: str, ignorance: Any, full: Any, data: Any) -> list[Row]:
-    before, after = ignorance.predict(data.features), full.predict(data.features)
-    old, new = ignorance.predict_proba(data.features), full.predict_proba(data.features)
-    truth = None if data.truth is None else np.asarray(data.truth)
-    return [
-        {
-            "dataset": dataset,
-            "row": str(data.features.index[i]),
-            "ignorance_class": str(before[i]),
-            "ignorance_posterior": float(old[i].max()),
-            "full_class": str(after[i]),
-            "full_posterior": float(new[i].max()),
-            "truth": None if truth is None else str(truth[i]),
-        }
-        for i in np.flatnonzero((before != after) & ~data.labelled)
-    ]

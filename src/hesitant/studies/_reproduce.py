@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hesitant._choices import renamed
+from hesitant._choices import look_up, renamed
 from hesitant._result import plain
-from hesitant._words import did_you_mean
 from hesitant.checks import check_jobs, check_number
+from hesitant.studies import _figures as figures
+from hesitant.studies import _real as real
 from hesitant.studies._checkpoint import Checkpoint, Row, StudyError
-from hesitant.studies._simulation import Design, check_beginning, complete, findings, summarise
+from hesitant.studies._page import write_page
+from hesitant.studies._simulation import Design, complete, findings, summarise
 from hesitant.tables import write_atomically
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ PARTS = ("table1", "table2", "full", "simulation", "figures")
 """In the order in which they are made: the figures draw what the others have computed."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Part:
     """One part of the paper: the files it wrote, its tables by name, and what went wrong.
 
@@ -166,7 +167,7 @@ def reproduce(
     out : path, default="hesitant-paper"
         The folder of results; made if need be. Tables there are replaced.
     replications : int, default=100
-        Replications of the simulation.
+        Of the simulation.
     n_jobs : int or None, default=-1
         Workers; −1 for all cores, None as ``joblib.parallel_config`` says or as few tasks need.
     data : path, optional
@@ -175,10 +176,8 @@ def reproduce(
     resume, force : bool, default=False
         Continue an interrupted simulation, with the result of one never interrupted; or begin
         anew, with what was finished kept in a file that ends in ``.old``.
-    random_state : int, default=1
-        Seed of the simulation.
-    design : Design, optional
-        Another design of the simulation than the paper's, instead of `random_state`.
+    random_state, design : int, default=1, and Design, optional
+        Seed of the simulation, or another design than the paper's with its own seed.
     progress : bool, default=True
         Show progress bars.
 
@@ -201,107 +200,62 @@ def reproduce(
     >>> result.ok  # doctest: +SKIP
     True
     """
-    wanted = _check_parts(parts)
+    asked = [parts] if isinstance(parts, str) else list(parts or PARTS)
+    for name in asked:
+        look_up("parts", name, dict.fromkeys(PARTS))
     check_number("replications", replications, Integral, 1)
     check_number("random_state", random_state, Integral, 0)
     check_jobs("n_jobs", n_jobs)
-    check_beginning(resume, force)
-    folder = _make_folder(out)
-    design = design or Design(seed=random_state)
-    settings = design.settings()
-    # For the whole run: two of them in one folder would mix their files.
-    with Checkpoint(folder / "simulation.sqlite", settings).locked() as checkpoint:
-        if "simulation" in wanted and not (resume or force):
-            checkpoint.refuse_unfinished()  # before the other parts, which take a while
-        run = _Run(folder, replications, design, checkpoint, n_jobs, data, resume, force, progress)
-        made = {name: run.make(name) for name in wanted}
-        asked = {"parts": wanted, "replications": replications, "resume": bool(resume)}
-        result = Reproduction(folder, made, {**asked, **settings})
-        made["paper"] = _page(result)
-    return result
-
-
-def _check_parts(parts: str | Iterable[str] | None) -> list[str]:
-    asked = [parts] if isinstance(parts, str) else list(parts or PARTS)
-    for name in asked:
-        if name not in PARTS:
-            hint = did_you_mean(name, PARTS)
-            raise ValueError(f"parts: {name!r} is unknown; choose among {', '.join(PARTS)}.{hint}")
-    return [name for name in PARTS if name in asked]
-
-
-def _make_folder(out: Any) -> Path:
-    """Make the folder of results if need be, or say why it cannot be used."""
-    folder = Path(out).expanduser()
+    folder, design = Path(out).expanduser(), design or Design(seed=random_state)
+    kept = Checkpoint(folder / "simulation.sqlite", design.settings(), resume, force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".hesitant-probe"
-        probe.touch()
-        probe.unlink()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise StudyError(
             f"Results cannot be written to {folder}: {reason}. Name a folder of your own with "
             "out (--out)."
         ) from error
-    return folder
-
-
-def _page(result: Reproduction) -> Part:
-    """Write the page from this run's parts and, for other parts, those of earlier runs."""
-    record = result.out / "results.json"
-    part = Part("paper")
-    try:
-        from hesitant.studies._page import write_page
-
-        content = result.to_dict()
-        known = {**_earlier(record), **content["parts"]}
-        content["parts"] = {name: known[name] for name in PARTS if name in known}
-        text = json.dumps(plain(content), indent=1) + "\n"
-        part.files.append(write_atomically(record, text, force=True))
-        part.files.append(write_page(result.out, content))
-    except (OSError, ImportError, ValueError) as error:
-        part.note(error)
-    return part
-
-
-def _earlier(record: Path) -> dict[str, Any]:
-    try:
-        parts = json.loads(record.read_text(encoding="utf-8"))["parts"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}  # none, or not ours: this run's parts are enough
-    return parts if isinstance(parts, dict) else {}
+    wanted = [name for name in PARTS if name in asked]
+    settings = {"parts": wanted, "replications": replications, "resume": bool(resume)}
+    result = Reproduction(folder, {}, {**settings, **kept.settings})
+    # Locked for the whole run: two of them in one folder would mix their files.
+    with kept:
+        if "simulation" in wanted:
+            kept.refuse_unfinished()  # before the other parts, which take a while
+        run = _Run(result, kept, design, real.RealData(data), n_jobs, progress)
+        for name in (*wanted, "paper"):
+            run.make(name)
+    return result
 
 
 @dataclass(eq=False)
 class _Run:
-    """The options of `reproduce`, and what the parts share, each thing computed once."""
+    """What the parts share, each thing computed once."""
 
-    folder: Path
-    replications: int
-    design: Design
+    result: Reproduction
     checkpoint: Checkpoint
+    design: Design
+    source: real.RealData
     n_jobs: int | None
-    data: Any
-    resume: bool
-    force: bool
     progress: bool
 
-    def make(self, name: str) -> Part:
+    def make(self, name: str) -> None:
         """Make one part; whatever goes wrong is said in the part and stops nothing else."""
-        begun = time.perf_counter()
-        part = Part(name)
-        makers = {"full": self._full, "simulation": self._simulation, "figures": self._figures}
+        begun, part = time.perf_counter(), Part(name)
         try:
-            makers.get(name, self._table)(part)
+            getattr(self, f"_{name}")(part)
         except Exception as error:
             part.note(error)
-        return replace(part, seconds=time.perf_counter() - begun)
+        part.seconds = time.perf_counter() - begun
+        self.result.parts[name] = part
 
-    def _table(self, part: Part) -> None:
+    def _table1(self, part: Part) -> None:
         done = self._each_dataset(part, self.compared)
-        rows = self._real.beside_printed(part.name, [row for rows in done for row in rows])
+        rows = real.beside_printed(part.name, [row for rows in done for row in rows])
         self._keep(part, part.name, rows)
+
+    _table2 = _table1
 
     def _full(self, part: Part) -> None:
         done = self._each_dataset(part, self.full)
@@ -317,8 +271,6 @@ class _Run:
         part.tables["findings"] = findings(part.tables.pop("simulation"))
 
     def _figures(self, part: Part) -> None:
-        from hesitant.studies import _figures as figures
-
         # This run's replications, or an earlier one's, will do for the figures.
         reuse = self.checkpoint.recorded == self.checkpoint.settings
         draws: dict[str, Callable[[], Any]] = {
@@ -332,14 +284,17 @@ class _Run:
             "entropy": lambda dataset: figures.draw_entropy(*self.main(dataset)),
             "full": lambda dataset: figures.draw_full(self.full(dataset)),
         }
-        for dataset in self._real.PRINTED:
+        for dataset in real.PRINTED:
             for view, draw_view in views.items():
                 draws[f"figure_{view}_{dataset}"] = partial(draw_view, dataset)
         for name, draw in draws.items():
             try:
-                part.files.extend(figures.save(draw, self.folder / name))
+                part.files.extend(figures.save(draw, self.result.out / name))
             except Exception as error:
                 part.note(error)
+
+    def _paper(self, part: Part) -> None:
+        part.files.extend(write_page(self.result.out, self.result.to_dict(), PARTS))
 
     def _keep(self, part: Part, name: str, rows: list[Row]) -> None:
         """Keep a table in the part and, unless there is nothing in it, as CSV on disk."""
@@ -351,22 +306,13 @@ class _Run:
         writer.writerow(rows[0])
         # repr, which csv uses for floats, reads back exactly, and None is an empty cell
         writer.writerows([plain(row[column]) for column in rows[0]] for row in rows)
-        path = self.folder / f"{name}.csv"
+        path = self.result.out / f"{name}.csv"
         part.files.append(write_atomically(path, text.getvalue(), force=True))
-
-    # ---- what the parts share -------------------------------------------------------------------
-
-    @property
-    def _real(self) -> Any:
-        """The real data, which need pandas; the simulation does not."""
-        from hesitant.studies import _real
-
-        return _real
 
     def _each_dataset(self, part: Part, make: Callable[[str], T]) -> list[T]:
         """Call a function for every data set; one that fails does not stop the others."""
         done = []
-        for dataset in self._real.PRINTED:
+        for dataset in real.PRINTED:
             try:
                 done.append(make(dataset))
             except Exception as error:
@@ -376,31 +322,24 @@ class _Run:
     @cache  # noqa: B019 - lives as long as the run
     def simulation(self, reuse: bool = False) -> list[Row]:
         """Return the rows of the simulation."""
-        self.checkpoint.begin(self.resume or reuse, self.force)
-        return complete(
-            self.checkpoint, self.design, self.replications, self.n_jobs, self.progress
-        )
+        self.checkpoint.begin(reuse)
+        n = self.result.settings["replications"]
+        return complete(self.checkpoint, self.design, n, self.n_jobs, self.progress)
 
     @cache  # noqa: B019
     def compared(self, dataset: str) -> list[Row]:
         """Return every reading of a data set beside the printed numbers."""
         progress = None if self.progress else False
-        ways = self._real.readings(dataset)
-        rows: list[Row] = self._real.compare_readings(ways, self._source(), self.n_jobs, progress)
-        return rows
+        return real.compare_readings(real.readings(dataset), self.source, self.n_jobs, progress)
 
     @cache  # noqa: B019
     def main(self, dataset: str) -> tuple[Any, Any]:
         """Return the data of the main reading and its ignorance fit."""
-        reading = self._real.readings(dataset)[0]
-        data = self._source().load(reading)
-        return data, self._real.fit_reading(reading, data)
+        reading = real.readings(dataset)[0]
+        data = self.source.load(reading)
+        return data, real.fit_reading(reading, data)
 
     @cache  # noqa: B019
     def full(self, dataset: str) -> Any:
         """Return the ignorance and the full likelihood on the main reading of a data set."""
-        return self._real.compare_full(self._real.readings(dataset)[0], *self.main(dataset))
-
-    @cache  # noqa: B019
-    def _source(self) -> Any:
-        return self._real.RealData(self.data)
+        return real.compare_full(real.readings(dataset)[0], *self.main(dataset))

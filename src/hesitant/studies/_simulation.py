@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.stats import multivariate_normal
+from scipy.special import log_softmax
 from sklearn.metrics import adjusted_rand_score
 
 import hesitant
@@ -22,7 +21,7 @@ from hesitant._words import decimals
 from hesitant.checks import check_jobs, check_number
 from hesitant.classifier import MixtureClassifier
 from hesitant.datasets import simulate
-from hesitant.datasets._simulate import COVARIANCES, MEANS
+from hesitant.datasets._simulate import TRUE_CLASSES, class_scores
 from hesitant.exceptions import FitWarning
 from hesitant.studies._checkpoint import Checkpoint, Row
 from hesitant.weights import inverse_probability_weights
@@ -90,12 +89,11 @@ def run_simulation(
         One row for each replication and estimator, sorted. It depends on the design only: not on
         workers, backend, or interruptions.
     """
-    check_beginning(resume, force)
     check_number("replications", replications, Integral, 1)
     check_jobs("n_jobs", n_jobs)
     design = design or Design()
-    with Checkpoint(path, design.settings()).locked() as checkpoint:
-        checkpoint.begin(resume, force)
+    with Checkpoint(path, design.settings(), resume, force) as checkpoint:
+        checkpoint.begin()
         return complete(checkpoint, design, replications, n_jobs, progress)
 
 
@@ -117,18 +115,36 @@ def complete(
     for k, rows in answers:
         checkpoint.append(k, rows)
     checkpoint.finish()
+    kept = checkpoint.finished
+    return [{"replication": k, **row} for k in range(replications) for row in kept[k]]
+
+
+# ---- one replication ----------------------------------------------------------------------------
+
+_COMPARED: dict[str, dict[str, Any]] = {
+    "weighted labels": {"mechanism": None, "alpha": 1},
+    "ignorance": {"mechanism": None},
+    "full": {"solver": "quasi_newton"},
+    "profile": {"solver": "profile"},
+    "one-step-late": {"solver": "one_step_late"},
+    "complete labels": {"mechanism": None},
+}
+
+
+def estimators(design: Design) -> list[tuple[str, float | None, dict[str, Any]]]:
+    """Return name, alpha and options of the estimators that learn from partial labels.
+
+    With alpha = 0 no label says where a class is: clusters start from k-means, and the likelihood
+    of the few hundred blank rows has many maxima, so that one start is not enough.
+    """
+    fractional: dict[float, dict[str, Any]] = {
+        a: {"mechanism": None, "alpha": a, "n_init": 1 if a else design.restarts}
+        for a in design.alphas
+    }
     return [
-        {"replication": k, **row}
-        for k, rows in checkpoint.finished.items()
-        if k < replications
-        for row in rows
+        *(("fractional", alpha, options) for alpha, options in fractional.items()),
+        *((name, None, options) for name, options in _COMPARED.items()),
     ]
-
-
-def check_beginning(resume: bool, force: bool) -> None:
-    """Refuse to both continue and begin anew."""
-    if resume and force:
-        raise ValueError("resume=True continues and force=True begins anew: choose one.")
 
 
 def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
@@ -140,34 +156,8 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
     train = simulate(design.n, random_state=for_train)
     test = simulate(design.n_test, random_state=for_test)
     seed = int(for_fits.generate_state(1)[0] >> 1)  # scikit-learn's seeds have 31 bits
-    rows = _evaluate(design, train, test, seed)
-    return replication, [{**row, "n_labelled": train.n_labelled} for row in rows]
-
-
-# ---- the estimators that are compared -----------------------------------------------------------
-
-
-def estimators(design: Design) -> Iterator[tuple[str, float | None, dict[str, Any]]]:
-    """Yield name, alpha and options of the estimators that learn from partial labels.
-
-    With alpha = 0 no label says where a class is: clusters start from k-means, and the likelihood
-    of the few hundred blank rows has many maxima, so that one start is not enough.
-    """
-    for alpha in design.alphas:
-        n_init = design.restarts if alpha == 0 else 1
-        yield "fractional", alpha, {"mechanism": None, "alpha": alpha, "n_init": n_init}
-    yield "weighted labels", None, {"mechanism": None, "alpha": 1}
-    yield "ignorance", None, {"mechanism": None}
-    yield "full", None, {"solver": "quasi_newton"}
-    yield "profile", None, {"solver": "profile"}
-    yield "one-step-late", None, {"solver": "one_step_late"}
-    yield "complete labels", None, {"mechanism": None}
-
-
-def _evaluate(design: Design, train: Any, test: Any, seed: int) -> Iterator[Row]:
-    """Fit every estimator to one data set and score it on another."""
-    X, truth = train.features, np.asarray(test.truth)
     partial = np.where(train.labelled, train.truth, -1)  # read faster than objects
+    found: list[tuple[str, float | None, FloatArray, bool]] = []
     for name, alpha, options in estimators(design):
         labels = np.asarray(train.truth) if name == "complete labels" else partial
         # A tolerance below the default's, so that solvers of the same problem can be compared.
@@ -176,17 +166,21 @@ def _evaluate(design: Design, train: Any, test: Any, seed: int) -> Iterator[Row]
             # What a warning would say of one of thousands of fits is in the table instead.
             warnings.simplefilter("ignore", FitWarning)
             weighted = name == "weighted labels"
-            weight = inverse_probability_weights(X, labels) if weighted else None
-            classifier.fit(X, labels, sample_weight=weight)
-        found = scores(classifier.predict_log_proba(test.features), truth)
-        yield {
+            weight = inverse_probability_weights(train.features, labels) if weighted else None
+            classifier.fit(train.features, labels, sample_weight=weight)
+        log_tau = classifier.predict_log_proba(test.features)
+        found.append((name, alpha, log_tau, bool(classifier.converged_)))
+    found.append(("true parameters", None, true_log_posterior(test.features), True))
+    return replication, [
+        {
             "estimator": name,
             "alpha": alpha,
-            **found,
-            "converged": bool(classifier.converged_),
+            **scores(log_tau, np.asarray(test.truth)),
+            "converged": converged,
+            "n_labelled": train.n_labelled,
         }
-    found = {**scores(true_log_posterior(test.features), truth), "converged": True}
-    yield {"estimator": "true parameters", "alpha": None, **found}
+        for name, alpha, log_tau, converged in found
+    ]
 
 
 def scores(log_tau: FloatArray, truth: IntArray) -> Row:
@@ -201,9 +195,7 @@ def scores(log_tau: FloatArray, truth: IntArray) -> Row:
 
 def true_log_posterior(X: FloatArray) -> FloatArray:
     """Return the log posteriors of rows under the simulation's true parameters."""
-    classes = zip(MEANS, COVARIANCES, strict=True)
-    joint = np.stack([multivariate_normal(m, v).logpdf(X) for m, v in classes], axis=1)
-    result: FloatArray = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+    result: FloatArray = log_softmax(class_scores(X, *TRUE_CLASSES), axis=1)
     return result
 
 
@@ -218,17 +210,24 @@ def summarise(rows: list[Row]) -> list[Row]:
     error; and in how many replications full was strictly better, and neither was.
     """
     groups = _groups(rows)
-    full = groups["full", None]
-    return [
-        {
+    full, out = groups["full", None], []
+    for (name, alpha), group in groups.items():
+        row: Row = {
             "estimator": name,
             "alpha": alpha,
             "replications": len(group["converged"]),
             "converged": int(group["converged"].sum()),
-            **_describe(group, full),
         }
-        for (name, alpha), group in groups.items()
-    ]
+        for measure, better in MEASURES.items():
+            change = group[measure] - full[measure]
+            # Solvers that reach the same maximum differ by rounding: that is a tie, not a win.
+            change[np.abs(change) <= 1e-4 * np.abs(full[measure])] = 0.0
+            row[f"{measure}_mean"], row[f"{measure}_se"] = _mean(group[measure])
+            row[f"{measure}_minus_full"], row[f"{measure}_minus_full_se"] = _mean(change)
+            row[f"{measure}_full_wins"] = int((better * change < 0).sum())
+            row[f"{measure}_ties"] = int((change == 0).sum())
+        out.append(row)
+    return out
 
 
 def _groups(rows: list[Row]) -> dict[tuple[str, float | None], dict[str, FloatArray]]:
@@ -240,25 +239,6 @@ def _groups(rows: list[Row]) -> dict[tuple[str, float | None], dict[str, FloatAr
         key: {c: np.array([float(r[c]) for r in group]) for c in (*MEASURES, "converged")}
         for key, group in lists.items()
     }
-
-
-def _describe(group: dict[str, FloatArray], full: dict[str, FloatArray]) -> Row:
-    out: Row = {}
-    for measure, better in MEASURES.items():
-        mean, error = _mean(group[measure])
-        change = group[measure] - full[measure]
-        # Solvers that reach the same maximum differ by rounding: that is a tie, not a win.
-        change = np.where(np.abs(change) <= 1e-4 * np.abs(full[measure]), 0.0, change)
-        difference, difference_error = _mean(change)
-        out |= {
-            f"{measure}_mean": mean,
-            f"{measure}_se": error,
-            f"{measure}_minus_full": difference,
-            f"{measure}_minus_full_se": difference_error,
-            f"{measure}_full_wins": int((better * change < 0).sum()),
-            f"{measure}_ties": int((change == 0).sum()),
-        }
-    return out
 
 
 def _mean(values: FloatArray) -> tuple[float, float]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import io
-import logging
 import os
+import tempfile
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,161 +29,13 @@ class DataContentWarning(UserWarning):
     """A file says something else than the published data of that name."""
 
 
-@dataclass(frozen=True)
-class Source:
-    """One table: the files that may hold it, where it is published and what it says.
-
-    ``readers`` has the accepted file names, the preferred first, and how each is read; all yield
-    the same table, whose `fingerprint` is ``sha256``. ``urls`` are tried in order: an accepted
-    file, or a zip archive that holds one. ``note`` is for people who fetch the file by hand.
-    """
-
-    what: str
-    readers: Mapping[str, Callable[[Path], pd.DataFrame]]
-    page: str
-    sha256: str
-    urls: tuple[str, ...] = ()
-    note: str = ""
-
-    def find(self, directory: Path) -> Path | None:
-        """Return the preferred one of the accepted files in a directory."""
-        return next((directory / n for n in self.readers if (directory / n).exists()), None)
-
-    def read(self, path: Path) -> tuple[pd.DataFrame, bool]:
-        """Return a file's table, and whether it is the published one."""
-        table = self.readers[path.name](path)
-        return table, fingerprint(table) == self.sha256
-
-
-def load_table(source: Source, data_dir: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Find a table, read it and compare its content with the published one.
-
-    A file the user points at is used even if it differs, with a warning; one from the cache or
-    the network is refused.
-    """
-    need("pandas")
-    path = _pointed_at(source, data_dir)
-    if path is not None:
-        table, published = source.read(path)
-        if not published:
-            warnings.warn(
-                f"{path} is not the published {source.what} ({source.page}): some of its values "
-                "differ. It is used as it is; expect other results than the paper's.",
-                DataContentWarning,
-                stacklevel=3,
-            )
-        return table
-    cache = _cache()
-    path = None if cache is None else source.find(cache)
-    if path is None:
-        return _download(source, cache)
-    table, published = source.read(path)
-    if not published:
-        raise ValueError(
-            f"{path} is not the published {source.what}: its content has another checksum. "
-            f"Delete it and try again, or fetch the file from {source.page} and set {VARIABLE} "
-            "to its directory to use it as it is."
-        )
-    return table
-
-
-def _pointed_at(source: Source, data_dir: str | os.PathLike[str] | None) -> Path | None:
-    named = os.environ.get(VARIABLE) if data_dir is None else os.fspath(data_dir)
-    if not named:
-        return None
-    given = f"{VARIABLE if data_dir is None else 'data_dir'}={named!r}"
-    directory = Path(named).expanduser()
-    if not directory.is_dir():
-        raise NotADirectoryError(f"{given} is not a directory; give the one that holds the files")
-    found = source.find(directory)
-    if found is None and data_dir is not None:
-        # Somebody who names a directory does not expect data from anywhere else.
-        raise FileNotFoundError(_advice(source, given))
-    return found
-
-
-def _cache() -> Path | None:
-    return Path(need("pooch").os_cache("hesitant")) if find_spec("pooch") else None
-
-
-def _download(source: Source, cache: Path | None) -> pd.DataFrame:
-    if cache is None:
-        raise ImportError(f"{_advice(source)}\nTo download it: pip install 'hesitant[data]'")
-    failure: Exception | None = None
-    for url in source.urls:
-        try:
-            path = _fetch(url, source, cache)
-            try:
-                table, published = source.read(path)
-                if published:
-                    return table
-                raise ValueError(f"the content of {path.name} is not the published one")
-            except ValueError:
-                path.unlink()
-                raise
-        except (OSError, ValueError, zipfile.BadZipFile) as error:
-            failure = error
-    reason = "" if failure is None else f"\nThe download failed: {failure}"
-    raise FileNotFoundError(_advice(source) + reason) from failure
-
-
-def _fetch(url: str, source: Source, cache: Path) -> Path:
-    """Put the first accepted file of a download into the cache, whole or not at all."""
-    pooch = need("pooch")
-    # pooch advises callers without a known_hash to add one, which is nothing to tell users:
-    # archives are rebuilt by their hosts, so only parsed content is compared.
-    logger = pooch.get_logger()
-    level, _ = logger.level, logger.setLevel(logging.WARNING)
-    try:
-        bar = bool(find_spec("tqdm"))
-        fetched = Path(pooch.retrieve(url, None, path=cache / "downloads", progressbar=bar))
-    finally:
-        logger.setLevel(level)
-    content = fetched.read_bytes()
-    fetched.unlink()
-    name = next((name for name in source.readers if fetched.name.endswith(name)), "")
-    if not name:
-        name, content = _member(content, source)
-    if not name:
-        raise ValueError(f"{fetched.name} holds none of {', '.join(source.readers)}")
-    partial = cache / f".{name}.{os.getpid()}.part"
-    partial.write_bytes(content)
-    return partial.replace(cache / name)
-
-
-def _member(archive: bytes, source: Source) -> tuple[str, bytes]:
-    """Find an accepted file in a zip archive, also in archives within it."""
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        members = {Path(member).name: member for member in opened.namelist()}
-        for name in source.readers:
-            if name in members:
-                return name, opened.read(members[name])
-        for name, member in members.items():
-            if name.lower().endswith(".zip"):
-                return _member(opened.read(member), source)
-    return "", b""
-
-
-def _advice(source: Source, looked: str = "") -> str:
-    cache = _cache()
-    if not looked:
-        variable = os.environ.get(VARIABLE)
-        looked = f"{VARIABLE}={variable!r}" if variable else f"{VARIABLE} (not set)"
-        looked += "" if cache is None else f", the cache {cache}"
-    place = "." if cache is None else f", or in {cache}."
-    return (
-        f"{source.what}: no {' or '.join(source.readers)} in {looked}.\n"
-        f"Fetch it from {source.page} and put it in a directory named by data_dir or {VARIABLE}"
-        f"{place}\n{source.note}"
-    ).rstrip()
-
-
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def read_csv(path: Path, columns: Iterable[str]) -> pd.DataFrame:
-    """Read a CSV file with a header and keep `columns`."""
-    return keep_columns(need("pandas").read_csv(path), columns, path)
+def read_csv(path: Path) -> pd.DataFrame:
+    """Read a CSV file with a header."""
+    table: pd.DataFrame = need("pandas").read_csv(path)
+    return table
 
 
 def read_sheet(path: Path, sheet: str | int, marker: str) -> pd.DataFrame:
@@ -246,3 +98,133 @@ def _written(cell: Any) -> str:
         return ""
     # + 0.0 turns -0.0 into 0.0
     return cell.strip() if isinstance(cell, str) else format(float(cell) + 0.0, ".12g")
+
+
+# ---- finding ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table: the files that may hold it, where it is published and what it says.
+
+    ``readers`` has the accepted file names, the preferred first, and how each is read. Of each,
+    ``columns`` (all, if empty) made ``tidy`` are the same table, whose `fingerprint` is
+    ``sha256``. ``urls`` are tried in order: an accepted file, or a zip archive that holds one.
+    ``note`` is for people who fetch the file by hand.
+    """
+
+    what: str
+    readers: Mapping[str, Callable[[Path], pd.DataFrame]]
+    page: str
+    sha256: str
+    columns: tuple[str, ...] = ()
+    tidy: Callable[[pd.DataFrame, Path], pd.DataFrame] = numeric
+    urls: tuple[str, ...] = ()
+    note: str = ""
+
+    def find(self, directory: Path) -> Path | None:
+        """Return the preferred one of the accepted files in a directory."""
+        return next((directory / n for n in self.readers if (directory / n).exists()), None)
+
+    def read(self, path: Path) -> tuple[pd.DataFrame, bool]:
+        """Return a file's table, and whether it is the published one."""
+        table = self.readers[path.name](path)
+        table = self.tidy(keep_columns(table, self.columns or table.columns, path), path)
+        return table, fingerprint(table) == self.sha256
+
+
+def load_table(source: Source, data_dir: str | os.PathLike[str] | None = None) -> pd.DataFrame:
+    """Find a table, read it and compare its content with the published one.
+
+    A file the user points at is used even if it differs, with a warning; one from the cache or
+    the network is refused.
+    """
+    need("pandas")
+    named = os.environ.get(VARIABLE) if data_dir is None else os.fspath(data_dir)
+    given = f"{VARIABLE if data_dir is None else 'data_dir'}={named!r}"
+    directory, cache = Path(named or "").expanduser(), _cache()
+    if named and not directory.is_dir():
+        raise NotADirectoryError(f"{given} is not a directory; give the one that holds the files")
+    path = source.find(directory) if named else None
+    if path is not None:
+        table, published = source.read(path)
+        if not published:
+            warnings.warn(
+                f"{path} is not the published {source.what} ({source.page}): some of its values "
+                "differ. It is used as it is; expect other results than the paper's.",
+                DataContentWarning,
+                stacklevel=3,
+            )
+        return table
+    if data_dir is not None:  # somebody who names one expects no data from anywhere else
+        raise FileNotFoundError(_advice(source, given, cache))
+    looked = given if named else f"{VARIABLE} (not set)"
+    if cache is None:
+        advice = _advice(source, looked, cache)
+        raise ImportError(f"{advice}\nTo download it: pip install 'hesitant[data]'")
+    path = source.find(cache)
+    if path is None:
+        return _download(source, f"{looked}, the cache {cache}", cache)
+    table, published = source.read(path)
+    if not published:
+        raise ValueError(
+            f"{path} is not the published {source.what}: its content has another checksum. "
+            f"Delete it and try again, or fetch the file from {source.page} and set {VARIABLE} "
+            "to its directory to use it as it is."
+        )
+    return table
+
+
+def _cache() -> Path | None:
+    return Path(need("pooch").os_cache("hesitant")) if find_spec("pooch") else None
+
+
+def _advice(source: Source, looked: str, cache: Path | None) -> str:
+    place = "." if cache is None else f", or in {cache}."
+    return (
+        f"{source.what}: no {' or '.join(source.readers)} in {looked}.\n"
+        f"Fetch it from {source.page} and put it in a directory named by data_dir or {VARIABLE}"
+        f"{place}\n{source.note}"
+    ).rstrip()
+
+
+def _download(source: Source, looked: str, cache: Path) -> pd.DataFrame:
+    failure: Exception | None = None
+    for url in source.urls:
+        try:
+            return _fetch(url, source, cache)
+        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            failure = error
+    reason = "" if failure is None else f"\nThe download failed: {failure}"
+    raise FileNotFoundError(_advice(source, looked, cache) + reason) from failure
+
+
+def _fetch(url: str, source: Source, cache: Path) -> pd.DataFrame:
+    """Return the table of a download; its file stays in the cache if it is the published one."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        fetched = Path(folder, url.rpartition("/")[2])
+        # No checksum of the file: archives are rebuilt by their hosts, so content is compared.
+        get = need("pooch").HTTPDownloader(progressbar=bool(find_spec("tqdm")))
+        get(url, str(fetched), None)
+        files = dict(_unpack(fetched.name, fetched.read_bytes()))
+        name = next((name for name in source.readers if name in files), None)
+        if name is None:
+            raise ValueError(f"{fetched.name} holds none of {', '.join(source.readers)}")
+        path = Path(folder, name)
+        path.write_bytes(files[name])
+        table, published = source.read(path)
+        if not published:
+            raise ValueError(f"the content of {name} is not the published one")
+        path.replace(cache / name)
+    return table
+
+
+def _unpack(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield a file, or those of an archive and of archives within it."""
+    if not name.lower().endswith(".zip"):
+        yield name, content
+        return
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for member in archive.namelist():
+            yield from _unpack(Path(member).name, archive.read(member))
