@@ -142,6 +142,7 @@ def test_more_features_than_rows_can_bear():
     assert held_out["lower"] < 0.5 < held_out["upper"] + 0.1
     assert found["verdict"]["finding"] == "crowded"
     assert found["doubtful_labels"]["total"] == 0
+    assert found["parameters"]["groups"] == []  # no standard error that would mean nothing
     assert "at least 95 % sure" not in report.verdict
     page = report.to_html()
     assert "probabilities are therefore not shown" in page
@@ -202,6 +203,23 @@ def test_a_panel_has_a_section_of_its_own():
     assert "What each reader says of each class" in plain.to_html()
     assert '<section id="readers"' in page
     assert "How readily each reader labels" in page
+
+
+def test_readers_who_err_are_no_proof_against_the_model():
+    """One in five of their labels is wrong: agreeing with fewer is what a good model does."""
+    data = simulate(300, random_state=1)
+    rng = np.random.default_rng(0)
+    wrong = rng.random((300, 3)) < 0.2
+    table = np.where(wrong, 1 - data.truth[:, None], data.truth[:, None]).astype(object)
+    table[rng.random((300, 3)) < 0.3] = None
+    report = report_on(data.features, table, experts="fallible")
+    held_out = report.to_dict()["held_out"]
+    assert held_out["accuracy"] < 0.92  # the vote errs too
+    assert held_out["claimed"] == pytest.approx(held_out["agreed"], abs=0.05)
+    assert held_out["agreed"] == pytest.approx(0.8, abs=0.06)
+    assert not held_out["contradicted"]
+    assert held_out["all_rows"] is None
+    assert "Readers err too" in report.verdict
 
 
 def test_a_wrong_label_is_found():

@@ -257,25 +257,23 @@ def _information(rows: Block, model: FittedModel) -> Weights:
 
 
 class _WithSplines(Basis):
-    """A basis, and what splines can do that it cannot; finer ones if the first add too little."""
+    """A basis, and cubic splines that can do at least two things that it cannot.
+
+    What both can do has no information of its own, and the test leaves it out.
+    """
 
     def __init__(self, own: Basis, maximum: float) -> None:
-        self.own = own
         u = np.linspace(0, maximum, 513)[1:-1]
-        span, _ = np.linalg.qr(np.column_stack((np.ones(u.size), own.evaluate(u, maximum)[0])))
         for df in (4, 6, 10, 18):
-            self.splines = Spline(df)
-            b = self.splines.evaluate(u, maximum)[0]
-            _, value, vector = np.linalg.svd(b - span @ (span.T @ b), full_matrices=False)
-            self.mix = vector[value > 1e-6 * np.linalg.norm(b)].T
-            if self.mix.shape[1] >= 2:
+            self.parts = (own, Spline(df))
+            b, _ = self.evaluate(u, maximum)
+            if np.linalg.matrix_rank(b - b.mean(axis=0), rtol=1e-6) >= own.size + 2:
                 break
 
     @property
     def size(self) -> int:
-        return self.own.size + self.mix.shape[1]
+        return sum(part.size for part in self.parts)
 
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
-        own, more = self.own.evaluate(u, maximum), self.splines.evaluate(u, maximum)
-        b, db = (np.hstack((a, s @ self.mix)) for a, s in zip(own, more, strict=True))
-        return b, db
+        b, db = zip(*(part.evaluate(u, maximum) for part in self.parts), strict=True)
+        return np.hstack(b), np.hstack(db)

@@ -2,6 +2,7 @@
 
 import dataclasses
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm, rankdata
@@ -62,7 +63,7 @@ def labelling_curve(
     near = squares > 1e-3 * squares.max()  # ties leave ranks without rows: bridge the gap
     mass, *means = _smooth(sums, h)[:, near]
     p, mean = np.clip(means / mass, 0.0, 1.0)
-    lower, upper = _wilson(p, mass**2 / squares[near], level)
+    lower, upper = wilson(p, mass**2 / squares[near], level)
     grid = np.linspace(*shown_range(t), POINTS)
     order = np.argsort(t)
     where = np.interp(grid, t[order], share[order]) * (BINS - 1)
@@ -115,7 +116,8 @@ def _cross_validated(rows: FloatArray, labels: FloatArray) -> float:
     return float(candidates[np.argmax([left_out(h) for h in candidates])])
 
 
-def _wilson(p: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+def wilson(p: Any, n: Any, level: float = 0.95) -> tuple[Any, Any]:
+    """Return Wilson's interval for shares p among n rows."""
     z = float(norm.ppf(0.5 + level / 2))
     center = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))

@@ -66,11 +66,9 @@ def triage(
 
     where ``s_ih`` is the score of row i with class h, ``s̄_i`` their mean over the class
     posteriors, V the covariance of the estimates, and J_i the Fisher information that the label
-    adds to the features. Somebody who left the hardest rows blank may do so again: rows are ranked
-    by the gain times the chance of an answer.
-
-    Rows that are less likely under the model than nearly all labelled ones fit no class: outliers,
-    mistakes of measurement, or a class of their own. They stand at the end, marked ``unusual``.
+    adds to the features. Who left the hardest rows blank may do so again: rows are ranked by the
+    gain times the chance of an answer. Those less likely under the model than nearly all labelled
+    ones fit no class (outliers, mistakes, a class of their own): they stand last, ``unusual``.
 
     Parameters
     ----------
@@ -85,12 +83,11 @@ def triage(
 
     Returns
     -------
-    DataFrame
+    DataFrame (of polars if X is one)
         Best first: ``row`` (position in X), ``index`` (if X is a pandas frame),
         ``expected_gain`` (gain times chance), ``gain``, ``entropy``, ``labelling_probability``,
         ``reader`` (of a panel: who should look next; the chance is then the share of the row's
-        entropy that this reader may remove), ``unusual``, ``predicted`` and one ``P(...)`` for
-        each class, given features and what was said. A polars frame if X is one.
+        entropy that this reader may remove), ``unusual``, ``predicted`` and a ``P(...)`` a class.
 
     Examples
     --------

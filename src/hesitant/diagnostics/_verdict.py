@@ -54,8 +54,8 @@ _MEANING = {
     "easy": "It is the clear-cut rows that were left blank, which is unusual: make sure that "
     "blank cells mean what they seem to mean.",
     "mixed": "Labels depend on difficulty, but not simply more or less with more of it: look at "
-    "the labelling curve, try EntropyMechanism(basis='spline'), and make sure what blank cells "
-    "mean in this table.",
+    "the labelling curve, try a more flexible one (in Python EntropyMechanism(basis='spline')), "
+    "and make sure what blank cells mean in this table.",
     "random": "These data show no link between missing labels and difficulty: mechanism=None "
     "loses nothing that can be seen here.",
     "crowded": "Use fewer features or a simpler covariance, and ask again.",
@@ -66,8 +66,8 @@ _MISSING_BY_CLASS = (
 )
 _SHAPE = (
     "The chance of a label does not follow difficulty along quite the curve that was assumed "
-    "({p}): take labelling probabilities as approximate, and try EntropyMechanism(basis='spline') "
-    "or another family."
+    "({p}): take labelling probabilities as approximate, and try a more flexible curve (in Python "
+    "EntropyMechanism(basis='spline')) or another family."
 )
 _CAVEATS = (
     "The evidence uses a model fitted to these same rows. The rank tests treat its entropies as "

@@ -77,7 +77,8 @@ def _how_sure(case: Case, held_out: dict[str, Any], labels: dict[str, Any]) -> l
         easier = "Labelled rows are the easier ones. " * (case.diagnosis.finding == "hard")
         out.append(
             f"{easier}The estimate for all rows, blank ones included, is about "
-            f"{percent(held_out['all_rows'])}; where nobody gave a label it rests on the model."
+            f"{percent(held_out['all_rows'])}. It rests on the model where nobody gave a label, "
+            "and tends to be a little high."
         )
     if held_out["contradicted"]:
         claims = "" if case.panel else f": on those rows it claims {claimed}"

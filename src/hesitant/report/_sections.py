@@ -7,11 +7,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
 
 from hesitant._result import plain
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import noun, number, percent, short
+from hesitant.diagnostics._smoother import wilson
 from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference._information import information_of
 from hesitant.report._answer import answer, what_changes
@@ -84,19 +84,20 @@ def _held_out(case: Case) -> dict[str, Any]:
         expected, agrees = chance[labels >= 0], (labels == said[:, None])[labels >= 0]
     table = np.zeros((len(case.classes), len(case.classes)), dtype=int)
     np.add.at(table, (codes, said), 1)
-    claimed, agreed, (lower, upper) = expected.mean(), agrees.mean(), interval(right)
+    claimed, agreed, accuracy = expected.mean(), agrees.mean(), right.mean()
+    lower, upper = wilson(accuracy, right.size)
     return {
         "available": True,
         "why_not": "",
         "rows": right.size,
-        "accuracy": right.mean(),
+        "accuracy": accuracy,
         "lower": lower,
         "upper": upper,
         "claimed": claimed,
         "agreed": agreed,
         # printed probabilities would be certainties that the data refute
-        "contradicted": bool(claimed - agreed > TOO_SURE and claimed > interval(agrees)[1]),
-        **_of_all_rows(case, rows, confidence, right),
+        "contradicted": bool(claimed > max(agreed + TOO_SURE, wilson(agreed, agrees.size)[1])),
+        "all_rows": _of_all_rows(case, rows, confidence, right),
         "guess": np.bincount(codes).max() / codes.size,
         "confusion": table,
         "reliability": _reliability(expected, agrees),
@@ -105,26 +106,22 @@ def _held_out(case: Case) -> dict[str, Any]:
 
 def _of_all_rows(
     case: Case, rows: IntArray, confidence: FloatArray, right: BoolArray
-) -> dict[str, float | None]:
-    """Return the accuracy expected of all rows.
+) -> float | None:
+    """Return the share of all rows that is expected to be right.
 
-    It is the model's confidence in every row, less the gap between its confidence in held-out rows
-    and their being right, those rows weighted by one over their chance of a label. (The weighted
-    share of right rows alone hangs on the few hard ones that have a label.)
+    Labelled rows count as they came out. A blank one counts with the model's own chance of an
+    error, raised as far as held-out rows, weighted by one over their chance of a label, have more
+    errors than the model expects. (The weighted share of right rows alone hangs on the few hard
+    ones that have a label; with fewer errors than expected nothing is lowered.)
     """
-    nothing: dict[str, float | None] = {"all_rows": None, "all_rows_error": None}
     few = case.diagnosis.finding in ("crowded", "few")
     if case.informed is None or case.confusion is not None or few:
-        return nothing
+        return None
     weight = inverse_probability_weights(case.data, estimator=case.informed)[rows]
-    if not weight.any():
-        return nothing
-    claimed, gap = case.posterior.max(axis=1), confidence - right
-    claimed[rows] = confidence
-    short_by = float(weight @ gap / weight.sum())
-    error = float(np.sqrt(np.sum((weight * (gap - short_by)) ** 2)) / weight.sum())
-    share = float(claimed.mean()) - short_by
-    return {"all_rows": min(max(share, 0.0), 1.0), "all_rows_error": error}
+    found, expected = weight @ ~right, weight @ (1 - confidence)
+    error = max((found + 1) / (expected + 1), 1.0) * (1 - case.posterior[case.blank].max(axis=1))
+    wrong = (~right).sum() + np.minimum(error, 1.0).sum()
+    return float(1 - wrong / (right.size + error.size))
 
 
 def _reliability(confidence: FloatArray, right: BoolArray) -> list[dict[str, Any]]:
@@ -134,18 +131,12 @@ def _reliability(confidence: FloatArray, right: BoolArray) -> list[dict[str, Any
         inside = (confidence >= low) & ((confidence < high) | (high == 1))
         rows = int(inside.sum())
         if rows and (rows >= FEWEST or high == 1):
-            lower, upper = interval(right[inside])
+            lower, upper = wilson(right[inside].mean(), rows)
             claimed, found = float(confidence[inside].mean()), float(right[inside].mean())
             band = {"from": low, "to": high, "rows": rows, "claimed": claimed, "right": found}
             out.append({**band, "lower": lower, "upper": upper})
             low = high
     return out
-
-
-def interval(right: BoolArray) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of the share that is right."""
-    found = binomtest(int(right.sum()), right.size).proportion_ci(method="wilson")
-    return float(found.low), float(found.high)
 
 
 def _labels(case: Case) -> dict[str, Any]:
@@ -288,7 +279,7 @@ def _readers(case: Case) -> dict[str, Any]:
             for name, shown, given, own in zip(*columns, more, strict=True)
         ],
         "agreement": said.agreement(),
-        "confusion": getattr(case.main, "confusion_", None),
+        "confusion": case.confusion,
     }
 
 
