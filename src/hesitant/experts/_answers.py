@@ -1,9 +1,12 @@
-"""What a reader who answers says, given the class and the model's own posterior."""
+"""What readers who answer say, given the class and the model's own posterior.
+
+The parameters of several readers are the rows of theta, and ``who`` says whose a statement is.
+"""
 
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,18 +16,18 @@ from sklearn.base import BaseEstimator
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.mechanisms import Evidence
-from hesitant.mechanisms._base import Sums
 from hesitant.statements import Statements
 
 Rng: TypeAlias = np.random.Generator
+Prior: TypeAlias = tuple[float, FloatArray, FloatArray]
+"""A log density over all readers, with the gradient (J, q) and the curvature (J, q, q) of each."""
 # Mixed into probabilities before logarithms are taken: people do not tell 1e-9 from 1e-4.
 FLOOR = 0.005
-NO_PULL = np.zeros((0, 0))
 SIDE = np.array([-0.5, 0.5])
 
 
 class Answers(BaseEstimator):
-    """How one reader's statements depend on the class h and on the posterior τ of the features."""
+    """How readers' statements depend on the class h and on the posterior τ of the features."""
 
     size: int
     """Number of parameters of a reader."""
@@ -42,8 +45,10 @@ class Answers(BaseEstimator):
         return self
 
     @abstractmethod
-    def evidence(self, said: AnyArray, tau: FloatArray, theta: FloatArray) -> Evidence:
-        """Return the log chance of what one reader said of rows, for each class."""
+    def evidence(
+        self, said: AnyArray, tau: FloatArray, theta: FloatArray, who: IntArray
+    ) -> Evidence:
+        """Return the log chance of what was said of rows, for each class."""
 
     @abstractmethod
     def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
@@ -61,15 +66,19 @@ class Answers(BaseEstimator):
         """Return means and standard deviations of the weak prior."""
         return np.zeros(self.size), np.ones(self.size)
 
-    def initial(self, said: AnyArray, codes: IntArray) -> FloatArray:
-        """Return parameters to start from, given rough classes of the rows (−1 unknown)."""
-        return self.centre()[0]
+    def initial(self, said: IntArray, codes: IntArray) -> FloatArray:
+        """Return parameters to start from (J, q), given rough classes of rows (−1 unknown).
 
-    def prior(self, theta: FloatArray) -> Sums:
-        """Return the weak prior's log density, its gradient and its curvature."""
+        ``said`` (n, J) are positions in what can be said, negative where nothing was.
+        """
+        return np.tile(self.centre()[0], (said.shape[1], 1))
+
+    def prior(self, theta: FloatArray) -> Prior:
+        """Return the weak prior of all readers."""
         mean, sd = self.centre()
         z = (theta - mean) / sd
-        return -0.5 * float(z @ z), -z / sd, np.diag(1 / sd**2)
+        curvature = np.tile(np.diag(1 / sd**2), (len(theta), 1, 1))
+        return -0.5 * float(np.sum(z * z)), -z / sd, curvature
 
 
 class Certain(Answers):
@@ -79,9 +88,12 @@ class Certain(Answers):
     """
 
     size = 0
+    free: BoolArray
+    """Which entries of a reader's confusion matrix (g, g) have a parameter."""
 
     def __init__(self, options: Any) -> None:
         self.options = options
+        self.free = np.zeros((np.shape(options)[1],) * 2, dtype=bool)
 
     @property
     def _sets(self) -> BoolArray:
@@ -95,22 +107,25 @@ class Certain(Answers):
         return out
 
     def tables(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log chances of statements by class (m, g), and their derivatives (m, g, size)."""
-        return np.where(self._sets, 0.0, -np.inf), np.zeros((*self._sets.shape, 0))
+        """Return log chances of statements by class (J, m, g), and what moves them.
 
-    def evidence(self, said: AnyArray, tau: FloatArray, theta: FloatArray) -> Evidence:
-        log_p, slope = self.tables(theta)
+        That is the derivatives (J, m, g, g) in the logits of the class's row of the matrix.
+        """
+        shape = (len(theta), *self._sets.shape)
+        log_p = np.broadcast_to(np.where(self._sets, 0.0, -np.inf), shape)
+        return log_p, np.zeros((*shape, shape[2]))
 
-        def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
-            return NO_PULL, np.einsum("ih,ihv->iv", rho, slope[said])
+    def curvature(self, theta: FloatArray, total: FloatArray) -> FloatArray:
+        """Return the information (J, q, q) of as many labels of rows of each class (J, g)."""
+        return np.zeros((len(theta), 0, 0))
 
-        return Evidence(log_p[said], pull_back, self._information(theta))
-
-    def _information(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
-        return None
+    def evidence(
+        self, said: AnyArray, tau: FloatArray, theta: FloatArray, who: IntArray
+    ) -> Evidence:
+        return _Spoken(self, said, theta, who)
 
     def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
-        total = np.cumsum(np.exp(self.tables(theta)[0]), axis=0)[:, codes]
+        total = np.cumsum(np.exp(self.tables(theta[None])[0][0]), axis=0)[:, codes]
         drawn: AnyArray = (rng.random(len(codes)) * total[-1] > total).sum(axis=0)
         return drawn
 
@@ -120,6 +135,25 @@ class Certain(Answers):
 
     def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
         return {}
+
+
+class _Spoken(Evidence):
+    """Evidence that is the same wherever the same reader said the same."""
+
+    def __init__(self, answers: Certain, said: AnyArray, theta: FloatArray, who: IntArray) -> None:
+        self.answers, self.said, self.theta, self.who = answers, said, theta, who
+        table, self.by_entry = answers.tables(theta)
+        self.log_p, self.in_joint = table[who, said], None
+
+    def scores(self, rho: FloatArray) -> FloatArray:
+        moved = rho[:, :, None] * self.by_entry[self.who, self.said]
+        return moved[:, self.answers.free]
+
+    def sums(self, weight: FloatArray, edges: Any = None) -> tuple[FloatArray, FloatArray]:
+        J, m, g, _ = self.by_entry.shape
+        counts = gather(weight, self.who * m + self.said, J * m).reshape(J, m, g)
+        score = np.einsum("jmh,jmhk->jhk", counts, self.by_entry)[:, self.answers.free]
+        return score, self.answers.curvature(self.theta, counts.sum(axis=1))
 
 
 class Confusion(Certain):
@@ -141,54 +175,48 @@ class Confusion(Certain):
     def __init__(self, options: Any, right: float = 0.9, rows: float = 2.0) -> None:
         super().__init__(options)
         self.right, self.rows = right, rows
-        g = np.shape(options)[1]
-        self._off = ~np.eye(g, dtype=bool)
-        self.size = g * (g - 1)
-        self._counts = np.where(self._off, rows * (1 - right) / max(g - 1, 1), rows * right)
+        self.free = ~np.eye(len(self.free), dtype=bool)
+        self.size = int(self.free.sum())
+        wrong = rows * (1 - right) / max(len(self.free) - 1, 1)
+        self._counts = np.where(self.free, wrong, rows * right)
 
     def matrix(self, theta: FloatArray) -> FloatArray:
-        """Return log Θ (g, g)."""
-        logits = np.zeros(self._off.shape)
-        logits[self._off] = theta
-        return logits - _log_sum_exp(logits)[:, None]
+        """Return log Θ of each reader (..., g, g)."""
+        logits = np.zeros((*theta.shape[:-1], *self.free.shape))
+        logits[..., self.free] = theta
+        return logits - _log_sum_exp(logits)[..., None]
 
     def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
         names = [f"P({k} for {h})" for h in classes for k in classes if k != h]
-        return dict(zip(names, np.exp(self.matrix(theta))[self._off].tolist(), strict=True))
+        return dict(zip(names, np.exp(self.matrix(theta))[self.free].tolist(), strict=True))
 
     def tables(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        m, g = self._sets.shape
-        log_chance, inside = self.matrix(theta), self._sets[:, None, :]
+        log_chance, inside = self.matrix(theta)[:, None], self._sets[:, None]
         log_p = _log_sum_exp(np.where(inside, log_chance, -np.inf))
-        by_entry = np.where(inside, np.exp(log_chance - log_p[:, :, None]), 0) - np.exp(log_chance)
+        share = np.where(inside, np.exp(log_chance - log_p[..., None]), 0)
+        return log_p, share - np.exp(log_chance)
+
+    def curvature(self, theta: FloatArray, total: FloatArray) -> FloatArray:
+        chance, own, g = np.exp(self.matrix(theta)), self.free.ravel(), len(self.free)
+        spread = chance[..., None] * (np.eye(g) - chance[:, :, None])
         # A row of the matrix moves with its own parameters alone.
-        slope = by_entry[:, :, None, :] * np.eye(g)[:, :, None]
-        return log_p, slope.reshape(m, g, g * g)[:, :, self._off.ravel()]
+        out = np.einsum("jh,jhkl,hm->jhkml", total, spread, np.eye(g))
+        return out.reshape(-1, g * g, g * g)[:, own][:, :, own]
 
-    def initial(self, said: AnyArray, codes: IntArray) -> FloatArray:
-        counts, known = self._counts.copy(), codes >= 0
-        share = self._sets / self._sets.sum(axis=1, keepdims=True)
-        np.add.at(counts, codes[known], share[said[known]])
-        return (np.log(counts) - np.log(np.diag(counts))[:, None])[self._off]
+    def initial(self, said: IntArray, codes: IntArray) -> FloatArray:
+        J, g = said.shape[1], len(self.free)
+        rows, who = np.nonzero((said >= 0) & (codes >= 0)[:, None])
+        share = (self._sets / self._sets.sum(axis=1, keepdims=True))[said[rows, who]]
+        counts = self._counts + gather(share, who * g + codes[rows], J * g).reshape(J, g, g)
+        right = np.diagonal(counts, axis1=1, axis2=2)[..., None]
+        return (np.log(counts) - np.log(right))[:, self.free]
 
-    def prior(self, theta: FloatArray) -> Sums:
-        log_chance, total = self.matrix(theta), self._counts.sum(axis=1)
-        return (
-            float((self._counts * log_chance).sum()),
-            (self._counts - total[:, None] * np.exp(log_chance))[self._off],
-            self._curvature(theta, total),
-        )
-
-    def _curvature(self, theta: FloatArray, total: FloatArray) -> FloatArray:
-        """Return the information of as many labels of rows of each class."""
-        chance, own, g = np.exp(self.matrix(theta)), self._off.ravel(), len(total)
-        out = np.zeros((g, g, g, g))
-        for h, p in enumerate(chance):
-            out[h, :, h] = total[h] * (np.diag(p) - np.outer(p, p))
-        return out.reshape(g * g, g * g)[np.ix_(own, own)]
-
-    def _information(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
-        return lambda weight: self._curvature(theta, np.einsum("ih->h", weight))
+    def prior(self, theta: FloatArray) -> Prior:
+        log_chance, counts = self.matrix(theta), self._counts
+        total = np.tile(counts.sum(axis=1), (len(theta), 1))
+        gradient = counts - total[..., None] * np.exp(log_chance)
+        curvature = self.curvature(theta, total)
+        return float((counts * log_chance).sum()), gradient[:, self.free], curvature
 
 
 class Probabilities(Answers):
@@ -217,41 +245,40 @@ class Probabilities(Answers):
         k = self.size - 3
         return np.r_[np.zeros(k + 1), -2.0, 0.0], np.r_[np.full(k, 0.5), 0.25, 1.0, 3.0]
 
-    def prior(self, theta: FloatArray) -> Sums:
+    def prior(self, theta: FloatArray) -> Prior:
         """Return the normal prior, and a further report half a unit off its mean."""
         value, gradient, curvature = super().prior(theta)
         d = self.n_classes - 1
-        extra = 0.25 * d * np.exp(-2 * theta[-1])
-        gradient[-1] += extra - d
-        curvature[-1, -1] += 2 * extra
-        return value - 0.5 * extra - d * theta[-1], gradient, curvature
+        extra = 0.25 * d * np.exp(-2 * theta[:, -1])
+        gradient[:, -1] += extra - d
+        curvature[:, -1, -1] += 2 * extra
+        return value - float(np.sum(0.5 * extra + d * theta[:, -1])), gradient, curvature
 
     def _mean(self, tau: FloatArray, theta: FloatArray) -> tuple[FloatArray, ...]:
         """Return basis, posteriors kept off 0, their coordinates, and the means by class."""
         near = FLOOR + (1 - self.n_classes * FLOOR) * tau
         basis = helmert(self.n_classes).T
         model = np.log(near) @ basis
-        slope, insight = np.exp(theta[-3:-1])
-        return basis, near, model, (theta[:-3] + slope * model)[:, None] + insight * basis
+        slope, insight = np.exp(theta[..., -3, None]), np.exp(theta[..., -2, None, None])
+        return basis, near, model, (theta[..., :-3] + slope * model)[:, None] + insight * basis
 
-    def evidence(self, said: AnyArray, tau: FloatArray, theta: FloatArray) -> Evidence:
-        d, keep = self.n_classes - 1, 1 - self.n_classes * FLOOR
+    def evidence(
+        self, said: AnyArray, tau: FloatArray, theta: FloatArray, who: IntArray
+    ) -> Evidence:
+        d, keep, theta = self.n_classes - 1, 1 - self.n_classes * FLOOR, theta[who]
         basis, near, model, mean = self._mean(tau, theta)
-        slope, insight, spread = np.exp(theta[-3:])
+        slope, insight, spread = np.exp(theta[:, -3:, None]).transpose(1, 0, 2)
         off = (np.log(FLOOR + keep * said) @ basis)[:, None] - mean
         square = (off**2).sum(axis=2) / spread**2
-
-        def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
-            weighted = rho[:, :, None] * off / spread**2
-            total = weighted.sum(axis=1)
-            by_slope = slope * (total * model).sum(axis=1)
-            by_insight = insight * np.einsum("ihk,hk->i", weighted, basis)
-            by_spread = (rho * (square - d)).sum(axis=1)
-            gradient = np.column_stack((total, by_slope, by_insight, by_spread))
-            move = (slope * total) @ basis.T * (keep * tau / near)
-            return move - tau * move.sum(axis=1, keepdims=True), gradient
-
-        return Evidence(-0.5 * square - d * (theta[-1] + 0.5 * math.log(2 * math.pi)), pull_back)
+        log_p = -0.5 * square - d * (theta[:, -1:] + 0.5 * math.log(2 * math.pi))
+        # How log_p moves with the mean; with what moves that; and with the spread.
+        moves = off / spread[..., None] ** 2
+        by_slope = slope * np.einsum("ihk,ik->ih", moves, model)
+        by_insight = insight * np.einsum("ihk,hk->ih", moves, basis)
+        gradient = np.concatenate((moves, np.stack((by_slope, by_insight, square - d), 2)), axis=2)
+        along = slope[..., None] * (moves @ basis.T) * (keep * tau / near)[:, None]
+        pull = along - tau[:, None] * along.sum(axis=2, keepdims=True)
+        return Evidence(log_p, gradient, pull)
 
     def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
         basis, _, _, mean = self._mean(tau, theta)
@@ -288,49 +315,49 @@ class Grades(Answers):
         return mean, np.r_[5.0, np.full(k, 2.0), np.ones(k), 2.0, 2.0]
 
     def _predictor(self, tau: FloatArray, theta: FloatArray) -> tuple[FloatArray, ...]:
-        """Return posteriors kept off 0, their log odds, gaps and cuts by class (R + 1, 2)."""
+        """Return posteriors kept off 0, their log odds, gaps and cuts by class (J, 2, R + 1)."""
         k = self.n_grades - 1
         near = FLOOR + (1 - 2 * FLOOR) * tau
-        gaps = np.exp(theta[1:k, None] + theta[k:-2, None] * SIDE)
-        first = theta[0] - math.exp(theta[-1]) * SIDE
-        inner = first + np.cumsum(np.vstack((np.zeros(2), gaps)), axis=0)
-        ends = np.full((1, 2), np.inf)
-        return near, np.log(near[:, 1] / near[:, 0]), gaps, np.vstack((-ends, inner, ends))
+        gaps = np.exp(theta[:, None, 1:k] + theta[:, None, k:-2] * SIDE[:, None])
+        first = (theta[:, :1] - np.exp(theta[:, -1:]) * SIDE)[..., None]
+        inner = np.concatenate((first, first + np.cumsum(gaps, axis=2)), axis=2)
+        cuts = np.pad(inner, ((0, 0), (0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
+        return near, np.log(near[:, 1] / near[:, 0]), gaps, cuts
 
-    def evidence(self, said: AnyArray, tau: FloatArray, theta: FloatArray) -> Evidence:
-        k = self.n_grades - 1
+    def evidence(
+        self, said: AnyArray, tau: FloatArray, theta: FloatArray, who: IntArray
+    ) -> Evidence:
+        k, rows = self.n_grades - 1, np.arange(len(said))
         near, odds, gaps, cuts = self._predictor(tau, theta)
-        slope, insight = np.exp(theta[-2:])
-        eta = (slope * odds)[:, None]
-        upper, lower = cuts[said + 1] - eta, cuts[said] - eta
-        gap = cuts[said + 1] - cuts[said]
+        slope, insight = np.exp(theta[who, -2:, None]).transpose(1, 0, 2)
+        eta = slope * odds[:, None]
+        above, below = cuts[who, :, said + 1], cuts[who, :, said]
+        upper, lower, gap = above - eta, below - eta, above - below
         log_p = log_expit(upper) + log_expit(-lower) + np.log(-np.expm1(-gap))
         more = 1 / np.expm1(gap)  # zero at the ends of the scale, where the gap is infinite
         d_upper, d_lower = expit(-upper) + more, -expit(lower) - more
-
-        def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
-            up, down = rho * d_upper, rho * d_lower
-            along = -(up + down).sum(axis=1)
-            rows, moved = np.arange(len(rho)), np.zeros((len(rho), k + 2, 2))
-            moved[rows, said + 1] += up
-            moved[rows, said] += down
-            # A gap moves all cuts above it.
-            above = np.cumsum(moved[:, k:0:-1], axis=1)[:, ::-1]
-            by_gap = above[:, 1:] * gaps
-            first = above[:, 0]
-            ends = slope * along * odds, -insight * first @ SIDE
-            by_cut = first.sum(axis=1), by_gap.sum(axis=2), by_gap @ SIDE
-            gradient = np.column_stack((*by_cut, *ends))
-            step = slope * along * (1 - 2 * FLOOR) * tau[:, 0] * tau[:, 1]
-            move = step * (1 / near[:, 0] + 1 / near[:, 1])
-            return np.column_stack((-move, move)), gradient
-
-        return Evidence(log_p, pull_back)
+        moved = np.zeros((len(said), 2, k + 2))
+        moved[rows, :, said + 1] += d_upper
+        moved[rows, :, said] += d_lower
+        # A gap moves all cuts above it, the first cut all of them.
+        rising = np.cumsum(moved[:, :, k:0:-1], axis=2)[:, :, ::-1]
+        first, by_gap, along = rising[:, :, :1], rising[:, :, 1:] * gaps[who], -(d_upper + d_lower)
+        by_slope, by_insight = slope * along * odds[:, None], -insight * first[:, :, 0] * SIDE
+        parts = first, by_gap, by_gap * SIDE[:, None], np.stack((by_slope, by_insight), axis=2)
+        step = (1 - 2 * FLOOR) * tau[:, 0] * tau[:, 1] * (1 / near[:, 0] + 1 / near[:, 1])
+        pull = (slope * along * step[:, None])[..., None] * (2 * SIDE)
+        return Evidence(log_p, np.concatenate(parts, axis=2), pull)
 
     def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
-        _, odds, _, cuts = self._predictor(tau, theta)
+        _, odds, _, cuts = self._predictor(tau, theta[None])
         latent = math.exp(theta[-2]) * odds + rng.logistic(size=len(codes))
-        return (latent[:, None] > cuts[1:-1, codes].T).sum(axis=1)
+        return (latent[:, None] > cuts[0, codes, 1:-1]).sum(axis=1)
+
+
+def gather(values: FloatArray, places: IntArray, size: int) -> FloatArray:
+    """Return sums of values (m, k) over those that have the same of ``size`` places."""
+    sums = [np.bincount(places, column, size) for column in values.T]
+    return np.stack(sums, axis=1) if sums else np.zeros((size, 0))
 
 
 def _log_sum_exp(x: FloatArray) -> FloatArray:

@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import block_diag
 from scipy.optimize import linear_sum_assignment
 from scipy.special import entr
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.experts._answers import Answers, Confusion
-from hesitant.mechanisms import Evidence, Mechanism, row_term
-from hesitant.mechanisms._base import Difficulty, Pattern, Sums
+from hesitant.experts._answers import Answers, Confusion, gather
+from hesitant.mechanisms import Evidence, Mechanism
+from hesitant.mechanisms._base import Difficulty, Sums
 from hesitant.statements import NOT_SHOWN, WITHHELD, Statements
 
 FIRST_SPREAD = 100.0  # variance between readers before it is estimated: next to no pooling
@@ -108,12 +107,9 @@ class Panel(Mechanism):
 
     def begin(self, statements: Statements, rough: IntArray) -> Self:
         """Return the panel with parameters to start from, given rough classes of the rows."""
-        own = []
-        for column in statements.said.T:
-            spoke = np.flatnonzero(column >= 0)
-            theta_j = self.answers.initial(column[spoke].astype(np.int64), rough[spoke])
-            own.append(np.concatenate((self.hesitation.initial(), theta_j)))
-        self.start = np.mean(own, axis=0) if self.pooling == "shared" else np.concatenate(own)
+        answers = self.answers.initial(statements.said, rough)
+        own = np.hstack((np.tile(self.hesitation.initial(), (len(answers), 1)), answers))
+        self.start = own.mean(axis=0) if self.pooling == "shared" else own.ravel()
         given, shown = statements.given.sum(axis=0), statements.shown.sum(axis=0)
         self.counts = np.column_stack((shown, given)).tolist()
         self.apart = not (statements.given.sum(axis=1) > 1).any()
@@ -125,98 +121,55 @@ class Panel(Mechanism):
     # -- the mathematics -----------------------------------------------------------------------
 
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
-        own = self.hesitation.difficulty(log_tau, tau, slopes)
-        # An ignorable hesitation has no slopes; those of answers are still asked for.
-        return own._replace(du=tau) if slopes and own.du is None else own
+        return self.hesitation.difficulty(log_tau, tau, slopes)
 
     def evidence(
         self,
         difficulty: Difficulty,
         said: Statements,
         theta: FloatArray,
-        weight: FloatArray | None = None,
+        who: IntArray | None = None,
     ) -> Evidence:
-        """Add up what the readers said of rows; with weights, gradients are sums over rows."""
-        tau, q = difficulty.tau, self.hesitation.n_parameters
-        n, g = tau.shape
-        log_p, answers = np.zeros((n, g)), self.answers.fitting(said)
-        parts: list[tuple[int, slice, IntArray, Evidence]] = []
-        for j, (first, theta_j) in enumerate(self.split(theta)):
-            column = said.said[:, j]
-            if q:
-                shown = np.flatnonzero(column != NOT_SHOWN)
-                seen = _rows(difficulty, shown)
-                part = self.hesitation.evidence(seen, column[shown] >= 0, first)
-                parts.append((j, slice(0, q), shown, part))
-            spoke = np.flatnonzero(column >= 0)
-            what = column[spoke].astype(np.int64)
-            if said.chances is not None:
-                what = said.chances[spoke, j]
-            part = answers.evidence(what, tau[spoke], theta_j)
-            parts.append((j, slice(q, self.width), spoke, part))
-        for _, _, rows, part in parts:
-            log_p[rows] += part.log_p
-
-        def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
-            pull = np.zeros((n if difficulty.du is not None else 0, g))
-            size = n if weight is None else 1
-            gradient = np.zeros((size, len(self.readers), self.width))
-            for j, place, rows, part in parts:
-                move, slope = part.pull_back(rho[rows])
-                if weight is None:
-                    gradient[rows, j, place] = slope
-                else:
-                    gradient[0, j, place] = weight[rows] @ slope
-                if len(move) and len(pull):
-                    pull[rows] += move
-            shared = self.pooling == "shared"
-            return pull, gradient.sum(axis=1) if shared else gradient.reshape(size, theta.size)
-
-        def information(by_class: FloatArray) -> FloatArray:
-            total = np.zeros((len(self.readers), self.width, self.width))
-            for j, place, rows, part in parts:
-                total[j, place, place] = _information(part, by_class[rows])
-            shared = self.pooling == "shared"
-            return np.asarray(total.sum(axis=0)) if shared else block_diag(*total)
-
-        return Evidence(log_p, pull_back, information)
-
-    def pattern(
-        self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray
-    ) -> Pattern:
-        """Sum over the block without a gradient for each row: of many readers that is large."""
-        evidence = self.evidence(seen, said, theta, weight)
-        rows = row_term(evidence, seen.log_tau, seen.tau, codes)
-        assert evidence.information is not None
-        information = evidence.information(weight[:, None] * rows.resolved)
-        pull = weight[: len(rows.pull), None] * rows.pull
-        return Pattern(float(weight @ rows.log_p), pull, rows.gradient[0], information)
+        """Add up what the readers said of rows."""
+        own, q = self.own(theta), self.hesitation.n_parameters
+        out = _Heard(difficulty.tau.shape, own.shape)
+        by_reader = said.said.T.astype(np.int64)
+        who, rows = np.nonzero(by_reader != NOT_SHOWN)
+        what: AnyArray = by_reader[who, rows]
+        spoke, whose = what >= 0, np.minimum(who, len(own) - 1)  # a shared one is everybody's
+        if self.hesitation.informative:
+            part = self.hesitation.evidence(difficulty.at(rows), spoke, own[:, :q], whose)
+            out.add(part, rows, whose, slice(0, q))
+        rows, who, whose, what = rows[spoke], who[spoke], whose[spoke], what[spoke]
+        if said.chances is not None:
+            what = said.chances[rows, who]
+        tau = difficulty.tau.take(rows, axis=0)
+        part = self.answers.fitting(said).evidence(what, tau, own[:, q:], whose)
+        out.add(part, rows, whose, slice(q, self.width))
+        return out
 
     def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
         """Return the sums with the weak priors' shares, and what draws readers together."""
-        value, gradient, curvature = sums[0], sums[1].copy(), sums[2].copy()
         own, q = self.own(theta), self.hesitation.n_parameters
-        nothing = (0.0, np.zeros(q), np.zeros((q, q)))
-        for j, beta in enumerate(own):
-            a, b, c = j * self.width, j * self.width + q, (j + 1) * self.width
-            for place, prior in (
-                (slice(a, b), self.hesitation.add_prior(beta[:q], nothing)),
-                (slice(b, c), self.answers.prior(beta[q:])),
-            ):
-                value += prior[0]
-                gradient[place] += prior[1]
-                curvature[place, place] += prior[2]
+        shape, at = own.shape, np.arange(len(own))
+        value, gradient, curvature = sums[0], sums[1].reshape(shape).copy(), sums[2].copy()
+        blocks = curvature.reshape(shape * 2)  # a view: readers and parameters, twice
+        weak, strength = own[:, :q], self.hesitation.strength(own[:, :q])
+        of_answers = self.answers.prior(own[:, q:])
+        value += of_answers[0] - 0.5 * float((strength * weak**2).sum())
+        gradient[:, :q] -= strength * weak
+        gradient[:, q:] += of_answers[1]
+        blocks[at, :q, at, :q] += np.diag(strength)
+        blocks[at, q:, at, q:] += of_answers[2]
         if self.pooling == "partial" and len(own) > 1:
             places = self._pooled()
             spread = np.full(places.size, FIRST_SPREAD) if self.spread is None else self.spread
             off = own[:, places] - own[:, places].mean(axis=0)
             value -= 0.5 * float((off**2 / spread).sum())
-            at = np.arange(len(own))[:, None] * self.width + places
-            gradient[at] -= off / spread
+            gradient[:, places] -= off / spread
             centring = np.eye(len(own)) - 1 / len(own)
-            for column, variance in zip(at.T, np.asarray(spread), strict=True):
-                curvature[np.ix_(column, column)] += centring / variance
-        return value, gradient, curvature
+            blocks[:, places, :, places] += centring / np.reshape(spread, (-1, 1, 1))
+        return value, gradient.ravel(), curvature
 
     def _pooled(self) -> IntArray:
         """Return which of a reader's parameters are drawn together."""
@@ -332,19 +285,39 @@ class Panel(Mechanism):
         return out
 
 
-def _information(part: Evidence, weight: FloatArray) -> FloatArray:
-    """Return the information about one part's parameters, were the classes known."""
-    if part.information is not None:
-        return part.information(weight)
-    n, g = weight.shape
-    scores = [part.pull_back(np.broadcast_to(np.eye(g)[h], (n, g)))[1] for h in range(g)]
-    return np.asarray(sum((weight[:, [h]] * s).T @ s for h, s in enumerate(scores)))
+class _Heard(Evidence):
+    """What readers said, kept by pairs of row and reader, and added up over readers."""
 
+    def __init__(self, shape: tuple[int, ...], own: tuple[int, ...]) -> None:
+        self.log_p, self.own = np.zeros(shape), own  # numbers of readers and parameters
+        self.parts: list[tuple[Evidence, IntArray, IntArray, slice]] = []
 
-def _rows(difficulty: Difficulty, rows: IntArray) -> Difficulty:
-    if len(rows) == len(difficulty.u):
-        return difficulty
-    log_tau, tau, u, du, design = difficulty
-    slopes = None if du is None else du[rows]
-    own = tuple(part[rows] for part in design)
-    return Difficulty(log_tau[rows], tau[rows], u[rows], slopes, own)
+    def add(self, part: Evidence, rows: IntArray, who: IntArray, place: slice) -> None:
+        """Add evidence of pairs, sorted by reader, with these of a reader's parameters."""
+        n, g = self.log_p.shape
+        self.log_p += gather(np.broadcast_to(part.log_p, (len(rows), g)), rows, n)
+        self.parts.append((part, rows, who, place))
+
+    def pull(self, rho: FloatArray) -> FloatArray:
+        moved = (part for part in self.parts if part[0].in_joint is not None)
+        pulls = [
+            gather(part.pull(rho.take(rows, axis=0)), rows, len(rho)) for part, rows, *_ in moved
+        ]
+        return sum(pulls, np.zeros_like(rho))
+
+    def scores(self, rho: FloatArray) -> FloatArray:
+        n, (J, width) = len(rho), self.own
+        out = np.zeros((n * J, width))
+        for part, rows, who, place in self.parts:
+            out[:, place] = gather(part.scores(rho.take(rows, axis=0)), rows * J + who, n * J)
+        return out.reshape(n, J * width)
+
+    def sums(self, weight: FloatArray, edges: Any = None) -> tuple[FloatArray, FloatArray]:
+        J, width = self.own
+        score, information = np.zeros((J, width)), np.zeros((J, width, J, width))
+        at = np.arange(J)
+        for part, rows, who, place in self.parts:
+            edges = np.searchsorted(who, np.arange(J + 1)).tolist()
+            score[:, place], blocks = part.sums(weight.take(rows, axis=0), edges)
+            information[at, place, at, place] = blocks
+        return score.reshape(1, -1), information.reshape(1, J * width, J * width)

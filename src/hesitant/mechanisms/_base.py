@@ -16,8 +16,10 @@ that class.) Likelihood, curvature, expected information and ``resolve`` all use
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -32,40 +34,92 @@ Sums: TypeAlias = tuple[float, FloatArray, FloatArray]
 """Value, gradient and curvature (a negative Hessian, or a stand-in for it), summed over rows."""
 
 
-class Evidence(NamedTuple):
-    """What was said of a block of rows, were their classes known.
+@dataclass
+class Evidence:
+    """What was said of rows, were their classes known: a_ih and its derivatives.
 
-    ``log_p`` is a_ih, of shape (n, g), or (n, 1) if it is the same for all classes. ``pull_back``
-    takes weights ρ (n, g) of rows summing to one to ``Σ_k ρ_ik ∂a_ik/∂ℓ_ih`` (n, g) and
-    ``Σ_k ρ_ik ∂a_ik/∂θ`` (n, q). ``information``, if there is one, takes weights (n, g) to the
-    information about θ (q, q) were the classes known.
+    ``log_p`` is a_ih, of shape (n, g), or (n, 1) if it is the same for all classes. With a last
+    axis more, ``in_theta`` are its derivatives in the parameters; or in those that matter to a
+    class, which are ``embed`` (g, k, q) times all of them. ``in_joint`` times ``toward`` are its
+    derivatives in the row's log joint densities (None if they vanish, or nobody will ask). Outer
+    products of ``in_theta`` times ``factor`` stand in for the information about the parameters.
     """
 
     log_p: FloatArray
-    pull_back: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-    information: Callable[[FloatArray], FloatArray] | None = None
+    in_theta: FloatArray
+    in_joint: FloatArray | None = None
+    toward: FloatArray | None = None
+    factor: FloatArray | None = None
+    embed: FloatArray | None = None
+
+    def _by_class(self, weight: FloatArray) -> FloatArray:
+        one = self.log_p.shape[1] == 1
+        return np.einsum("ih->i", weight)[:, None] if one else weight
+
+    def pull(self, rho: FloatArray) -> FloatArray:
+        """Return ``Σ_k ρ_ik ∂a_ik/∂ℓ_ih`` (n, g)."""
+        if self.in_joint is None:
+            return np.zeros_like(rho)
+        moved = np.einsum("ih,ihk->ik", self._by_class(rho), self.in_joint)
+        return moved if self.toward is None else moved * self.toward
+
+    def scores(self, rho: FloatArray) -> FloatArray:
+        """Return ``Σ_k ρ_ik ∂a_ik/∂θ`` (n, q)."""
+        each = self._by_class(rho)[:, :, None] * self.in_theta
+        if self.embed is None:
+            return np.einsum("ihq->iq", each)
+        return each.reshape(len(each), -1) @ self.embed.reshape(-1, self.embed.shape[2])
+
+    def sums(
+        self, weight: FloatArray, edges: Sequence[int] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return scores (1, q) and information (1, q, q), summed over rows and classes.
+
+        With ``edges``, one of each for the rows between every two of them.
+        """
+        by_class, scores, spreads = self._by_class(weight), [], []
+        factor = by_class if self.factor is None else by_class * self.factor
+        for part in (slice(*ends) for ends in pairwise(edges or (0, len(weight)))):
+            each = self.in_theta[part].transpose(1, 0, 2)
+            scores.append(np.einsum("ih,hik->hk", by_class[part], each))
+            spreads.append((factor[part].T[:, :, None] * each).transpose(0, 2, 1) @ each)
+        score, spread = np.stack(scores), np.stack(spreads)
+        if self.embed is None:
+            return np.einsum("jhq->jq", score), np.einsum("jhqr->jqr", spread)
+        across = spread @ self.embed
+        return np.tensordot(score, self.embed, 2), np.einsum("hkq,jhkr->jqr", self.embed, across)
 
 
-class RowTerm(NamedTuple):
+@dataclass(frozen=True)
+class RowTerm:
     """The row term of a block: log probabilities of what was said (n,), and what follows.
 
-    ``resolved`` (n, g) are the class probabilities given features and what was said, ``pull``
-    (n, g) the derivatives of ``log_p`` in the log joint densities, ``gradient`` (n, q) those in
-    the parameters.
+    ``resolved`` (n, g) are the class probabilities given features and what was said, ``prior``
+    those without the latter.
     """
 
     log_p: FloatArray
     resolved: FloatArray
-    pull: FloatArray
-    gradient: FloatArray
+    prior: FloatArray
+    evidence: Evidence
+
+    @property
+    def pull(self) -> FloatArray:
+        """Derivatives of ``log_p`` in the log joint densities (n, g)."""
+        return self.evidence.pull(self.resolved) + (self.resolved - self.prior)
+
+    @property
+    def gradient(self) -> FloatArray:
+        """Derivatives of ``log_p`` in the parameters (n, q)."""
+        return self.evidence.scores(self.resolved)
 
 
 def row_term(evidence: Evidence, log_tau: FloatArray, tau: FloatArray, codes: IntArray) -> RowTerm:
     """Return the row term of a block; ``codes`` holds the class where it is known, else −1."""
     known = codes >= 0
-    resolved = np.where(known[:, None], codes[:, None] == np.arange(tau.shape[1]), tau)
+    prior = np.where(known[:, None], codes[:, None] == np.arange(tau.shape[1]), tau)
     if evidence.log_p.shape[1] == 1:
-        return RowTerm(evidence.log_p[:, 0], resolved, *evidence.pull_back(resolved))
+        return RowTerm(evidence.log_p[:, 0], prior, prior, evidence)
     joint = log_tau + evidence.log_p
     # Over a few classes NumPy's own max and sum take many times as long as these.
     top = reduce(np.maximum, joint.T)
@@ -73,9 +127,8 @@ def row_term(evidence: Evidence, log_tau: FloatArray, tau: FloatArray, codes: In
     total = np.einsum("ih->i", share)
     given = np.take_along_axis(evidence.log_p, np.maximum(codes, 0)[:, None], axis=1)[:, 0]
     log_p = np.where(known, given, top + np.log(total))
-    rho = np.where(known[:, None], resolved, share / total[:, None])
-    pull, gradient = evidence.pull_back(rho)
-    return RowTerm(log_p, rho, pull + (rho - resolved) if len(pull) else pull, gradient)
+    resolved = np.where(known[:, None], prior, share / total[:, None])
+    return RowTerm(log_p, resolved, prior, evidence)
 
 
 class Difficulty(NamedTuple):
@@ -90,6 +143,14 @@ class Difficulty(NamedTuple):
     u: FloatArray
     du: FloatArray | None
     design: tuple[FloatArray, ...] = ()
+
+    def at(self, rows: IntArray) -> "Difficulty":
+        """Return the same of some rows."""
+        log_tau, tau, u, *design = (  # several times as quick as indexing
+            part.take(rows, axis=0) for part in (self.log_tau, self.tau, self.u, *self.design)
+        )
+        du = None if self.du is None else self.du.take(rows, axis=0)
+        return Difficulty(log_tau, tau, u, du, tuple(design))
 
 
 class Pattern(NamedTuple):
@@ -188,20 +249,29 @@ class Mechanism(BaseEstimator):
         u, du = self.uncertainty.evaluate(log_tau, tau)
         return Difficulty(log_tau, tau, u, du if slopes else None)
 
-    def evidence(self, difficulty: Difficulty, said: Any, theta: FloatArray) -> Evidence:
-        """Return what was said of rows as evidence about their classes."""
-        log_p, slope, gradient = self.log_probability(difficulty.u, said, theta)
+    def evidence(
+        self, difficulty: Difficulty, said: Any, theta: FloatArray, who: IntArray | None = None
+    ) -> Evidence:
+        """Return what was said of rows as evidence about their classes.
+
+        Of several readers theta has a row for each, and ``who`` says, in order, whose rows these
+        are.
+        """
+        u = difficulty.u
+        if who is None:
+            log_p, slope, gradient = self.log_probability(u, said, theta)
+        else:
+            edges = np.searchsorted(who, np.arange(len(theta) + 1))
+            parts = [slice(a, b) for a, b in pairwise(edges)]
+            each = [
+                self.log_probability(u[p], said[p], own)
+                for p, own in zip(parts, theta, strict=True)
+            ]
+            log_p, slope, gradient = map(np.concatenate, zip(*each, strict=True))
         if log_p.ndim == 1:
             log_p, slope, gradient = log_p[:, None], slope[:, None], gradient[:, None]
-
-        def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
-            shared = np.ones((len(rho), 1)) if log_p.shape[1] == 1 else rho
-            pull = np.zeros((0, rho.shape[1]))
-            if difficulty.du is not None:
-                pull = np.einsum("ih,ih->i", shared, slope)[:, None] * difficulty.du
-            return pull, np.einsum("ih,ihq->iq", shared, gradient)
-
-        return Evidence(log_p, pull_back)
+        pull = None if difficulty.du is None else slope[:, :, None]
+        return Evidence(log_p, gradient, pull, difficulty.du, odds(log_p))
 
     def pattern(
         self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray
@@ -209,21 +279,20 @@ class Mechanism(BaseEstimator):
         """Sum the row term over a block of rows, each with its weight."""
         evidence = self.evidence(seen, said, theta)
         rows = row_term(evidence, seen.log_tau, seen.tau, codes)
-        if evidence.information is not None:
-            curvature = evidence.information(weight[:, None] * rows.resolved)
-        else:  # the outer product of scores stands in for it: it is never indefinite
-            curvature = (weight[:, None] * rows.gradient).T @ rows.gradient
-        pull = weight[: len(rows.pull), None] * rows.pull
-        gradient = np.einsum("i,iq->q", weight, rows.gradient)
-        return Pattern(float(weight @ rows.log_p), pull, gradient, curvature)
+        gradient, curvature = evidence.sums(weight[:, None] * rows.resolved)
+        pull = np.zeros((0, seen.tau.shape[1])) if seen.du is None else weight[:, None] * rows.pull
+        return Pattern(float(weight @ rows.log_p), pull, gradient[0], curvature[0])
+
+    def strength(self, theta: FloatArray) -> FloatArray:
+        """Return the precision of each parameter's weak normal prior about zero."""
+        return np.full(theta.shape[-1], self.ridge)
 
     def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
         """Return the sums with the weak prior's share."""
         value, gradient, curvature = sums
-        curvature = curvature.copy()
-        curvature.flat[:: theta.size + 1] += self.ridge
-        value -= 0.5 * self.ridge * float(theta @ theta)
-        return value, gradient - self.ridge * theta, curvature
+        strength = self.strength(theta)
+        value -= 0.5 * float(strength @ theta**2)
+        return value, gradient - strength * theta, curvature + np.diag(strength)
 
     def maximise(
         self, total: Callable[[FloatArray], Sums], theta: FloatArray, tol: float = 1e-12
@@ -273,6 +342,15 @@ class Mechanism(BaseEstimator):
         return np.minimum(np.einsum("ih,ih->i", tau if classes is None else classes, p), 1.0)
 
 
+def odds(log_p: FloatArray) -> FloatArray:
+    """Return the odds of what was seen, of two things that may be seen.
+
+    The scores of both, times their chances, add up to nothing. So the mean of their outer products
+    (Fisher's information) is the outer product of either score times the odds of its outcome.
+    """
+    return np.exp(log_p) / np.maximum(-np.expm1(log_p), 1e-300)
+
+
 class Ignorable(Mechanism):
     """Labels are missing without regard to difficulty: the ignorance likelihood.
 
@@ -302,23 +380,14 @@ class Ignorable(Mechanism):
         )
 
     def log_probability(self, u: FloatArray, labelled: BoolArray, theta: FloatArray) -> Terms:
-        with np.errstate(divide="ignore"):  # a rate of 0 or 1 is a fact, not a mistake
-            log_p = np.log(np.where(labelled, self.rate_, 1.0 - self.rate_))
-        return log_p, np.zeros(u.size), np.zeros((u.size, 0))
-
-    def evidence(self, difficulty: Difficulty, said: Any, theta: FloatArray) -> Evidence:
-        """Return no evidence: what was said is the same for all classes, and has no parameters."""
-        n = difficulty.u.size
-        return Evidence(
-            np.zeros((n, 1)), lambda rho: (np.zeros_like(rho), np.zeros((n, theta.size)))
-        )
+        return np.zeros(u.size), np.zeros(u.size), np.zeros((u.size, theta.size))
 
     def pattern(self, seen: Difficulty, *rest: Any) -> Pattern:
         q = rest[-1].size  # parameters of another mechanism may stand by, for later
         return Pattern(0.0, np.zeros((0, seen.tau.shape[1])), np.zeros(q), np.zeros((q, q)))
 
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
-        return Difficulty(log_tau, tau, tau[:, 0], None)
+        return Difficulty(log_tau, tau, tau[:, 0], tau if slopes else None)
 
     def probability(
         self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None

@@ -307,7 +307,7 @@ class Dropout(Link):
         return {"dropout": float(expit(own[0]))}
 
     def evaluate(self, eta: FloatArray, own: FloatArray) -> Chance:
-        drop, log_drop, log_keep = expit(own[0]), log_expit(own[0]), log_expit(-own[0])
+        drop, log_drop, log_keep = expit(own), log_expit(own), log_expit(-own)
         p = expit(eta)
         log_blank = np.logaddexp(log_drop, log_keep + log_expit(-eta))
         by_chance = np.exp(log_drop - log_blank)  # the share of a blank that chance explains
@@ -316,7 +316,7 @@ class Dropout(Link):
             log_blank,
             expit(-eta),
             -p * (1.0 - by_chance),
-            np.full_like(eta, -drop),
+            np.broadcast_to(-drop, eta.shape),
             by_chance * p * (1.0 - drop),
         )
 
@@ -352,10 +352,9 @@ class ArandaOrdaz(Link):
             raise ValueError(f"shape={self.shape!r}: give a positive number, or None.")
 
     def evaluate(self, eta: FloatArray, own: FloatArray) -> Chance:
-        t = float(own[0]) if self.shape is None else float(np.log(self.shape))
+        given = own if self.shape is None else np.log(self.shape)
         # Beyond e^±7 the curve no longer changes to the eye; there the parameter stands still.
-        inside = abs(t) < 7.0
-        t = float(np.clip(t, -7.0, 7.0))
+        t, inside = np.clip(given, -7.0, 7.0), abs(given) < 7.0
         per = np.exp(-t)
         soft, turn = -log_expit(-(eta + t)), expit(eta + t)
         log_blank = np.minimum(-per * soft, -1e-300)

@@ -13,7 +13,7 @@ from hesitant._choices import choose
 from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip
-from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Sums, Terms
+from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
 from hesitant.mechanisms._curves import (
     BASES,
     LINKS,
@@ -142,7 +142,7 @@ class EntropyMechanism(Mechanism):
         """Return the intercepts' parameters, the coefficients, and the link's parameters."""
         i = len(self._intercept_names())
         j = i + self._basis().size
-        return theta[:i], theta[i:j], theta[j : j + len(self._link().names)]
+        return theta[..., :i], theta[..., i:j], theta[..., j:]
 
     def prepare(self, n_classes: int) -> Self:
         """Return a copy with measure, basis and link resolved for this many classes."""
@@ -188,58 +188,39 @@ class EntropyMechanism(Mechanism):
             return Difficulty(log_tau, tau, u, None, (b,))
         return Difficulty(log_tau, tau, u, du, (b, db))
 
-    def evidence(self, difficulty: Difficulty, said: Any, theta: FloatArray) -> Evidence:
-        """Return the log chance of what was seen, for each class if they differ."""
-        b, *more = difficulty.design
-        first, coef, own = self._split(theta)
+    def evidence(
+        self, difficulty: Difficulty, said: Any, theta: FloatArray, who: IntArray | None = None
+    ) -> Evidence:
+        b, *db = difficulty.design
+        first, coef, own = self._split(theta if who is None else theta[who])
         matrix, offset = self._intercepts()
-        chance = self._link().evaluate((b @ coef)[:, None] + (matrix @ first + offset), own)
-        seen = np.asarray(said)[:, None]
+        coef = np.broadcast_to(coef, b.shape)
+        eta = np.einsum("it,it->i", b, coef)[:, None] + (first @ matrix.T + offset)
+        chance, seen = self._link().evaluate(eta, own), np.asarray(said)[:, None]
+        log_p = np.where(seen, chance.log_seen, chance.log_blank)
         d = np.where(seen, chance.d_seen, chance.d_blank)
-
-        def over_classes(weight: FloatArray, values: FloatArray) -> FloatArray:
-            one = values.shape[1] == 1
-            return values * (np.einsum("ih->i", weight)[:, None] if one else weight)
-
-        def pull_back(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
-            by_class = over_classes(rho, d)
-            total = np.einsum("ih->i", by_class)
-            parts = [by_class @ matrix, total[:, None] * b]
-            if own.size:
-                s = np.where(seen, chance.s_seen, chance.s_blank)
-                parts.append(over_classes(rho, s).sum(axis=1, keepdims=True))
-            pull = np.zeros((0, rho.shape[1]))
-            if difficulty.du is not None:
-                pull = (total * (more[0] @ coef))[:, None] * difficulty.du
-            return pull, np.hstack(parts)
-
-        def information(weight: FloatArray) -> FloatArray:
-            # Fisher's: the mean over both answers of their scores' product is minus the product.
-            v = over_classes(weight, -chance.d_seen * chance.d_blank)
-            cross = matrix.T @ (v.T @ b)
-            first = matrix.T @ (np.einsum("ih->h", v)[:, None] * matrix)
-            last = b.T @ (np.einsum("ih->i", v)[:, None] * b)
-            out = np.block([[first, cross], [cross.T, last]])
-            if own.size:
-                v = over_classes(weight, -chance.d_blank * chance.s_seen)
-                edge = np.r_[v.sum(axis=0) @ matrix, v.sum(axis=1) @ b][:, None]
-                corner = over_classes(weight, -chance.s_seen * chance.s_blank).sum(keepdims=True)
-                out = np.block([[out, edge], [edge.T, corner]])
-            return out
-
-        return Evidence(np.where(seen, chance.log_seen, chance.log_blank), pull_back, information)
+        slopes = [d[:, :, None], d[:, :, None] * b[:, None]]
+        if own.shape[-1]:
+            slopes.append(np.where(seen, chance.s_seen, chance.s_blank)[:, :, None])
+        pull = embed = None
+        if difficulty.du is not None:
+            pull = (d * np.einsum("it,it->i", db[0], coef)[:, None])[:, :, None]
+        gradient = np.concatenate(slopes, axis=2)
+        if self.by_class:  # a class has an intercept of its own, and shares the rest
+            k, i = gradient.shape[2], matrix.shape[1]
+            embed = np.zeros((len(matrix), k, i + k - 1))
+            embed[:, 0, :i], embed[:, 1:, i:] = matrix, np.eye(k - 1)
+        return Evidence(log_p, gradient, pull, difficulty.du, odds(log_p), embed)
 
     def log_probability(self, u: FloatArray, labelled: BoolArray, theta: FloatArray) -> Terms:
         one = np.ones((u.size, 1))
         seen = Difficulty(one, one, u, one, self._basis().evaluate(u, self.maximum))
-        evidence = self.evidence(seen, labelled, theta)
-        n, g = evidence.log_p.shape
-        each = [evidence.pull_back(np.tile(row, (n, 1))) for row in np.eye(g)]
-        slope = np.column_stack([pull[:, 0] for pull, _ in each])
-        gradient = np.stack([gradient for _, gradient in each], axis=1)
-        if not self.by_class:
-            return evidence.log_p[:, 0], slope[:, 0], gradient[:, 0]
-        return evidence.log_p, slope, gradient
+        found = self.evidence(seen, labelled, theta)
+        assert found.in_joint is not None
+        log_p, slope, gradient = found.log_p, found.in_joint[:, :, 0], found.in_theta
+        if found.embed is None:
+            return log_p[:, 0], slope[:, 0], gradient[:, 0]
+        return log_p, slope, np.einsum("ihk,hkq->ihq", gradient, found.embed)
 
     def pattern(
         self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray
@@ -256,15 +237,11 @@ class EntropyMechanism(Mechanism):
             pull *= slope[:, None]
         return Pattern(value, pull, gradient, curvature)
 
-    def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
-        """Return the sums with the weak prior's share; a link's parameter has one of its own."""
-        value, gradient, curvature = super().add_prior(theta, sums)
-        if not isinstance(self.link, Logistic) and self._link().names:
-            strength = self._link().prior
-            value -= 0.5 * strength * float(theta[-1] ** 2)
-            gradient[-1] -= strength * theta[-1]
-            curvature[-1, -1] += strength
-        return value, gradient, curvature
+    def strength(self, theta: FloatArray) -> FloatArray:
+        out = super().strength(theta)
+        if self._link().names:  # a link's parameter has a prior of its own
+            out[-1] += self._link().prior
+        return out
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
         out = super().fitted(theta, rate)
