@@ -380,7 +380,16 @@ class Ignorable(Mechanism):
         )
 
     def log_probability(self, u: FloatArray, labelled: BoolArray, theta: FloatArray) -> Terms:
-        return np.zeros(u.size), np.zeros(u.size), np.zeros((u.size, theta.size))
+        with np.errstate(divide="ignore"):  # a rate of 0 or 1 is a fact, not a mistake
+            log_p = np.log(np.where(labelled, self.rate_, 1.0 - self.rate_))
+        return log_p, np.zeros(u.size), np.zeros((u.size, 0))
+
+    def evidence(
+        self, difficulty: Difficulty, said: Any, theta: FloatArray, who: IntArray | None = None
+    ) -> Evidence:
+        """Return no evidence: what was said is the same for all classes, and has no parameters."""
+        n = difficulty.u.size
+        return Evidence(np.zeros((n, 1)), np.zeros((n, 1, theta.shape[-1])))
 
     def pattern(self, seen: Difficulty, *rest: Any) -> Pattern:
         q = rest[-1].size  # parameters of another mechanism may stand by, for later
