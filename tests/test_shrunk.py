@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 import hesitant
 from hesitant import MixtureClassifier
 from hesitant.chart import Chart
-from hesitant.datasets import make_cytometry_like
+from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.families import Gaussian, Shrunk, SkewNormal, SkewT, StudentT
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism, Ignorable
@@ -153,11 +153,12 @@ def test_many_rows_are_fitted_freely():
     assert shrunk.n_parameters_ == pytest.approx(full.n_parameters_, abs=1)
 
 
-def test_claims_hold_in_wide_data():
+@pytest.mark.parametrize("mechanism", [None, "entropy"])
+def test_claims_hold_in_wide_data(mechanism):
     accuracy, claimed, reference = [], [], []
     for seed in range(4):
         X, y, X_test, truth = wide(seed)
-        clf = MixtureClassifier(covariance="shrunk", mechanism=None)
+        clf = MixtureClassifier(covariance="shrunk", mechanism=mechanism)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             clf.fit(X, y)
@@ -168,8 +169,39 @@ def test_claims_hold_in_wide_data():
         reference.append(lda.fit(X[y >= 0], y[y >= 0]).score(X_test, truth))
     overclaimed = np.array(claimed) - accuracy
     assert overclaimed.max() < 0.15
-    # A test error of 4,000 rows, four times over, is known to within 0.4 points.
-    assert np.mean(accuracy) > np.mean(reference) - 0.004
+    assert np.mean(accuracy) > np.mean(reference)
+
+
+def test_slopes_are_those_of_the_blanks_and_not_of_bent_classes():
+    """The maximum of the likelihood is too steep in small samples; slopes here are less so."""
+    steep = []
+    for seed in range(100):
+        data = simulate(n=200, random_state=seed)  # of slope -5
+        fits = [
+            MixtureClassifier(covariance=c).fit(data.features, data.labels)
+            for c in ("full", Shrunk(1e-3, 1e-3, 1e-3))
+        ]
+        steep.append([clf.mechanism_.coef_[0] for clf in fits])
+    free, held = np.transpose(steep)
+    assert ((held + 5) ** 2).mean() < ((free + 5) ** 2).mean()
+    assert abs(held.mean() + 5) < abs(free.mean() + 5)
+
+
+def test_the_prior_on_slopes_has_the_right_derivatives():
+    data = simulate(n=100, random_state=0)
+    clf = MixtureClassifier(covariance="shrunk", mechanism="entropy+class")
+    mechanism = clf.fit(data.features, data.labels).mechanism_
+    theta, nothing = clf.state_.theta, (0.0, np.zeros(3), np.zeros((3, 3)))
+    _, gradient, curvature = mechanism.add_prior(theta, nothing)
+    numeric = [
+        (mechanism.add_prior(theta + e, nothing)[0] - mechanism.add_prior(theta - e, nothing)[0])
+        for e in 1e-5 * np.eye(3)
+    ]
+    np.testing.assert_allclose(gradient, np.array(numeric) / 2e-5, rtol=1e-5, atol=1e-8)
+    assert np.linalg.eigvalsh(curvature).min() >= 0
+    # a level that all classes share bends nothing
+    shift = np.array([1.0, 1.0, 0.0])
+    assert shift @ mechanism.steepness_ @ shift == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diag"])
@@ -244,13 +276,15 @@ def test_wrong_strengths_are_named(value):
 @pytest.mark.parametrize("family", ["gaussian", "t"])
 def test_classes_pulled_together_have_standard_errors(family):
     data = make_cytometry_like(n=600, random_state=0)
-    errors = {}
-    for covariance in ("full", Shrunk(200, 20, 5), Shrunk(1e-3, 1e-3, 1e-3)):
-        clf = MixtureClassifier(family, covariance=covariance, mechanism="entropy+class")
+
+    def errors(covariance, mechanism):
+        clf = MixtureClassifier(family, covariance=covariance, mechanism=mechanism)
         table = clf.fit(data.features, data.labels).summary().set_index("parameter")
-        errors[str(covariance)] = table["std_error"].filter(regex="mean|coef|intercept")
-    full, strong, weak = errors.values()
+        return table["std_error"].filter(regex="mean|coef|intercept").to_numpy()
+
+    strong = errors(Shrunk(200, 20, 5), "entropy+class")
     assert np.isfinite(strong).all()
     assert (strong > 0).all()
     # made-up rows that hardly count change nothing
-    assert weak.to_numpy() == pytest.approx(full.to_numpy(), rel=0.05)
+    weak, full = errors(Shrunk(1e-3, 1e-3, 1e-3), None), errors("full", None)
+    assert weak == pytest.approx(full, rel=0.05)

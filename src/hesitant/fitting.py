@@ -16,6 +16,7 @@ from hesitant._probe import probe_family
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant._words import did_you_mean
 from hesitant.families import Family
+from hesitant.leverage import steadied
 from hesitant.likelihood import Evaluation, Likelihood, State, log_posterior
 from hesitant.mechanisms import Mechanism
 from hesitant.rows import Block, ManyRows
@@ -55,6 +56,8 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> Fit:
     except FAILURES as error:
         raise ValueError(_advice(error, None)) from error
     probe_family(likelihood.family, states[0].params, likelihood.sample, len(classes))
+    likelihood = copy.copy(likelihood)
+    likelihood.mechanism = steadied(likelihood, states[0])
     limits = how.tol, how.max_iter, how.verbose
     jobs = [(state, Progress(*limits), state is not given) for state in states]
     if n_init == 1:
@@ -79,6 +82,7 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> Fit:
             f"{best.final.log_likelihood:.2g}: divide sample_weight by a constant",
             False,
         )
+    best = dataclasses.replace(best, mechanism=likelihood.mechanism)
     tuned = likelihood.mechanism.retune(best.state.theta, best.final.theta_curvature)
     if tuned is None:
         return best

@@ -2,10 +2,14 @@
 
 The prior of covariance="shrunk" is that of made-up rows: some that spread like the pooled matrix
 of all classes, which in turn has some that spread like its diagonal, and some at the classes'
-common mean. How many of each is chosen by the probability that fits to most of the labelled rows
-give to the labels of the rest: what the classifier is for, and nothing that needs tuning.
+common mean. How many of each is chosen by what fits to most of the labelled rows say of the rest.
+Of matrices that is the probability of their labels: what the classifier is for, and where classes
+are not of the family's shape densities mislead. Of means it is the density: where only easy rows
+are labelled, means much too close together predict labels as well.
+``python -m benchmarks.study_shrinkage`` compares the two.
 """
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -50,25 +54,43 @@ def strengths(Z: FloatArray, weights: FloatArray, given: FloatArray, floor: floa
 
     Z are standardised features (n, p) and ``weights`` those of rows of known class (n, g).
     """
-    grid = [g if np.isnan(v) else np.array([v]) for v, g in zip(given, GRID, strict=True)]
     if not np.isnan(given).any():
         return given
+    grid = [g if np.isnan(v) else np.array([v]) for v, g in zip(given, GRID, strict=True)]
+    by_label, by_density = held_out(Z, weights, grid, floor)
+    to_mean = likely(by_density, grid)[2]
+    near = int(np.abs(grid[2] - to_mean).argmin())
+    grid[2] = np.array([to_mean])
+    found = likely(by_label[:, :, near : near + 1], grid)
+    return np.where(np.isnan(given), found, given)
+
+
+def held_out(
+    Z: FloatArray, weights: FloatArray, grid: Sequence[FloatArray], floor: float
+) -> FloatArray:
+    """Return the log probability of labels left out, and the log density, over the grid."""
     known = np.flatnonzero(weights.sum(axis=1) > 0)
     known = known[:: -(-len(known) // MOST)]
     Z, weights = np.clip(Z[known], -FARTHEST, FARTHEST), weights[known]
     codes, weight = weights.argmax(axis=1), weights.sum(axis=1)
-    fold = _folds(Z, codes)
-    value = np.zeros([len(g) for g in grid])
+    fold, value = _folds(Z, codes), np.zeros((2, *map(len, grid)))
     with one_blas_thread():  # matrices so small would wait for threads longer than they take
         for k in range(FOLDS):
             out = fold == k
             if out.any() and not out.all():
                 inside = weights * ~out[:, None]
-                value += _held_out(Z, inside, codes[out], weight[out], out, grid, floor)
-    # All strengths that do about as well have a say: a maximum alone jumps from sample to sample.
+                value += _of_fold(Z, inside, codes[out], weight[out], out, grid, floor)
+    return value
+
+
+def likely(value: FloatArray, grid: Sequence[FloatArray]) -> FloatArray:
+    """Return a mean of the grid's strengths: all that do about as well have a say.
+
+    A maximum alone jumps from sample to sample.
+    """
     chance = np.exp(value - value.max())
     logs = np.log(np.maximum(list(product(*grid)), 1e-300))
-    return np.where(np.isnan(given), np.exp(chance.ravel() @ logs / chance.sum()), given)
+    return np.exp(chance.ravel() @ logs / chance.sum())
 
 
 def _folds(Z: FloatArray, codes: IntArray) -> IntArray:
@@ -81,16 +103,16 @@ def _folds(Z: FloatArray, codes: IntArray) -> IntArray:
     return out
 
 
-def _held_out(
+def _of_fold(
     Z: FloatArray,
     weights: FloatArray,
     codes: IntArray,
     weight: FloatArray,
     out: BoolArray,
-    grid: list[FloatArray],
+    grid: Sequence[FloatArray],
     floor: float,
 ) -> FloatArray:
-    """Return the log probability of the labels left out, at every point of the grid."""
+    """Return what :func:`held_out` does, of one fold."""
     to_pooled, to_diagonal, to_mean = grid
     count = weights.sum(axis=0)
     g, p = len(count), Z.shape[1]
@@ -102,12 +124,12 @@ def _held_out(
         scatter[h] = (weights[mine, h, None] * u).T @ u
     prior = np.log((count + 1.0) / (count + 1.0).sum())
     pull = to_mean[:, None] / (count + to_mean[:, None])
-    value = np.empty([len(axis) for axis in grid])
+    value = np.empty((2, *map(len, grid)))
     for j, d in enumerate(to_diagonal):
         grand_mean, pooled = share(count, count, mean, scatter, d, floor)
         W, positive = whiteners(pooled[None])
         if not positive:
-            value[:, j] = -1e300
+            value[:, :, j] = -1e300
             continue
         # Where the pooled matrix is the identity and a class's own diagonal, all is a sum.
         joint = np.empty((len(to_pooled), len(to_mean), len(codes), g))
@@ -121,5 +143,6 @@ def _held_out(
                 q = moved**2 @ (1.0 / spread)
                 joint[i, :, :, h] = prior[h] - 0.5 * (q + np.log(spread).sum())
         own_class = np.take_along_axis(joint, codes[None, None, :, None], axis=3)[..., 0]
-        value[:, j] = (own_class - logsumexp(joint, axis=3)) @ weight
+        value[0, :, j] = (own_class - logsumexp(joint, axis=3)) @ weight
+        value[1, :, j] = (own_class + np.log(np.diagonal(W[0])).sum()) @ weight
     return value

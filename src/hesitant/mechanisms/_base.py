@@ -187,6 +187,10 @@ class Mechanism(BaseEstimator):
     by_class: bool = False
     informative: bool = True
     ridge: float = 1e-6
+    leverage_: FloatArray
+    """How far classes could be bent to follow it, along each of their directions."""
+    steepness_: FloatArray
+    """How much each parameter, and each two together, would bend them."""
     parameters_: FloatArray
 
     # -- what a new mechanism writes ------------------------------------------------------
@@ -288,11 +292,22 @@ class Mechanism(BaseEstimator):
         return np.full(theta.shape[-1], self.ridge)
 
     def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
-        """Return the sums with the weak prior's share."""
+        """Return the sums with the share of the weak prior and of :mod:`hesitant.leverage`."""
         value, gradient, curvature = sums
         strength = self.strength(theta)
         value -= 0.5 * float(strength @ theta**2)
-        return value, gradient - strength * theta, curvature + np.diag(strength)
+        gradient, curvature = gradient - strength * theta, curvature + np.diag(strength)
+        if hasattr(self, "leverage_"):
+            toward = self.steepness_ @ theta
+            size = float(theta @ toward)
+            part = self.leverage_ / (1.0 + self.leverage_ * size)
+            firm = float(part.sum())
+            value -= 0.5 * float(np.log1p(self.leverage_ * size).sum())
+            gradient -= firm * toward
+            # Along theta itself it flattens; where it would bend upwards it counts as flat.
+            flatter = min(2.0 * float((part**2).sum()), firm / max(size, 1e-300))
+            curvature += firm * self.steepness_ - flatter * np.multiply.outer(toward, toward)
+        return value, gradient, curvature
 
     def maximise(
         self, total: Callable[[FloatArray], Sums], theta: FloatArray, tol: float = 1e-12

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logit
 
 from hesitant._choices import choose
 from hesitant._compile import njit
@@ -178,6 +178,12 @@ class EntropyMechanism(Mechanism):
     def initial(self) -> FloatArray:
         link = self._link()
         return np.r_[np.zeros(self.n_parameters - len(link.names)), [link.start] * len(link.names)]
+
+    def without_slopes(self, rate: float) -> FloatArray:
+        """Return parameters by which every row has the same chance of a label."""
+        out = self.initial()
+        out[: len(self._intercept_names())] = logit(np.clip(rate, 1e-3, 1 - 1e-3))
+        return out
 
     # -- the mathematics -----------------------------------------------------------------------
 

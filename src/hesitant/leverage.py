@@ -1,0 +1,64 @@
+"""How far classes could be bent to explain the blanks, and what keeps them from it.
+
+With many features for the rows, classes can be turned until difficulty explains every blank, and
+the likelihood is highest there, at slopes without end. Integrated over the classes' parameters
+(Laplace's approximation) and not maximised, the likelihood of the mechanism's parameters β has the
+factor ``|I + K(β)|^(−½)``: K is what blanks say about the classes' parameters, in units of what
+rows and prior say. For small β it is quadratic. Where rows are many for the parameters it is next
+to nothing.
+"""
+
+import copy
+import math
+
+import numpy as np
+
+from hesitant._cores import one_blas_thread
+from hesitant._typing import FloatArray
+from hesitant.likelihood import Likelihood, State, log_posterior
+from hesitant.mechanisms import EntropyMechanism, Mechanism
+from hesitant.solvers import Progress, em
+
+_ROWS = 300
+_NUDGE = 1e-4
+
+
+def steadied(likelihood: Likelihood, state: State) -> Mechanism:
+    """Return the mechanism with that factor as a prior.
+
+    For families whose own prior follows the data, and whose scores have a formula: others leave
+    the mechanism as it is, as readers do, who have priors of their own.
+    """
+    mechanism, family, tally = likelihood.mechanism, likelihood.family, likelihood.rows.tally
+    if not (family.adaptive_prior and family.has_coordinates):
+        return mechanism
+    if not isinstance(mechanism, EntropyMechanism):
+        return mechanism
+    steps = family.warm_up
+    state, _ = em(likelihood.ignoring(), state, Progress(0.1, steps), tol=0.1, steps=steps)
+    X, codes, _ = likelihood.rough.sample(_ROWS, 0.5)
+    whole = ~np.isnan(X).any(axis=1)
+    X, codes = np.ascontiguousarray(X[whole], dtype=np.float64), codes[whole]
+    chart = family.coordinates(state.params, likelihood.total * state.weights)
+    scores = [chart.row_scores(X, h) for h in range(len(state.weights))]
+    if not (len(X) and scores[0][0].size):
+        return mechanism
+    log_tau, tau, _ = log_posterior(family, state, X)
+    reviewed = float(tally.labelled.sum()) + tally.blank
+    weight = np.full(len(X), math.sqrt(reviewed / len(X)))
+    theta = mechanism.without_slopes(tally.rate)
+    V = np.zeros((theta.size, chart.size, len(X)))
+    for moved, step in zip(V, _NUDGE * np.eye(theta.size), strict=True):
+        seen = mechanism.difficulty(log_tau, tau)
+        pull = mechanism.pattern(seen, codes, codes >= 0, weight, theta + step).pull / _NUDGE
+        for (axes, own), toward in zip(scores, pull.T, strict=True):
+            moved[axes] += own * toward
+    products = np.einsum("qki,rki->qr", V, V)
+    flat: FloatArray = V.transpose(1, 0, 2).reshape(chart.size, -1)
+    with one_blas_thread():
+        joint = flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat
+        values = np.linalg.eigvalsh(joint)
+    out = copy.copy(mechanism)
+    out.leverage_ = np.maximum(values, 0.0)
+    out.steepness_ = products / max(float(np.trace(products)), 1e-300)
+    return out
