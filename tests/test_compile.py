@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from hesitant import likelihood, uncertainty
-from hesitant.families import _gaps, _kernels
+from hesitant import _vector_math, likelihood, uncertainty
+from hesitant.families import _kernels
 from hesitant.mechanisms import _logistic
+from hesitant.solvers import _quasi_newton
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((70, 3))
@@ -19,57 +20,94 @@ JOINT = 30 * RNG.standard_normal((70, 2))
 TAU = RNG.dirichlet([1, 1], 70)
 CODES, WEIGHT = RNG.integers(-1, 2, 70), RNG.random(70)
 
+BETA = np.array([1.0, -40.0, 2.0, 300.0])
+
+# Where a kernel is, what it and its plain version are called, what calls it, and with what
 PAIRS = {
     "distances": (
+        _kernels,
+        ("_distances", "_distances_plainly"),
         _kernels.squared_distances,
-        _kernels._distances_plainly,
-        (X, PLACE, np.tril(RNG.standard_normal((2, 3, 3))), RNG.standard_normal((2, 3))),
+        (X, PLACE, np.tril(RNG.standard_normal((2, 3, 3)))),
     ),
     "moments": (
+        _kernels,
+        ("_moments", "_moments_plainly"),
         _kernels.weighted_moments,
-        _kernels._moments_plainly,
-        (X, PLACE, TAU - 0.2, JOINT),
+        (X, PLACE, TAU - 0.2),
     ),
-    "moments alone": (
-        _kernels.weighted_moments,
-        _kernels._moments_plainly,
-        (X, PLACE, TAU - 0.2, _kernels.NONE),
+    "posteriors": (
+        _vector_math,
+        ("_normalise", "_normalise_plainly"),
+        _vector_math.normalise,
+        (JOINT,),
     ),
-    "posteriors": (likelihood.normalise, likelihood._normalise_plainly, (JOINT,)),
     "weights": (
+        likelihood,
+        ("_weigh_rows", "_weigh_plainly"),
         likelihood._weigh,
-        likelihood._weigh_plainly,
         (np.log(TAU), TAU, JOINT[:, 0].copy(), CODES, WEIGHT, 0.1 * JOINT),
     ),
     "tails": (
-        _kernels.log_rise,
-        _kernels._log_rise_plainly,
+        _kernels,
+        ("log_rise", "_log_rise_plainly"),
+        lambda *arguments: _kernels.log_rise(*arguments),
         (np.append(X**2, [[0, 1e300, np.inf]], axis=0), np.array([0.5, 3, 1e30])),
     ),
-    "entropy": (uncertainty._shannon, uncertainty._shannon_plainly, (np.log(TAU), TAU)),
-    "labels": (
-        _logistic._logistic_terms,
-        _logistic._logistic_plainly,
-        (X, 1 + X, CODES >= 0, WEIGHT, np.array([1.0, -40.0, 2.0, 300.0])),
+    "entropy": (
+        uncertainty,
+        ("_fill_shannon", "_shannon_plainly"),
+        uncertainty._shannon,
+        (np.log(TAU), TAU),
     ),
-    "gaps": (
-        _gaps._incomplete_rows,
-        _gaps._incomplete_rows_plainly,
-        (np.where(X > 2, np.nan, X),),
+    "labels": (
+        _logistic,
+        ("_sum_terms", "_sum_terms_plainly"),
+        _logistic._logistic_terms,
+        (X, 1 + X, CODES >= 0, WEIGHT, BETA),
+    ),
+    "directions": (
+        _quasi_newton,
+        ("_two_loop", "_two_loop_plainly"),
+        lambda out, *past: (_quasi_newton._two_loop(*past, 90, out), out)[1],
+        (
+            RNG.standard_normal(3),
+            STEPS := RNG.standard_normal((60, 3)),
+            2 * STEPS,
+            np.append(2 * (STEPS**2).sum(axis=1), np.zeros(60)),
+        ),
     ),
 }
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_plain_and_compiled_kernels_agree(name):
-    kernel, plain, arguments = PAIRS[name]
-
-    def results(function):
-        out = function(*(a.copy() if isinstance(a, np.ndarray) else a for a in arguments))
-        return out if isinstance(out, tuple) else (out,)
-
-    for a, b in zip(results(kernel.compile_now()), results(plain), strict=True):
+def test_plain_and_compiled_kernels_agree(name, monkeypatch):
+    module, (kernel, plain), call, arguments = PAIRS[name]
+    results = []
+    for function in (getattr(module, kernel).compile_now(), getattr(module, plain)):
+        monkeypatch.setattr(module, kernel, function)
+        out = call(*(a.copy() if isinstance(a, np.ndarray) else a for a in arguments))
+        results.append(out if isinstance(out, tuple) else (out,))
+    for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1, 2, 4, 7, 12])
+def test_features_in_fours_leave_none_out(p):
+    rng = np.random.default_rng(p)
+    X, location, w = (
+        rng.standard_normal((500, p)),
+        rng.standard_normal((3, p)),
+        rng.random((500, 3)),
+    )
+    W = np.tril(rng.standard_normal((3, p, p)))
+    place = rng.standard_normal(p), rng.uniform(1, 2, p), location
+    u = (X - place[0]) / place[1] - location[:, None]
+    z = u @ W.transpose(0, 2, 1)
+    np.testing.assert_allclose(_kernels.squared_distances(X, place, W), (z**2).sum(axis=2).T)
+    first, second = _kernels.weighted_moments(X, place, w)
+    np.testing.assert_allclose(first, np.einsum("ih,hij->hj", w, u), atol=1e-10)
+    np.testing.assert_allclose(second, np.einsum("ih,hij,hik->hjk", w, u, u), atol=1e-10)
 
 
 FIT = """
@@ -120,8 +158,8 @@ def test_a_small_first_fit_compiles_nothing_and_says_the_same(tmp_path, family):
 def test_without_a_folder_to_write_in_kernels_are_compiled_and_not_kept(tmp_path):
     # Permissions do not stop everybody, so numba is told that it has nowhere to look.
     nowhere = "import numba.core.caching as c; c.CompileResultCacheImpl._locator_classes = []"
-    kernel = f"{nowhere}; import hesitant.families._kernels as k; k.log_volumes.compile_now()"
-    kernel += "; k.whiteners.compile_now()"
+    kernel = f"{nowhere}; import hesitant.families._kernels as k; k.cholesky.compile_now()"
+    kernel += "; k.log_rise.compile_now()"
     done = subprocess.run(
         [sys.executable, "-W", "always", "-c", kernel], capture_output=True, text=True, check=True
     )

@@ -103,7 +103,7 @@ def _plain_will_do(arguments: tuple[Any, ...]) -> bool:
 
 def _compiled_before() -> bool:
     """Whether numba has kept a kernel of this package where it usually does."""
-    package, name = Path(__file__).parent, "likelihood.normalise-*.nbi"
+    package, name = Path(__file__).parent, "_vector_math._normalise-*.nbi"
     given = os.environ.get("NUMBA_CACHE_DIR")
     caches = [Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")), Path("~/Library/Caches")]
     try:

@@ -74,3 +74,72 @@ def log1p_strip(y: FloatArray, m: int, out: FloatArray, work: FloatArray) -> Non
         for coefficient in _ATANH:
             a = a * q + coefficient
         out[b] = k * _LN2_HIGH + (k * _LN2_LOW + 2.0 * (s + s * q * a))
+
+
+def normalise(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return log posteriors, posteriors (n, g) and log densities (n,) of rows.
+
+    From log joint densities (n, g), which it overwrites.
+    """
+    n, g = joint.shape
+    tau, log_f, scratch = np.empty((n, g)), np.empty(n), np.empty((2 * g + 6, STRIP))
+    _normalise(joint, tau, log_f, scratch[:g], scratch[g : 2 * g], scratch[2 * g :])
+    return joint, tau, log_f
+
+
+def _normalise_plainly(
+    joint: FloatArray, tau: FloatArray, log_f: FloatArray, *_: FloatArray
+) -> None:
+    rows, top = np.arange(len(joint)), joint.argmax(axis=1)
+    peak = joint[rows, top]
+    np.maximum(joint - peak[:, None], -1e300, out=joint)
+    np.exp(joint, out=tau)
+    tau[rows, top] = 0.0
+    rest = tau.sum(axis=1)
+    tau[rows, top] = 1.0
+    excess = np.log1p(rest)
+    joint -= excess[:, None]
+    tau /= 1.0 + rest[:, None]
+    np.add(peak, excess, out=log_f)
+
+
+@njit(plain=_normalise_plainly, cache=True, nogil=True, error_model="numpy")
+def _normalise(
+    joint: FloatArray,
+    tau: FloatArray,
+    log_f: FloatArray,
+    d: FloatArray,
+    e: FloatArray,
+    scratch: FloatArray,
+) -> None:
+    # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
+    # its posterior rounds to one.
+    n, g = joint.shape
+    top, peak, rest = scratch[0], scratch[1], scratch[2]
+    excess, share, work = scratch[3], scratch[4], scratch[5]
+    for start in range(0, n, STRIP):
+        m = min(STRIP, n - start)
+        for b in range(m):
+            peak[b] = joint[start + b, 0]
+            top[b] = rest[b] = 0.0
+        for h in range(g):
+            for b in range(m):
+                d[h, b] = joint[start + b, h]
+                higher = d[h, b] > peak[b]
+                peak[b] = d[h, b] if higher else peak[b]
+                top[b] = h if higher else top[b]
+        for h in range(g):
+            for b in range(m):
+                d[h, b] = max(d[h, b] - peak[b], -1e300)
+                e[h, b] = d[h, b]
+            exp_strip(e[h], m, work)
+            for b in range(m):
+                rest[b] += e[h, b] if h != top[b] else 0.0
+        log1p_strip(rest, m, excess, work)
+        for b in range(m):
+            share[b] = 1.0 / (1.0 + rest[b])
+            log_f[start + b] = peak[b] + excess[b]
+        for h in range(g):
+            for b in range(m):
+                joint[start + b, h] = d[h, b] - excess[b]
+                tau[start + b, h] = e[h, b] * share[b]

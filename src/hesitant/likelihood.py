@@ -18,7 +18,7 @@ from scipy.special import xlogy
 
 from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant._vector_math import STRIP, exp_strip, log1p_strip
+from hesitant._vector_math import normalise as normalise
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
 from hesitant.mechanisms import Ignorable, Mechanism
@@ -179,18 +179,18 @@ def _pattern_block(
     return pattern.value, pattern.gradient, pattern.curvature
 
 
-def _normalise_plainly(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    rows, top = np.arange(len(joint)), joint.argmax(axis=1)
-    peak = joint[rows, top]
-    np.maximum(joint - peak[:, None], -1e300, out=joint)
-    tau = np.exp(joint)
-    tau[rows, top] = 0.0
-    rest = tau.sum(axis=1)
-    tau[rows, top] = 1.0
-    excess = np.log1p(rest)
-    joint -= excess[:, None]
-    tau /= 1.0 + rest[:, None]
-    return joint, tau, peak + excess
+def _weigh(
+    log_tau: FloatArray,
+    tau: FloatArray,
+    log_f: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    pull: FloatArray,
+) -> tuple[float, FloatArray, FloatArray]:
+    """Return the value without what was said, and the weights' sums (g,) and themselves."""
+    w, counts = np.empty(tau.shape), np.zeros(tau.shape[1])
+    value = _weigh_rows(log_tau, tau, log_f, codes, weight, pull, w, counts)
+    return value, counts, w
 
 
 def _weigh_plainly(
@@ -200,85 +200,35 @@ def _weigh_plainly(
     codes: IntArray,
     weight: FloatArray,
     pull: FloatArray,
-) -> tuple[float, FloatArray, FloatArray]:
+    w: FloatArray,
+    counts: FloatArray,
+) -> float:
     rows, known = np.arange(len(codes)), codes >= 0
     own = np.arange(tau.shape[1]) == codes[:, None]
-    w = weight[:, None] * np.where(known[:, None], own, tau)
-    value = np.einsum("i,i->", weight, log_f + np.where(known, log_tau[rows, codes], 0.0))
+    np.multiply(weight[:, None], np.where(known[:, None], own, tau), out=w)
     if len(pull):
         w += pull
-    return float(value), w.sum(axis=0), w
-
-
-@njit(plain=_normalise_plainly, cache=True, nogil=True, error_model="numpy")
-def normalise(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what :func:`log_posterior` does from log joint densities, which it overwrites."""
-    # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
-    # its posterior rounds to one.
-    n, g = joint.shape
-    tau = np.empty((n, g))
-    log_f = np.empty(n)
-    d = np.empty((g, STRIP))
-    e = np.empty((g, STRIP))
-    top = np.empty(STRIP, dtype=np.int64)
-    peak = np.empty(STRIP)
-    rest = np.empty(STRIP)
-    excess = np.empty(STRIP)
-    share = np.empty(STRIP)
-    work = np.empty(STRIP)
-    for start in range(0, n, STRIP):
-        m = min(STRIP, n - start)
-        for b in range(m):
-            for h in range(g):
-                d[h, b] = joint[start + b, h]
-        for b in range(m):
-            peak[b] = d[0, b]
-            top[b] = 0
-            rest[b] = 0.0
-        for h in range(1, g):
-            for b in range(m):
-                higher = d[h, b] > peak[b]
-                peak[b] = d[h, b] if higher else peak[b]
-                top[b] = h if higher else top[b]
-        for h in range(g):
-            for b in range(m):
-                d[h, b] = max(d[h, b] - peak[b], -1e300)
-                e[h, b] = d[h, b]
-            exp_strip(e[h], m, work)
-            for b in range(m):
-                rest[b] += e[h, b] if h != top[b] else 0.0
-        log1p_strip(rest, m, excess, work)
-        for b in range(m):
-            share[b] = 1.0 / (1.0 + rest[b])
-            log_f[start + b] = peak[b] + excess[b]
-        for b in range(m):
-            for h in range(g):
-                joint[start + b, h] = d[h, b] - excess[b]
-                tau[start + b, h] = e[h, b] * share[b]
-    return joint, tau, log_f
+    w.sum(axis=0, out=counts)
+    return float(np.einsum("i,i->", weight, log_f + np.where(known, log_tau[rows, codes], 0.0)))
 
 
 @njit(plain=_weigh_plainly, cache=True, nogil=True, error_model="numpy")
-def _weigh(
+def _weigh_rows(
     log_tau: FloatArray,
     tau: FloatArray,
     log_f: FloatArray,
     codes: IntArray,
     weight: FloatArray,
     pull: FloatArray,
-) -> tuple[float, FloatArray, FloatArray]:
-    n, g = log_tau.shape
-    w = np.empty((n, g))
-    counts = np.zeros(g)
-    value = 0.0
-    pulled = pull.shape[0] > 0
-    for i in range(n):
-        a = weight[i]
-        y = codes[i]
+    w: FloatArray,
+    counts: FloatArray,
+) -> float:
+    value, pulled = 0.0, len(pull) > 0
+    for i in range(len(codes)):
+        a, y = weight[i], codes[i]
         value += a * (log_f[i] + (log_tau[i, y] if y >= 0 else 0.0))
-        for h in range(g):
-            w[i, h] = a * ((1.0 if h == y else 0.0) if y >= 0 else tau[i, h])
-            if pulled:
-                w[i, h] += pull[i, h]
+        for h in range(len(counts)):
+            own = (1.0 if h == y else 0.0) if y >= 0 else tau[i, h]
+            w[i, h] = a * own + (pull[i, h] if pulled else 0.0)
             counts[h] += w[i, h]
-    return value, counts, w
+    return value

@@ -155,21 +155,25 @@ def _tilt(t: FloatArray, tau: FloatArray, x: FloatArray) -> FloatArray:
     return np.where(x < 1.0, tau * np.expm1(np.minimum(x, 1.0)), np.exp(t + x) - tau)
 
 
-def _shannon_plainly(t: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-    u = -np.einsum("ik,ik->i", tau, t)
-    return u, -tau * (t + u[:, None])
+def _shannon(t: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+    u, du = np.zeros(len(t)), np.empty(t.shape)
+    _fill_shannon(t, tau, u, du)
+    return u, du
+
+
+def _shannon_plainly(t: FloatArray, tau: FloatArray, u: FloatArray, du: FloatArray) -> None:
+    np.negative(np.einsum("ik,ik->i", tau, t), out=u)
+    np.multiply(-tau, t + u[:, None], out=du)
 
 
 @njit(plain=_shannon_plainly, cache=True, nogil=True, error_model="numpy")
-def _shannon(t: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fill_shannon(t: FloatArray, tau: FloatArray, u: FloatArray, du: FloatArray) -> None:
     n, g = t.shape
-    u, du = np.zeros(n), np.empty((n, g))
     for i in range(n):
         for k in range(g):
             u[i] -= tau[i, k] * t[i, k]
         for k in range(g):
             du[i, k] = -tau[i, k] * (t[i, k] + u[i])
-    return u, du
 
 
 def transformed_entropy(entropy: FloatArray, n_classes: int, floor: float = 1e-300) -> FloatArray:

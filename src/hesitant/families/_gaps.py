@@ -14,7 +14,7 @@ import numpy as np
 
 from hesitant._compile import njit
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.families._kernels import FARTHEST, NONE, Place, cholesky, weighted_moments
+from hesitant.families._kernels import FARTHEST, Place, cholesky, weighted_moments
 
 Seen: TypeAlias = int | IntArray
 """How many features have been seen: of all rows, or of each."""
@@ -51,19 +51,19 @@ class Gaps:
 
     def moments(
         self, params: Any, filled: FloatArray, weights: FloatArray, counts: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what is expected of the rows' mass, sum and scatter about each location.
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what is expected of the rows' sum and scatter about each location.
 
         ``weights`` are those of what is expected, ``counts`` those of the spread about it.
         """
         center, spread, location = params.place
         own = [
-            weighted_moments(rows, (center, spread, at[None]), w[:, None], NONE)
+            weighted_moments(rows, (center, spread, at[None]), w[:, None])
             for rows, at, w in zip(filled, location, weights.T.copy(), strict=True)
         ]
-        mass, first, second, _ = (np.concatenate(part) for part in zip(*own, strict=True))
+        first, second = (np.concatenate(part) for part in zip(*own, strict=True))
         totals = np.add.reduceat(counts, self.starts[:-1], axis=0)
-        return mass, first, second + _left_over(params.scale, self.seen, totals)
+        return first, second + _left_over(params.scale, self.seen, totals)
 
 
 def find_gaps(X: AnyArray) -> Gaps | None:
@@ -75,8 +75,11 @@ def find_gaps(X: AnyArray) -> Gaps | None:
     >>> gaps.places, gaps.starts
     (array([2, 1, 3]), array([0, 1, 3]))
     """
-    places = _incomplete_rows(X)
-    if not places.size:
+    # One sum is not a number if any cell is none, and quicker than to look at each.
+    if not np.isnan(np.einsum("ij->", X)):
+        return None
+    places = np.flatnonzero(np.isnan(X).any(axis=1))
+    if not places.size:  # infinities cancelled, where a solver tries absurd points
         return None
     empty = np.isnan(X[places])
     # Sixty-four features a number: far quicker to sort than rows.
@@ -104,42 +107,15 @@ def complete(X: AnyArray, center: FloatArray, spread: FloatArray) -> AnyArray:
     for _ in range(_ROUNDS + 1):
         place = center, spread, location
         out[gaps.places] = _fill(gaps.X, place, scale, gaps.starts, gaps.seen)[0][0]
-        count, first, second, _ = weighted_moments(out, place, np.ones((len(X), 1)), NONE)
-        shift = first / count
+        first, second = weighted_moments(out, place, np.ones((len(X), 1)))
+        shift = first / len(X)
         scatter = second + _left_over(scale, gaps.seen, each) + prior * np.eye(p)
         location = location + shift
-        scale = (scatter - first[:, :, None] * shift[:, None, :]) / (count + prior)
+        scale = (scatter - first[:, :, None] * shift[:, None, :]) / (len(X) + prior)
     return out
 
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
-
-
-def _incomplete_rows_plainly(X: AnyArray) -> IntArray:
-    return np.flatnonzero(np.isnan(X).any(axis=1))
-
-
-@njit(plain=_incomplete_rows_plainly, **_OPTIONS, fastmath={"reassoc", "contract", "nsz"})
-def _incomplete_rows(X: AnyArray) -> IntArray:
-    """Return the places of rows with empty cells."""
-    n, p = X.shape
-    out = np.empty(0, dtype=np.int64)
-    found = 0
-    for i in range(n):
-        # One sum: not a number if any cell is none, and quicker than to look at each.
-        total = 0.0
-        for j in range(p):
-            total += X[i, j] * 0.0
-        if np.isnan(total):
-            empty = False
-            for j in range(p):  # infinity, where a solver tries absurd points, is none
-                empty = empty or np.isnan(X[i, j])
-            if empty:
-                if not found:
-                    out = np.empty(n - i, dtype=np.int64)
-                out[found] = i
-                found += 1
-    return out[:found]
 
 
 @njit(**_OPTIONS, fastmath={"contract"})

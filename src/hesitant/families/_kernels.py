@@ -4,12 +4,13 @@ Rows are taken in strips of a few hundred and transposed, so that each inner loo
 contiguous rows: the compiler turns those into vector instructions, and a strip stays in the
 innermost cache. Features arrive in the user's units and type and are standardised on the way in,
 which costs nothing and saves a copy of X. Each has a plain version, for where compiling does not
-pay; what takes a ``slant`` or a ``drive`` may be given ``NONE``.
+pay. They allocate nothing and return no arrays: compiling that takes longer than all the rest.
 """
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray
@@ -19,157 +20,176 @@ Place: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Centre and spread of the features, their units, and the classes' locations in those."""
 
 FARTHEST = 1e120
-NONE = np.zeros((0, 0))
+_SMALLEST = 1e-14  # of a variance, what the features before it must leave
+# Rows at a time. Not a power of two: rows of scratch would be in each other's way in the cache.
+LENGTH = 224
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 # Sums may be reordered (that is what vectorises them); infinities and NaN keep their meaning.
 VECTORS = {**_OPTIONS, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
 
 
-def _distances_plainly(
-    X: AnyArray, place: Place, whitener: FloatArray, slant: FloatArray
+def standardise(X: AnyArray, center: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return rows in standardised units; beyond FARTHEST all is equally absurd."""
+    return np.clip((X - center) / spread, -FARTHEST, FARTHEST)
+
+
+def squared_distances(X: AnyArray, place: Place, whitener: FloatArray) -> FloatArray:
+    """Return squared Mahalanobis distances of rows to classes (n, g)."""
+    g, p, _ = whitener.shape
+    size = p + -p % 4
+    padded, out = np.zeros((g, size, size)), np.empty((len(X), g))
+    padded[:, :p, :p] = whitener
+    scratch = np.zeros((2 * size + 5, LENGTH))
+    _distances(X, *place, padded, out, scratch[:size], scratch[size:-5], scratch[-5:])
+    return out
+
+
+def weighted_moments(
+    X: AnyArray, place: Place, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    center, spread, location = place
-    x = np.clip((X - center) / spread, -FARTHEST, FARTHEST)
-    z = (x - location[:, None]) @ whitener.transpose(0, 2, 1)
-    along = np.einsum("hij,hj->ih", z, slant) if len(slant) else np.zeros((len(X), 0))
-    return np.ascontiguousarray(np.einsum("hij,hij->ih", z, z)), np.ascontiguousarray(along)
+    """Return weighted sums (g, p) and scatters (g, p, p) of rows about each location."""
+    g, p = place[2].shape
+    size = p + -p % 4
+    first, second = np.zeros((g, p)), np.zeros((g, size, size))
+    x, u, v = np.zeros((3, size + 1, LENGTH))
+    _moments(X, *place, weights, first, second, x, u[:size], v)
+    return first, second[:, :p, :p].copy()
+
+
+def _distances_plainly(
+    X: AnyArray,
+    center: FloatArray,
+    spread: FloatArray,
+    location: FloatArray,
+    whitener: FloatArray,
+    out: FloatArray,
+    *_: Any,
+) -> None:
+    p = len(center)
+    x = standardise(X, center, spread)
+    z = (x - location[:, None]) @ whitener[:, :p, :p].transpose(0, 2, 1)
+    np.einsum("hij,hij->ih", z, z, out=out)
 
 
 @njit(plain=_distances_plainly, **VECTORS)
-def squared_distances(
-    X: AnyArray, place: Place, whitener: FloatArray, slant: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Squared Mahalanobis distance of rows to classes, and whitened residuals along slants."""
-    center, spread, location = place
+def _distances(
+    X: AnyArray,
+    center: FloatArray,
+    spread: FloatArray,
+    location: FloatArray,
+    whitener: FloatArray,
+    out: FloatArray,
+    x: FloatArray,
+    u: FloatArray,
+    z: FloatArray,
+) -> None:
     n, p = X.shape
-    g, skewed = location.shape[0], len(slant) > 0
-    out, along = np.empty((n, g)), np.empty((n, len(slant)))
-    per_unit = 1.0 / spread
-    x, u = np.empty((p, STRIP)), np.empty((p, STRIP))
-    z, q, r = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
-    for start in range(0, n, STRIP):
-        m = min(STRIP, n - start)
-        for b in range(m):
-            for j in range(p):
-                # Beyond FARTHEST all is equally absurd; without it the square would overflow.
-                v = (X[start + b, j] - center[j]) * per_unit[j]
+    z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
+    for start in range(0, n, LENGTH):
+        m = min(LENGTH, n - start)
+        for j in range(p):
+            shift, per_unit = center[j], 1.0 / spread[j]
+            for b in range(m):
+                # Without a bound the square would overflow.
+                v = (X[start + b, j] - shift) * per_unit
                 x[j, b] = min(max(v, -FARTHEST), FARTHEST)
-        for h in range(g):
-            q[:m] = 0.0
-            r[:m] = 0.0
+        for h in range(len(location)):
+            for b in range(m):
+                q[b] = 0.0
             for j in range(p):
                 shift = location[h, j]
                 for b in range(m):
                     u[j, b] = x[j, b] - shift
-                f = whitener[h, j, j]
+            # Four rows of the triangle by four columns: each number loaded serves four times.
+            for j in range(0, len(u), 4):
                 for b in range(m):
-                    z[b] = f * u[j, b]
-                # Four terms a sweep: z is loaded and stored a quarter as often.
-                k = 0
-                while k + 4 <= j:
-                    f0, f1 = whitener[h, j, k], whitener[h, j, k + 1]
-                    f2, f3 = whitener[h, j, k + 2], whitener[h, j, k + 3]
+                    z0[b] = z1[b] = z2[b] = z3[b] = 0.0
+                for k in range(0, j + 4, 4):
+                    w = whitener[h, j : j + 4, k : k + 4]
+                    a0, a1, a2, a3 = w[0, 0], w[0, 1], w[0, 2], w[0, 3]
+                    b0, b1, b2, b3 = w[1, 0], w[1, 1], w[1, 2], w[1, 3]
+                    c0, c1, c2, c3 = w[2, 0], w[2, 1], w[2, 2], w[2, 3]
+                    d0, d1, d2, d3 = w[3, 0], w[3, 1], w[3, 2], w[3, 3]
                     for b in range(m):
-                        z[b] += (
-                            f0 * u[k, b] + f1 * u[k + 1, b] + f2 * u[k + 2, b] + f3 * u[k + 3, b]
-                        )
-                    k += 4
-                while k < j:
-                    f = whitener[h, j, k]
-                    for b in range(m):
-                        z[b] += f * u[k, b]
-                    k += 1
+                        u0, u1, u2, u3 = u[k, b], u[k + 1, b], u[k + 2, b], u[k + 3, b]
+                        z0[b] += a0 * u0 + a1 * u1 + a2 * u2 + a3 * u3
+                        z1[b] += b0 * u0 + b1 * u1 + b2 * u2 + b3 * u3
+                        z2[b] += c0 * u0 + c1 * u1 + c2 * u2 + c3 * u3
+                        z3[b] += d0 * u0 + d1 * u1 + d2 * u2 + d3 * u3
                 for b in range(m):
-                    q[b] += z[b] * z[b]
-                if skewed:
-                    f = slant[h, j]
-                    for b in range(m):
-                        r[b] += f * z[b]
+                    q[b] += z0[b] * z0[b] + z1[b] * z1[b] + z2[b] * z2[b] + z3[b] * z3[b]
             for b in range(m):
                 out[start + b, h] = q[b]
-            if skewed:
-                for b in range(m):
-                    along[start + b, h] = r[b]
-    return out, along
 
 
 def _moments_plainly(
-    X: AnyArray, place: Place, weights: FloatArray, drive: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    center, spread, location = place
+    X: AnyArray,
+    center: FloatArray,
+    spread: FloatArray,
+    location: FloatArray,
+    weights: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    *_: Any,
+) -> None:
+    p = len(center)
     u = (X - center) / spread - location[:, None]
     v = weights.T[:, :, None] * u
-    second = v.transpose(0, 2, 1) @ u
-    driven = np.einsum("ih,hij->hj", drive, u) if len(drive) else np.zeros(location.shape)
-    second = (second + second.transpose(0, 2, 1)) / 2
-    return weights.sum(axis=0), v.sum(axis=1), second, driven
+    v.sum(axis=1, out=first)
+    scatter = v.transpose(0, 2, 1) @ u
+    second[:, :p, :p] = (scatter + scatter.transpose(0, 2, 1)) / 2
 
 
 @njit(plain=_moments_plainly, **VECTORS)
-def weighted_moments(
-    X: AnyArray, place: Place, weights: FloatArray, drive: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Weighted count, sum and scatter of rows about each location; then their sum by ``drive``."""
-    center, spread, location = place
+def _moments(
+    X: AnyArray,
+    center: FloatArray,
+    spread: FloatArray,
+    location: FloatArray,
+    weights: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    x: FloatArray,
+    u: FloatArray,
+    v: FloatArray,
+) -> None:
     n, p = X.shape
-    g, driving = location.shape[0], len(drive) > 0
-    count, first, second = np.zeros(g), np.zeros((g, p)), np.zeros((g, p, p))
-    driven = np.zeros((g, p))
-    per_unit = 1.0 / spread
-    x, u = np.empty((p, STRIP)), np.empty((p, STRIP))
-    w, v, d = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
-    for start in range(0, n, STRIP):
-        m = min(STRIP, n - start)
-        for b in range(m):
-            for j in range(p):
-                x[j, b] = (X[start + b, j] - center[j]) * per_unit[j]
+    g, w = len(location), x[p]
+    for start in range(0, n, LENGTH):
+        m = min(LENGTH, n - start)
+        for j in range(p):
+            shift, per_unit = center[j], 1.0 / spread[j]
+            for b in range(m):
+                x[j, b] = (X[start + b, j] - shift) * per_unit
         for h in range(g):
-            total = 0.0
             for b in range(m):
                 w[b] = weights[start + b, h]
-                total += w[b]
-            count[h] += total
-            if driving:
-                for b in range(m):
-                    d[b] = drive[start + b, h]
             for j in range(p):
-                shift = location[h, j]
-                total = 0.0
+                shift, total = location[h, j], 0.0
                 for b in range(m):
                     u[j, b] = x[j, b] - shift
-                    v[b] = w[b] * u[j, b]
-                    total += v[b]
+                    v[j, b] = w[b] * u[j, b]
+                    total += v[j, b]
                 first[h, j] += total
-                if driving:
-                    total = 0.0
+            for j in range(0, len(u), 4):
+                for k in range(0, j + 4, 4):
+                    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
+                    c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
                     for b in range(m):
-                        total += d[b] * u[j, b]
-                    driven[h, j] += total
-                k = 0
-                while k + 4 <= j + 1:
-                    t0 = t1 = t2 = t3 = 0.0
-                    for b in range(m):
-                        t0 += v[b] * u[k, b]
-                        t1 += v[b] * u[k + 1, b]
-                        t2 += v[b] * u[k + 2, b]
-                        t3 += v[b] * u[k + 3, b]
-                    second[h, j, k] += t0
-                    second[h, j, k + 1] += t1
-                    second[h, j, k + 2] += t2
-                    second[h, j, k + 3] += t3
-                    k += 4
-                while k <= j:
-                    total = 0.0
-                    for b in range(m):
-                        total += v[b] * u[k, b]
-                    second[h, j, k] += total
-                    k += 1
+                        v0, v1, v2, v3 = v[j, b], v[j + 1, b], v[j + 2, b], v[j + 3, b]
+                        u0, u1, u2, u3 = u[k, b], u[k + 1, b], u[k + 2, b], u[k + 3, b]
+                        a0, a1, a2, a3 = a0 + v0 * u0, a1 + v0 * u1, a2 + v0 * u2, a3 + v0 * u3
+                        b0, b1, b2, b3 = b0 + v1 * u0, b1 + v1 * u1, b2 + v1 * u2, b3 + v1 * u3
+                        c0, c1, c2, c3 = c0 + v2 * u0, c1 + v2 * u1, c2 + v2 * u2, c3 + v2 * u3
+                        d0, d1, d2, d3 = d0 + v3 * u0, d1 + v3 * u1, d2 + v3 * u2, d3 + v3 * u3
+                    sums = (a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3)
+                    for i in range(16):
+                        second[h, j + i // 4, k + i % 4] += sums[i]
     for h in range(g):
         for j in range(p):
             for k in range(j):
                 second[h, k, j] = second[h, j, k]
-    return count, first, second, driven
 
 
 @njit(plain=True, **_OPTIONS)
@@ -186,40 +206,28 @@ def cholesky(scale: FloatArray, order: AnyArray, c: FloatArray) -> bool:
             elif s > -1e-8 * size and np.isfinite(s) and size > 0.0:
                 # What is zero but for rounding (an outlier at 1e12 leaves the rest no digits)
                 # is given a correlation just short of one; what is negative is refused.
-                c[j, j] = np.sqrt(max(s, 1e-14 * size))
+                c[j, j] = np.sqrt(max(s, _SMALLEST * size))
             else:
                 return False
     return True
 
 
-@njit(plain=True, **_OPTIONS)
 def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
     """Lower triangular W with ``W Ω Wᵀ = I`` for each class, and whether all Ω are positive."""
-    g, p, _ = scales.shape
-    out, c, order = np.zeros((g, p, p)), np.zeros((p, p)), np.arange(p)
-    for h in range(g):
-        if not cholesky(scales[h], order, c):
-            return out, False
-        for k in range(p):
-            out[h, k, k] = 1.0 / c[k, k]
-            for j in range(k + 1, p):
-                s = 0.0
-                for i in range(k, j):
-                    s += c[j, i] * out[h, i, k]
-                out[h, j, k] = -s / c[j, j]
+    out = np.empty_like(scales)
+    for scale, whitener in zip(scales, out, strict=True):
+        root, failed = dpotrf(scale.T, lower=1)
+        if failed or not (np.diagonal(root) ** 2 >= _SMALLEST * np.diagonal(scale)).all():
+            root = np.zeros_like(scale)
+            if not cholesky(scale, np.arange(len(scale)), root):
+                return out, False
+        whitener[:] = dtrtri(root, lower=1)[0]
     return out, True
 
 
-@njit(plain=True, **_OPTIONS)
 def log_volumes(whitener: FloatArray, spread: FloatArray) -> FloatArray:
     """Log determinant of each whitener, in units of ``spread``."""
-    out = np.empty(len(whitener))
-    for h in range(len(whitener)):
-        total = 0.0
-        for j in range(len(spread)):
-            total += np.log(whitener[h, j, j]) - np.log(spread[j])
-        out[h] = total
-    return out
+    return np.einsum("hj->h", np.log(np.einsum("hjj->hj", whitener) / spread))
 
 
 def _log_rise_plainly(q: FloatArray, nu: FloatArray) -> FloatArray:

@@ -20,11 +20,10 @@ from hesitant.families._base import Coordinates, Defect, Family, Statistics, Ste
 from hesitant.families._covariance import STRUCTURES, Full, Shrunk, Structure
 from hesitant.families._gaps import Seen, complete, find_gaps
 from hesitant.families._kernels import (
-    FARTHEST,
-    NONE,
     Place,
     log_volumes,
     squared_distances,
+    standardise,
     weighted_moments,
     whiteners,
 )
@@ -50,7 +49,9 @@ class LocationScaleParams:
     whitener: FloatArray  # (g, p, p)
     shrinkage: FloatArray = dataclasses.field(default_factory=_nothing, kw_only=True)  # (3,)
     grand_mean: FloatArray = dataclasses.field(default_factory=_nothing, kw_only=True)  # (p,)
-    pooled: FloatArray = dataclasses.field(default_factory=lambda: NONE, kw_only=True)  # (p, p)
+    pooled: FloatArray = dataclasses.field(
+        default_factory=partial(np.zeros, (0, 0)), kw_only=True
+    )  # (p, p)
     rows: FloatArray = dataclasses.field(default_factory=_nothing, kw_only=True)  # (g,)
 
     common: ClassVar[tuple[str, ...]] = ("shrinkage", "grand_mean", "pooled", "rows")
@@ -147,7 +148,7 @@ class LocationScaleFamily(Family):
         seen: Seen = X.shape[1]
         volume = log_volumes(params.whitener, params.spread)
         rows = X if gaps is None else gaps.rest
-        q, _ = squared_distances(rows, params.place, params.whitener, NONE)
+        q = squared_distances(rows, params.place, params.whitener)
         if gaps is not None:
             filled, q[gaps.places], own = gaps.fill(params)
             volume, seen = np.repeat(volume[None], len(X), axis=0), np.full(len(X), seen)
@@ -161,21 +162,22 @@ class LocationScaleFamily(Family):
         gaps, filled, seen, kept = kept or LocationScaleFamily.look(self, params, X)[1]
         precise, last = self._precisions(params, weights, seen, kept)
         count = np.einsum("ih->h", weights)
+        mass = count if precise is weights else np.einsum("ih->h", precise)
         if gaps is None:
-            return count, *weighted_moments(X, params.place, precise, NONE)[:3], last
+            return count, mass, *weighted_moments(X, params.place, precise), last
         own, precise = precise[gaps.places], precise.copy()
         precise[gaps.places] = 0.0
-        whole = weighted_moments(gaps.rest, params.place, precise, NONE)[:3]
+        whole = weighted_moments(gaps.rest, params.place, precise)
         incomplete = gaps.moments(params, filled, own, weights[gaps.places])
-        return count, *(a + b for a, b in zip(whole, incomplete, strict=True)), last
+        return count, mass, *(a + b for a, b in zip(whole, incomplete, strict=True)), last
 
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
         center, spread = self._units(X)
         X = complete(X, center, spread)
         g, p = weights.shape[1], X.shape[1]
         origin = center, spread, np.zeros((g, p))
-        count, first, second, _ = weighted_moments(X, origin, weights, NONE)
-        count = np.maximum(count, 1e-12)
+        first, second = weighted_moments(X, origin, weights)
+        count = np.maximum(weights.sum(axis=0), 1e-12)
         location = first / count[:, None]
         scatter = second - first[:, :, None] * location[:, None, :]
         prior = p + 2.0  # rows' worth of the identity, then of the pooled matrix
@@ -259,8 +261,9 @@ class LocationScaleFamily(Family):
         Z = (X - params.center) / params.spread
         found = strengths(Z, weights, given, max(self.reg_covar, 1e-9) * weights.shape[1])
         params = dataclasses.replace(params, shrinkage=found)
-        count, first, second, _ = weighted_moments(X, params.place, weights, NONE)
-        return self._follow(params, (count, count, first, second))
+        count = weights.sum(axis=0)
+        moments = weighted_moments(X, params.place, weights)
+        return self._follow(params, (count, count, *moments))
 
     def _follow(self, params: Any, sums: Statistics) -> Any:
         """Return parameters whose prior follows these sums."""
@@ -499,7 +502,7 @@ class LocationScaleChart(Coordinates):
 
     def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
         here = self.reference
-        x = np.clip((X - here.center) / here.spread, -FARTHEST, FARTHEST)
+        x = standardise(X, here.center, here.spread)
         z = (x - here.location[h]) @ here.whitener[h].T
         pull = None if np.isnan(z).any() else self.family._residual_score(here, z, h)
         if pull is None:

@@ -13,7 +13,7 @@ from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Coordinates, Statistics, of_classes
 from hesitant.families._dof import log_gamma_ratio, t_constants
 from hesitant.families._gaps import complete, find_gaps
-from hesitant.families._kernels import NONE, Place, log_volumes, weighted_moments
+from hesitant.families._kernels import Place, log_volumes, standardise, weighted_moments
 from hesitant.families._location_scale import positive_counts
 from hesitant.families._skew_t_chart import SkewTChart
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
@@ -39,6 +39,12 @@ from hesitant.families._student_t import (
 _STEEP = 50.0
 # Where the prior on the size of slants sets in: far beyond what any data could tell apart.
 _WIDE = 250.0
+
+
+def _along(params: SkewTParams, X: AnyArray) -> FloatArray:
+    """Return whitened residuals along the slants (n, g)."""
+    x = standardise(X, params.center, params.spread)
+    return x @ params.axis.T - np.einsum("hj,hj->h", params.location, params.axis)
 
 
 def _ridge(slant: FloatArray) -> FloatArray:
@@ -102,7 +108,7 @@ class SkewT(HeavyTailedFamily):
         density, kept = np.empty((len(X), len(params.dof))), []
         for part, rows, values in _by_pattern(params, X):
             own, p = params if part is None else part.params, values.shape[1]
-            found = distances(own, values, own.slant)
+            found = distances(own, values), _along(own, values)
             shape, *terms = skew_t_rows(*found, params.nu, p, tables(params.nu, p))
             constant = t_constants(params.nu, p) + log_volumes(own.whitener, own.spread)
             density[rows] = shape + (within_bounds(constant) + math.log(2.0))
@@ -118,10 +124,11 @@ class SkewT(HeavyTailedFamily):
         found = []
         for part, rows, values, (precision, logs, drive) in kept or SkewT.look(self, params, X)[1]:
             w, place = weights[rows], (params if part is None else part.params).place
-            drive = w * drive
-            *moments, driven = weighted_moments(values, place, w * precision, drive)
-            count, drive = np.einsum("ih->h", w), np.einsum("ih->h", drive)
-            sums = count, *moments, np.einsum("ih,ih->h", w, logs), drive, driven
+            precision, each = w * precision, w * drive
+            count, mass, drive = (np.einsum("ih->h", part) for part in (w, precision, each))
+            moments = weighted_moments(values, place, precision)
+            driven = each.T @ standardise(values, *place[:2]) - drive[:, None] * place[2]
+            sums = count, mass, *moments, np.einsum("ih,ih->h", w, logs), drive, driven
             found.append(sums if part is None else part.lift(params, sums))
         return tuple(np.sum(sums, axis=0) for sums in zip(*found, strict=True))
 
@@ -163,13 +170,12 @@ class SkewT(HeavyTailedFamily):
         whole = ~np.isnan(X).any(axis=1)
         X, weights = np.ascontiguousarray(X[whole]), np.ascontiguousarray(weights[whole])
         nu, p = params.nu, X.shape[1]
-        q, along = distances(params, X, params.slant)
+        q, along = distances(params, X), _along(params, X)
         *_, drive = skew_t_rows(q, along, nu, p, tables(nu, p))
         # In the left tail of a t the curvature is negative: it says nothing then.
         bend = drive * ((nu + p + 1.0) * along / (nu + q + along**2) + drive)
         bent = weights * np.maximum(bend, 0.0)
-        out: Statistics = weighted_moments(X, params.place, bent, NONE)[:3]
-        return out
+        return np.einsum("ih->h", bent), *weighted_moments(X, params.place, bent)
 
     def coordinates(
         self, params: SkewTParams, counts: FloatArray, *edge: FloatArray

@@ -157,7 +157,7 @@ def leaning(
     and nearly as much as can be. Then so that they are cut off at a value of one feature, of the
     few most skewed ones in turn: detection limits do that. ``params`` is a symmetric fit.
     """
-    q, _ = distances(params, X)
+    q = distances(params, X)
     classes = [_skewness(params, X, q[:, h], weights[:, h], h) for h in range(len(params.dof))]
     mean, covariance, lean, along, edges = (np.array(part) for part in zip(*classes, strict=True))
     counts = weights.sum(axis=0) + 1.0

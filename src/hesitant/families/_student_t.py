@@ -21,7 +21,7 @@ from hesitant.families._dof import (
     t_constants,
 )
 from hesitant.families._gaps import Seen, complete
-from hesitant.families._kernels import NONE, Place, log_rise, squared_distances
+from hesitant.families._kernels import Place, log_rise, squared_distances
 from hesitant.families._location_scale import (
     LocationScaleChart,
     LocationScaleFamily,
@@ -344,16 +344,11 @@ class HeavyTailedChart(LocationScaleChart):
         return self.dof_chart.fold(angles, self.groups @ score)
 
 
-def distances(
-    params: HeavyTailedParams, X: AnyArray, slant: FloatArray = NONE
-) -> tuple[FloatArray, FloatArray]:
-    """Return squared distances (n, g), infinite where a row is too far to pull at a class.
-
-    Then whitened residuals along the slants, if any.
-    """
-    q, along = squared_distances(X, params.place, params.whitener, slant)
+def distances(params: HeavyTailedParams, X: AnyArray) -> FloatArray:
+    """Return squared distances (n, g), infinite where a row is too far to pull at a class."""
+    q = squared_distances(X, params.place, params.whitener)
     q[~(q < _FAR)] = np.inf
-    return q, along
+    return q
 
 
 def within_bounds(constant: FloatArray) -> FloatArray:

@@ -7,12 +7,12 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit, log_expit, logit
+from scipy.special import logit
 
 from hesitant._choices import choose
 from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant._vector_math import STRIP, exp_strip, log1p_strip
+from hesitant._vector_math import normalise
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
 from hesitant.mechanisms._curves import (
     BASES,
@@ -325,72 +325,69 @@ class MixedMechanism(EntropyMechanism):
         super().__init__(order, basis, uncertainty, ridge, Dropout())
 
 
-def _logistic_plainly(
-    b: FloatArray, db: FloatArray, labelled: BoolArray, weight: FloatArray, beta: FloatArray
-) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-    design = np.column_stack((np.ones(len(b)), b))
-    eta = design @ beta
-    against = np.where(labelled, -eta, eta)
-    missed = expit(against)
-    residual = weight * np.where(labelled, missed, -missed)
-    bend = weight * missed * expit(-against)
-    value = np.einsum("i,i->", weight, log_expit(-against))
-    gradient, curvature = residual @ design, (design.T * bend) @ design
-    return float(value), residual * (db @ beta[1:]), gradient, curvature
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
-def _dot(x: FloatArray, y: FloatArray, m: int) -> float:
-    # A loop that stores nothing: the order of its sum never depends on where arrays lie.
-    total = 0.0
-    for i in range(m):
-        total += x[i] * y[i]
-    return total
-
-
-@njit(plain=_logistic_plainly, cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _logistic_terms(
     b: FloatArray, db: FloatArray, labelled: BoolArray, weight: FloatArray, beta: FloatArray
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
     n, t = b.shape
-    value, slope = 0.0, np.empty(n)
-    gradient, curvature = np.zeros(t + 1), np.zeros((t + 1, t + 1))
-    design = np.ones((t + 1, STRIP))
-    eta, small, soft = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
-    residual, bend, log_p = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
-    for start in range(0, n, STRIP):
-        m = min(STRIP, n - start)
-        for i in range(m):
-            total = beta[0]
-            for k in range(t):
-                design[k + 1, i] = b[start + i, k]
-                total += beta[k + 1] * b[start + i, k]
-            eta[i] = total
-            small[i] = -abs(total)
-        exp_strip(small, m, soft)
-        log1p_strip(small, m, soft, residual)
-        for i in range(m):
-            c = weight[start + i]
-            seen = labelled[start + i]
-            # log p of what was seen is −softplus of the predictor's opposite sign.
-            against = -eta[i] if seen else eta[i]
-            log_p[i] = -c * (max(against, 0.0) + soft[i])
-            high = 1.0 / (1.0 + small[i])
-            low = small[i] * high
-            missed = high if against >= 0.0 else low  # probability of the other outcome
-            residual[i] = c * (missed if seen else -missed)
-            bend[i] = c * high * low
-        for i in range(m):
-            rise = 0.0
-            for k in range(t):
-                rise += beta[k + 1] * db[start + i, k]
-            slope[start + i] = residual[i] * rise
-        value += _dot(design[0], log_p, m)
-        for k in range(t + 1):
-            gradient[k] += _dot(design[k], residual, m)
-            for i in range(m):
-                eta[i] = design[k, i] * bend[i]
+    eta = np.zeros((n, 2))
+    np.add(b @ beta[1:], beta[0], out=eta[:, 1])
+    log_p, p, _ = normalise(eta)  # no label, a label
+    slope, gradient, curvature = np.empty(n), np.zeros(t + 1), np.zeros((t + 1, t + 1))
+    out = slope, gradient, curvature
+    value = _sum_terms(b, db, labelled, weight, beta, log_p, p, *out)
+    return value, *out
+
+
+def _sum_terms_plainly(
+    b: FloatArray,
+    db: FloatArray,
+    labelled: BoolArray,
+    weight: FloatArray,
+    beta: FloatArray,
+    log_p: FloatArray,
+    p: FloatArray,
+    slope: FloatArray,
+    gradient: FloatArray,
+    curvature: FloatArray,
+) -> float:
+    design = np.column_stack((np.ones(len(b)), b))
+    residual = weight * np.where(labelled, p[:, 0], -p[:, 1])
+    np.multiply(residual, db @ beta[1:], out=slope)
+    np.matmul(residual, design, out=gradient)
+    np.matmul(design.T * (weight * p[:, 0] * p[:, 1]), design, out=curvature)
+    return float(np.einsum("i,i->", weight, np.where(labelled, log_p[:, 1], log_p[:, 0])))
+
+
+@njit(plain=_sum_terms_plainly, cache=True, nogil=True, error_model="numpy")
+def _sum_terms(
+    b: FloatArray,
+    db: FloatArray,
+    labelled: BoolArray,
+    weight: FloatArray,
+    beta: FloatArray,
+    log_p: FloatArray,
+    p: FloatArray,
+    slope: FloatArray,
+    gradient: FloatArray,
+    curvature: FloatArray,
+) -> float:
+    n, t = b.shape
+    value = 0.0
+    for i in range(n):
+        c, seen = weight[i], labelled[i]
+        value += c * (log_p[i, 1] if seen else log_p[i, 0])
+        residual = c * (p[i, 0] if seen else -p[i, 1])
+        bend, rise = c * p[i, 0] * p[i, 1], 0.0
+        gradient[0] += residual
+        curvature[0, 0] += bend
+        for k in range(t):
+            rise += beta[k + 1] * db[i, k]
+            gradient[k + 1] += residual * b[i, k]
+            curvature[k + 1, 0] += bend * b[i, k]
             for j in range(k + 1):
-                curvature[k, j] += _dot(design[j], eta, m)
-                curvature[j, k] = curvature[k, j]
-    return value, slope, gradient, curvature
+                curvature[k + 1, j + 1] += bend * b[i, k] * b[i, j]
+        slope[i] = residual * rise
+    for k in range(t + 1):
+        for j in range(k):
+            curvature[j, k] = curvature[k, j]
+    return value

@@ -89,9 +89,10 @@ def maximise(
     x = np.zeros(size)
     value, gradient = yield x
     steps, changes = np.zeros((MEMORY, size)), np.zeros((MEMORY, size))
-    stored = 0
+    products, stored = np.zeros(2 * MEMORY), 0
     while True:
-        direction = _two_loop(steps, changes, stored, gradient)
+        direction = gradient.copy()
+        _two_loop(steps, changes, products, stored, direction)
         slope = _dot(direction, gradient)
         # Half the slope is the gain that a quadratic model promises; half the squared gradient
         # that of complete data, which is no more than there is to gain unless the model is
@@ -114,8 +115,9 @@ def maximise(
             t = min(max(shorter, 0.1 * t), 0.5 * t)
         s, y = trial - x, gradient - gradient_after
         x, value, gradient = trial, after, gradient_after
-        if _dot(s, y) > 1e-10 * _dot(y, y):
-            steps[stored % MEMORY], changes[stored % MEMORY] = s, y
+        product, k = _dot(s, y), stored % MEMORY
+        if product > 1e-10 * _dot(y, y):
+            steps[k], changes[k], products[k] = s, y, product
             stored += 1
         if not keep_going(value):
             return False
@@ -126,25 +128,50 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
     return float(np.einsum("j,j->", a, b))
 
 
-@njit(plain=True, cache=True, nogil=True)
-def _two_loop(
-    steps: FloatArray, changes: FloatArray, stored: int, gradient: FloatArray
-) -> FloatArray:
-    memory = len(steps)
-    oldest = max(0, stored - memory)
-    out = gradient.copy()
-    alpha, sy = np.empty(memory), np.empty(memory)
-    for age in range(stored - 1, oldest - 1, -1):
-        k = age % memory
-        sy[k] = (steps[k] * changes[k]).sum()
-        alpha[k] = (steps[k] * out).sum() / sy[k]
+def _two_loop_plainly(
+    steps: FloatArray, changes: FloatArray, sy: FloatArray, stored: int, out: FloatArray
+) -> None:
+    ages = range(max(0, stored - len(steps)), stored)
+    alpha = {}
+    for k in (age % len(steps) for age in reversed(ages)):
+        alpha[k] = _dot(steps[k], out) / sy[k]
         out -= alpha[k] * changes[k]
+    if stored:
+        k = ages[-1] % len(steps)
+        out *= max(sy[k] / _dot(changes[k], changes[k]), 1.0)
+    for k in (age % len(steps) for age in ages):
+        out += (alpha[k] - _dot(changes[k], out) / sy[k]) * steps[k]
+
+
+@njit(plain=_two_loop_plainly, cache=True, nogil=True, error_model="numpy")
+def _two_loop(
+    steps: FloatArray, changes: FloatArray, sy: FloatArray, stored: int, out: FloatArray
+) -> None:
+    """Replace a gradient by the direction that past steps and changes of gradients suggest.
+
+    ``sy`` are their products, followed by room for as many numbers.
+    """
+    memory, size = steps.shape
+    oldest, yy = max(0, stored - memory), 0.0
+    for age in range(stored - 1, oldest - 1, -1):
+        k, dot = age % memory, 0.0
+        for j in range(size):
+            dot += steps[k, j] * out[j]
+        sy[memory + k] = dot / sy[k]
+        for j in range(size):
+            out[j] -= sy[memory + k] * changes[k, j]
     if stored:
         # The chart has unit information, so steps of one are right to begin with; after one
         # steep direction sy / yy alone would make all others creep.
         k = (stored - 1) % memory
-        out *= max(sy[k] / (changes[k] * changes[k]).sum(), 1.0)
+        for j in range(size):
+            yy += changes[k, j] * changes[k, j]
+        for j in range(size):
+            out[j] *= max(sy[k] / yy, 1.0)
     for age in range(oldest, stored):
-        k = age % memory
-        out += (alpha[k] - (changes[k] * out).sum() / sy[k]) * steps[k]
-    return out
+        k, dot = age % memory, 0.0
+        for j in range(size):
+            dot += changes[k, j] * out[j]
+        dot = sy[memory + k] - dot / sy[k]
+        for j in range(size):
+            out[j] += dot * steps[k, j]
