@@ -30,11 +30,16 @@ class _Effort:
     warned = False
 
 
-def njit(plain: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def njit(
+    plain: Any = None, room: Any = None, **options: Any
+) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator like ``numba.njit(**options)`` that compiles when it pays.
 
-    ``plain`` does the same without being compiled, or returns NotImplemented; True if the function
-    itself is quick enough as it stands.
+    ``plain`` does the same without being compiled; True if the function itself is quick enough as
+    it stands. A function that is to fill arrays, because to compile their allocation would take
+    longer than all the rest, has ``room``: called with the same arguments as the plain version it
+    returns those arrays, and all that the function is called with. A number that it returns comes
+    before them.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -45,7 +50,8 @@ def njit(plain: Any = None, **options: Any) -> Callable[[Callable[..., Any]], An
             nonlocal compiled
             with _LOCK:
                 if compiled is None:
-                    compiled = _compile(function, options)
+                    whole = _compile(function, options)
+                    compiled = whole if room is None else functools.partial(_fill, whole, room)
             return compiled
 
         @functools.wraps(function)
@@ -54,9 +60,7 @@ def njit(plain: Any = None, **options: Any) -> Callable[[Callable[..., Any]], An
                 if compiled is not None:
                     return compiled(*arguments)
                 if instead is not None and _plain_will_do(arguments):
-                    done = instead(*arguments)
-                    if done is not NotImplemented:
-                        return done
+                    return instead(*arguments)
                 return compile_now()(*arguments)
             except SystemError as error:
                 raise _interrupted(error) from None
@@ -92,6 +96,13 @@ def _compile(function: Any, options: dict[str, Any]) -> Any:
     return numba.njit(**{**options, "cache": False})(whole)
 
 
+def _fill(compiled: Any, room: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the arrays that a function has filled."""
+    results, given = room(*arguments)
+    number = compiled(*given)
+    return results if number is None else (number, *results)
+
+
 def _plain_will_do(arguments: tuple[Any, ...]) -> bool:
     if _Effort.compiling is None:
         _Effort.compiling = os.environ.get("HESITANT_COMPILE") == "always" or _compiled_before()
@@ -103,7 +114,7 @@ def _plain_will_do(arguments: tuple[Any, ...]) -> bool:
 
 def _compiled_before() -> bool:
     """Whether numba has kept a kernel of this package where it usually does."""
-    package, name = Path(__file__).parent, "_vector_math._normalise-*.nbi"
+    package, name = Path(__file__).parent, "_vector_math.normalise-*.nbi"
     given = os.environ.get("NUMBA_CACHE_DIR")
     caches = [Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")), Path("~/Library/Caches")]
     try:

@@ -76,35 +76,29 @@ def log1p_strip(y: FloatArray, m: int, out: FloatArray, work: FloatArray) -> Non
         out[b] = k * _LN2_HIGH + (k * _LN2_LOW + 2.0 * (s + s * q * a))
 
 
-def normalise(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return log posteriors, posteriors (n, g) and log densities (n,) of rows.
-
-    From log joint densities (n, g), which it overwrites.
-    """
+def _normalise_room(joint: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     n, g = joint.shape
     tau, log_f, scratch = np.empty((n, g)), np.empty(n), np.empty((2 * g + 6, STRIP))
-    _normalise(joint, tau, log_f, scratch[:g], scratch[g : 2 * g], scratch[2 * g :])
-    return joint, tau, log_f
+    out = joint, tau, log_f
+    return out, (*out, scratch[:g], scratch[g : 2 * g], scratch[2 * g :])
 
 
-def _normalise_plainly(
-    joint: FloatArray, tau: FloatArray, log_f: FloatArray, *_: FloatArray
-) -> None:
+def _normalise_plainly(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     rows, top = np.arange(len(joint)), joint.argmax(axis=1)
     peak = joint[rows, top]
     np.maximum(joint - peak[:, None], -1e300, out=joint)
-    np.exp(joint, out=tau)
+    tau = np.exp(joint)
     tau[rows, top] = 0.0
     rest = tau.sum(axis=1)
     tau[rows, top] = 1.0
     excess = np.log1p(rest)
     joint -= excess[:, None]
     tau /= 1.0 + rest[:, None]
-    np.add(peak, excess, out=log_f)
+    return joint, tau, peak + excess
 
 
-@njit(plain=_normalise_plainly, cache=True, nogil=True, error_model="numpy")
-def _normalise(
+@njit(_normalise_plainly, _normalise_room, cache=True, nogil=True, error_model="numpy")
+def normalise(
     joint: FloatArray,
     tau: FloatArray,
     log_f: FloatArray,
@@ -112,6 +106,10 @@ def _normalise(
     e: FloatArray,
     scratch: FloatArray,
 ) -> None:
+    """Give log posteriors, posteriors (n, g) and log densities (n,) of log joint densities.
+
+    Those (n, g) are overwritten.
+    """
     # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
     # its posterior rounds to one.
     n, g = joint.shape

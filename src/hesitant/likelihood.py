@@ -11,7 +11,7 @@ statistics, from which follow both its M-step and its score.
 
 import dataclasses
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -179,18 +179,9 @@ def _pattern_block(
     return pattern.value, pattern.gradient, pattern.curvature
 
 
-def _weigh(
-    log_tau: FloatArray,
-    tau: FloatArray,
-    log_f: FloatArray,
-    codes: IntArray,
-    weight: FloatArray,
-    pull: FloatArray,
-) -> tuple[float, FloatArray, FloatArray]:
-    """Return the value without what was said, and the weights' sums (g,) and themselves."""
+def _weigh_room(log_tau: FloatArray, tau: FloatArray, *rest: AnyArray) -> tuple[Any, Any]:
     w, counts = np.empty(tau.shape), np.zeros(tau.shape[1])
-    value = _weigh_rows(log_tau, tau, log_f, codes, weight, pull, w, counts)
-    return value, counts, w
+    return (counts, w), (log_tau, tau, *rest, w, counts)
 
 
 def _weigh_plainly(
@@ -200,20 +191,18 @@ def _weigh_plainly(
     codes: IntArray,
     weight: FloatArray,
     pull: FloatArray,
-    w: FloatArray,
-    counts: FloatArray,
-) -> float:
+) -> tuple[float, FloatArray, FloatArray]:
     rows, known = np.arange(len(codes)), codes >= 0
     own = np.arange(tau.shape[1]) == codes[:, None]
-    np.multiply(weight[:, None], np.where(known[:, None], own, tau), out=w)
+    w = weight[:, None] * np.where(known[:, None], own, tau)
+    value = np.einsum("i,i->", weight, log_f + np.where(known, log_tau[rows, codes], 0.0))
     if len(pull):
         w += pull
-    w.sum(axis=0, out=counts)
-    return float(np.einsum("i,i->", weight, log_f + np.where(known, log_tau[rows, codes], 0.0)))
+    return float(value), w.sum(axis=0), w
 
 
-@njit(plain=_weigh_plainly, cache=True, nogil=True, error_model="numpy")
-def _weigh_rows(
+@njit(_weigh_plainly, _weigh_room, cache=True, nogil=True, error_model="numpy")
+def _weigh(
     log_tau: FloatArray,
     tau: FloatArray,
     log_f: FloatArray,

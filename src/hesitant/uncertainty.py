@@ -8,6 +8,7 @@ or 1, so an entropy of 1e-250 is as accurate as one of 0.5.
 import math
 from abc import abstractmethod
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -155,19 +156,18 @@ def _tilt(t: FloatArray, tau: FloatArray, x: FloatArray) -> FloatArray:
     return np.where(x < 1.0, tau * np.expm1(np.minimum(x, 1.0)), np.exp(t + x) - tau)
 
 
-def _shannon(t: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _shannon_room(t: FloatArray, tau: FloatArray) -> tuple[Any, Any]:
     u, du = np.zeros(len(t)), np.empty(t.shape)
-    _fill_shannon(t, tau, u, du)
-    return u, du
+    return (u, du), (t, tau, u, du)
 
 
-def _shannon_plainly(t: FloatArray, tau: FloatArray, u: FloatArray, du: FloatArray) -> None:
-    np.negative(np.einsum("ik,ik->i", tau, t), out=u)
-    np.multiply(-tau, t + u[:, None], out=du)
+def _shannon_plainly(t: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+    u = -np.einsum("ik,ik->i", tau, t)
+    return u, -tau * (t + u[:, None])
 
 
-@njit(plain=_shannon_plainly, cache=True, nogil=True, error_model="numpy")
-def _fill_shannon(t: FloatArray, tau: FloatArray, u: FloatArray, du: FloatArray) -> None:
+@njit(_shannon_plainly, _shannon_room, cache=True, nogil=True, error_model="numpy")
+def _shannon(t: FloatArray, tau: FloatArray, u: FloatArray, du: FloatArray) -> None:
     n, g = t.shape
     for i in range(n):
         for k in range(g):

@@ -34,46 +34,23 @@ def standardise(X: AnyArray, center: FloatArray, spread: FloatArray) -> FloatArr
     return np.clip((X - center) / spread, -FARTHEST, FARTHEST)
 
 
-def squared_distances(X: AnyArray, place: Place, whitener: FloatArray) -> FloatArray:
-    """Return squared Mahalanobis distances of rows to classes (n, g)."""
+def _distances_room(X: AnyArray, place: Place, whitener: FloatArray) -> tuple[Any, Any]:
     g, p, _ = whitener.shape
     size = p + -p % 4
     padded, out = np.zeros((g, size, size)), np.empty((len(X), g))
     padded[:, :p, :p] = whitener
     scratch = np.zeros((2 * size + 5, LENGTH))
-    _distances(X, *place, padded, out, scratch[:size], scratch[size:-5], scratch[-5:])
-    return out
+    return out, (X, *place, padded, out, scratch[:size], scratch[size:-5], scratch[-5:])
 
 
-def weighted_moments(
-    X: AnyArray, place: Place, weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return weighted sums (g, p) and scatters (g, p, p) of rows about each location."""
-    g, p = place[2].shape
-    size = p + -p % 4
-    first, second = np.zeros((g, p)), np.zeros((g, size, size))
-    x, u, v = np.zeros((3, size + 1, LENGTH))
-    _moments(X, *place, weights, first, second, x, u[:size], v)
-    return first, second[:, :p, :p].copy()
+def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> FloatArray:
+    center, spread, location = place
+    z = (standardise(X, center, spread) - location[:, None]) @ whitener.transpose(0, 2, 1)
+    return np.ascontiguousarray(np.einsum("hij,hij->ih", z, z))
 
 
-def _distances_plainly(
-    X: AnyArray,
-    center: FloatArray,
-    spread: FloatArray,
-    location: FloatArray,
-    whitener: FloatArray,
-    out: FloatArray,
-    *_: Any,
-) -> None:
-    p = len(center)
-    x = standardise(X, center, spread)
-    z = (x - location[:, None]) @ whitener[:, :p, :p].transpose(0, 2, 1)
-    np.einsum("hij,hij->ih", z, z, out=out)
-
-
-@njit(plain=_distances_plainly, **VECTORS)
-def _distances(
+@njit(_distances_plainly, _distances_room, **VECTORS)
+def squared_distances(
     X: AnyArray,
     center: FloatArray,
     spread: FloatArray,
@@ -84,6 +61,7 @@ def _distances(
     u: FloatArray,
     z: FloatArray,
 ) -> None:
+    """Give squared Mahalanobis distances of rows to classes (n, g)."""
     n, p = X.shape
     z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
     for start in range(0, n, LENGTH):
@@ -123,26 +101,26 @@ def _distances(
                 out[start + b, h] = q[b]
 
 
+def _moments_room(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Any, Any]:
+    g, p = place[2].shape
+    size = p + -p % 4
+    first, second = np.zeros((g, p)), np.zeros((g, size, size))
+    x, u, v = np.zeros((3, size + 1, LENGTH))
+    return (first, second[:, :p, :p]), (X, *place, weights, first, second, x, u[:size], v)
+
+
 def _moments_plainly(
-    X: AnyArray,
-    center: FloatArray,
-    spread: FloatArray,
-    location: FloatArray,
-    weights: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    *_: Any,
-) -> None:
-    p = len(center)
+    X: AnyArray, place: Place, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    center, spread, location = place
     u = (X - center) / spread - location[:, None]
     v = weights.T[:, :, None] * u
-    v.sum(axis=1, out=first)
-    scatter = v.transpose(0, 2, 1) @ u
-    second[:, :p, :p] = (scatter + scatter.transpose(0, 2, 1)) / 2
+    second = v.transpose(0, 2, 1) @ u
+    return v.sum(axis=1), (second + second.transpose(0, 2, 1)) / 2
 
 
-@njit(plain=_moments_plainly, **VECTORS)
-def _moments(
+@njit(_moments_plainly, _moments_room, **VECTORS)
+def weighted_moments(
     X: AnyArray,
     center: FloatArray,
     spread: FloatArray,
@@ -154,6 +132,7 @@ def _moments(
     u: FloatArray,
     v: FloatArray,
 ) -> None:
+    """Give weighted sums (g, p) and scatters (g, p, p) of rows about each location."""
     n, p = X.shape
     g, w = len(location), x[p]
     for start in range(0, n, LENGTH):

@@ -11,7 +11,7 @@ from scipy.special import logit
 
 from hesitant._choices import choose
 from hesitant._compile import njit
-from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant._vector_math import normalise
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
 from hesitant.mechanisms._curves import (
@@ -236,7 +236,10 @@ class EntropyMechanism(Mechanism):
             return super().pattern(seen, codes, said, weight, theta)
         b, *more = seen.design
         db = more[0] if more else np.zeros_like(b)
-        value, slope, gradient, curvature = _logistic_terms(b, db, said, weight, theta)
+        eta = np.zeros((len(b), 2))
+        np.add(b @ theta[1:], theta[0], out=eta[:, 1])
+        log_p, p, _ = normalise(eta)  # of no label, of a label
+        value, slope, gradient, curvature = _logistic_terms(b, db, said, weight, theta, log_p, p)
         pull = np.zeros((0, seen.tau.shape[1]))
         if seen.du is not None:
             pull = seen.du
@@ -325,20 +328,13 @@ class MixedMechanism(EntropyMechanism):
         super().__init__(order, basis, uncertainty, ridge, Dropout())
 
 
-def _logistic_terms(
-    b: FloatArray, db: FloatArray, labelled: BoolArray, weight: FloatArray, beta: FloatArray
-) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-    n, t = b.shape
-    eta = np.zeros((n, 2))
-    np.add(b @ beta[1:], beta[0], out=eta[:, 1])
-    log_p, p, _ = normalise(eta)  # no label, a label
-    slope, gradient, curvature = np.empty(n), np.zeros(t + 1), np.zeros((t + 1, t + 1))
-    out = slope, gradient, curvature
-    value = _sum_terms(b, db, labelled, weight, beta, log_p, p, *out)
-    return value, *out
+def _terms_room(b: FloatArray, db: FloatArray, *rest: AnyArray) -> tuple[Any, Any]:
+    n, k = len(b), b.shape[1] + 1
+    out = np.empty(n), np.zeros(k), np.zeros((k, k))
+    return out, (b, db, *rest, *out)
 
 
-def _sum_terms_plainly(
+def _terms_plainly(
     b: FloatArray,
     db: FloatArray,
     labelled: BoolArray,
@@ -346,20 +342,16 @@ def _sum_terms_plainly(
     beta: FloatArray,
     log_p: FloatArray,
     p: FloatArray,
-    slope: FloatArray,
-    gradient: FloatArray,
-    curvature: FloatArray,
-) -> float:
+) -> tuple[float, FloatArray, FloatArray, FloatArray]:
     design = np.column_stack((np.ones(len(b)), b))
     residual = weight * np.where(labelled, p[:, 0], -p[:, 1])
-    np.multiply(residual, db @ beta[1:], out=slope)
-    np.matmul(residual, design, out=gradient)
-    np.matmul(design.T * (weight * p[:, 0] * p[:, 1]), design, out=curvature)
-    return float(np.einsum("i,i->", weight, np.where(labelled, log_p[:, 1], log_p[:, 0])))
+    value = np.einsum("i,i->", weight, np.where(labelled, log_p[:, 1], log_p[:, 0]))
+    curvature = (design.T * (weight * p[:, 0] * p[:, 1])) @ design
+    return float(value), residual * (db @ beta[1:]), residual @ design, curvature
 
 
-@njit(plain=_sum_terms_plainly, cache=True, nogil=True, error_model="numpy")
-def _sum_terms(
+@njit(_terms_plainly, _terms_room, cache=True, nogil=True, error_model="numpy")
+def _logistic_terms(
     b: FloatArray,
     db: FloatArray,
     labelled: BoolArray,

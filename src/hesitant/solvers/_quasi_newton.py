@@ -143,7 +143,7 @@ def _two_loop_plainly(
         out += (alpha[k] - _dot(changes[k], out) / sy[k]) * steps[k]
 
 
-@njit(plain=_two_loop_plainly, cache=True, nogil=True, error_model="numpy")
+@njit(_two_loop_plainly, cache=True, nogil=True, error_model="numpy")
 def _two_loop(
     steps: FloatArray, changes: FloatArray, sy: FloatArray, stored: int, out: FloatArray
 ) -> None:
