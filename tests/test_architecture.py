@@ -5,9 +5,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import hesitant
-from hesitant import MixtureClassifier
+from hesitant import MixtureClassifier, intake
+from hesitant.cli import main
+from hesitant.datasets import simulate
 
 ROOT = Path(hesitant.__file__).parent
 
@@ -63,3 +66,28 @@ def test_checked_data_give_what_the_data_gave(paper):
     np.testing.assert_array_equal(clf.predict_proba(data), clf.predict_proba(X))
     np.testing.assert_array_equal(clf.resolve(data), clf.resolve(X, y))
     assert clf.log_likelihood(data) == clf.log_likelihood(X, y)
+
+
+def test_an_analysis_checks_its_data_once(tmp_path, monkeypatch):
+    data = simulate(n=137, random_state=0)
+    lines = [
+        f"{x},{y},{label if label >= 0 else ''}"
+        for (x, y), label in zip(
+            data.features.tolist(), np.where(data.labelled, data.truth, -1).tolist(), strict=True
+        )
+    ]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["x,y,label", *lines]))
+    looked, encoded = [], []
+    look, encode = intake.refuse_not_finite, intake.encode
+    monkeypatch.setattr(
+        intake, "refuse_not_finite", lambda X, *a: looked.append(len(X)) or look(X, *a)
+    )
+    monkeypatch.setattr(intake, "encode", lambda *a: encoded.append(1) or encode(*a))
+    command = ["hesitant", "analyse", str(table), "--label", "label", "--jobs", "1"]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    assert looked.count(137) == 1
+    assert len(encoded) == 1

@@ -32,6 +32,13 @@ def check_jobs(name: str, value: Any) -> None:
         raise error(f"{name}={value!r}: give a whole number >= 1, −1 for all cores, or None.")
 
 
+def check_seed(name: str, value: Any) -> None:
+    """Raise unless ``value`` is something that random numbers can start from."""
+    kinds = (Integral, np.random.RandomState, np.random.Generator)
+    if not (value is None or value is np.random or isinstance(value, kinds)):
+        raise TypeError(f"{name}={value!r}: give a whole number, a NumPy generator, or None.")
+
+
 def check_reviewed(reviewed: Any, n: int) -> BoolArray:
     """Return the reviewed column as booleans, all True by default."""
     if reviewed is None:

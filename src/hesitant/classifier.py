@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +17,7 @@ from hesitant._optional import need
 from hesitant._probe import probe_mechanism
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.base import PatternClassifier
-from hesitant.checks import check_blanks, check_jobs, check_number, check_supply
+from hesitant.checks import check_blanks, check_jobs, check_number, check_seed, check_supply
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel, Readers, as_readers, reader_records
 from hesitant.families import FAMILIES, Components, Family
@@ -32,9 +32,6 @@ from hesitant.rows import BLOCK_SIZE, ManyRows
 from hesitant.solvers import SOLVERS
 from hesitant.uncertainty import Uncertainty
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = ["MixtureClassifier"]
 
 
@@ -46,18 +43,16 @@ class MixtureClassifier(PatternClassifier):
     family : str or Family, default="gaussian"
         The classes' distribution: a name in ``hesitant.families.FAMILIES`` or an object.
     covariance : {"full", "tied", "diag", "spherical", "shrunk"} or Shrunk, default="full"
-        What the classes' scale matrices look like. With few rows for the features use "shrunk":
-        classes are pulled together as far as the data ask for.
+        What the classes' scale matrices look like. "shrunk" pulls classes together as far as the
+        data ask for: use it with few rows for the features.
     components : int, dict or "auto", default=1
         How many components a class is a mixture of: for all classes, for each by name (one for
         those not named), or "auto" to let held-out rows choose.
     mechanism : {"entropy", "class", "entropy+class", "mixed"}, Mechanism or None
-        How the chance of a label depends on the difficulty of a case ("entropy", the default), on
-        its class, or on both: the full likelihood. None is the ignorance likelihood, which learns
-        nothing from where the blanks are.
+        Whether the chance of a label depends on the difficulty of a case ("entropy", the default),
+        its class, or both: the full likelihood. With None blanks tell nothing (ignorance).
     experts : {"right", "fallible"} or Readers, default="right"
-        Whether a label is always right, or readers may be wrong, each in a way of their own
-        (:class:`hesitant.experts.Readers`).
+        Whether a label is always right, or readers err, each in a way of their own.
     alpha : float, default=0.5
         Fractionally supervised weight: labelled rows count ``2 alpha``, blank rows' features
         ``2 (1 − alpha)``, the pattern of blanks once. 0.5 gives a likelihood of the data, 1
@@ -66,12 +61,9 @@ class MixtureClassifier(PatternClassifier):
     solver : {"auto", "em", "one_step_late", "quasi_newton", "profile"}, default="auto"
         All climb the same likelihood; "auto" is the quickest for the family.
     classes : sequence, optional
-        All class values, where some have no labelled row. Sort them if scikit-learn's scorers are
-        to be used.
-    n_init : int, default=1
-        Starts; the best is kept. The first is taken from the labelled rows.
-    max_iter : int, default=1000
-        Iterations at most, for each start.
+        All class values, where some have no labelled row; sorted, for scikit-learn's scorers.
+    n_init, max_iter : int, default=1 and 1000
+        Starts, the first from the labelled rows, of which the best is kept; iterations of each.
     tol : float, default=1e-6
         Stop when no more than this is still to be gained, in units of log-likelihood.
     reg_covar : float, default=1e-6
@@ -95,19 +87,13 @@ class MixtureClassifier(PatternClassifier):
         The g classes; their weights, means (g, p) and covariances (g, p, p).
     mechanism_ : Mechanism
         Fitted, with ``intercept_`` and ``coef_``.
-    log_likelihood_ : float
-        The maximised objective, no constant dropped, priors not counted.
-    n_parameters_, n_iter_ : int
-    n_rows_ : float
-        Rows of the fit; the sum of their weights, if they had some.
-    converged_, termination_ : bool and str
-        Whether the fit converged, and why it stopped.
-    history_ : array
-        The objective (prior included) at each iteration. The few steps of EM that a fit with a
-        mechanism begins with climb another objective; they count in ``n_iter_`` alone.
+    log_likelihood_, n_parameters_, n_rows_ : numbers
+        The maximised objective, no constant dropped, priors not counted; rows by their weights.
+    converged_, termination_, n_iter_, history_
+        Whether the fit converged, why it stopped, after how many iterations, and the objective
+        (prior included) at each; first steps of EM, which climb another, only count.
     fitted_ : FittedModel
         All of these in one object, without data.
-    n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -174,10 +160,6 @@ class MixtureClassifier(PatternClassifier):
         reviewed : boolean array-like of shape (n,), optional
             False for a row that nobody was shown (its blank says nothing) or whose label came
             some other way (histology, say): such rows inform the classes, not the mechanism.
-
-        Returns
-        -------
-        self
         """
         family, mechanism = self._resolve()
         self._forget()
@@ -225,12 +207,9 @@ class MixtureClassifier(PatternClassifier):
             )
         )
         if not self.converged_:
-            warnings.warn(
-                f"The fit did not converge: {self.termination_}. Raise max_iter, or tol if the "
-                "remaining gain does not matter.",
-                NotConvergedWarning,
-                stacklevel=2,
-            )
+            remedy = "Raise max_iter, or tol if the remaining gain does not matter."
+            words = f"The fit did not converge: {self.termination_}. {remedy}"
+            warnings.warn(words, NotConvergedWarning, stacklevel=2)
         for remark in remarks:
             warnings.warn(remark, FitWarning, stacklevel=2)
         return self
@@ -250,19 +229,14 @@ class MixtureClassifier(PatternClassifier):
     def _resolve(self) -> tuple[Family, Mechanism]:
         """Turn the constructor's parameters into objects, or say which is wrong."""
         check_number("alpha", self.alpha, Real, 0, 1)
-        check_number("n_init", self.n_init, Integral, 1)
-        check_number("max_iter", self.max_iter, Integral, 1)
-        check_number("tol", self.tol, Real, 0)
-        check_number("reg_covar", self.reg_covar, Real, 0)
+        for name in ("n_init", "max_iter"):
+            check_number(name, getattr(self, name), Integral, 1)
+        for name in ("tol", "reg_covar"):
+            check_number(name, getattr(self, name), Real, 0)
         check_jobs("n_jobs", self.n_jobs)
         if not isinstance(self.verbose, Integral):  # True is one
             raise TypeError(f"verbose={self.verbose!r}: give 0, 1 or 2.")
-        kinds = (Integral, np.random.RandomState, np.random.Generator)
-        if not (self.random_state in (None, np.random) or isinstance(self.random_state, kinds)):
-            raise TypeError(
-                f"random_state={self.random_state!r}: give a whole number, a NumPy generator, or "
-                "None."
-            )
+        check_seed("random_state", self.random_state)
         look_up("solver", self.solver, SOLVERS)
         family = choose("family", self.family, FAMILIES, Family)
         mechanism = as_mechanism(self.mechanism)
@@ -291,10 +265,7 @@ class MixtureClassifier(PatternClassifier):
     def check(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
     ) -> CheckedData:
-        """Return data checked against the fit, for methods that take X: none checks them again.
-
-        Without X and y, those of the fit.
-        """
+        """Return data (the fit's own by default) checked once for all methods that take X."""
         check_is_fitted(self, "fitted_")
         if X is None and y is None:
             if sample_weight is not None or reviewed is not None:
@@ -363,8 +334,7 @@ class MixtureClassifier(PatternClassifier):
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
         """Return the uncertainty of each row's class posterior.
 
-        By the mechanism's own measure (Shannon's entropy unless told otherwise) or another of
-        :mod:`hesitant.uncertainty`.
+        By the mechanism's own measure, or another of :mod:`hesitant.uncertainty`.
         """
         check_is_fitted(self, "fitted_")
         measure = self.mechanism_.uncertainty if measure is None else measure
@@ -388,15 +358,6 @@ class MixtureClassifier(PatternClassifier):
         the features and each other. A blank says something about it if the chance of a label
         depends on the class (``mechanism="class"`` or ``"entropy+class"``); of a row that nobody
         was shown only the features speak, as in :meth:`predict_proba`. Data as for :meth:`fit`.
-
-        Examples
-        --------
-        >>> from hesitant import MixtureClassifier
-        >>> from hesitant.datasets import simulate
-        >>> data = simulate(n=300, random_state=0)
-        >>> clf = MixtureClassifier(mechanism="entropy+class").fit(data.features, data.labels)
-        >>> clf.resolve(data.features, data.labels).shape
-        (300, 2)
         """
         return self.fitted_.resolve(self.check(X, y, None, reviewed).rows)
 
@@ -406,10 +367,9 @@ class MixtureClassifier(PatternClassifier):
         return self.fitted_.readers if hasattr(self, "fitted_") else None
 
     @property
-    def readers_(self) -> "pd.DataFrame":
-        """What the fit found of each reader, a row a reader, with standard errors."""
-        frame: pd.DataFrame = need("pandas").DataFrame(reader_records(self))
-        return frame
+    def readers_(self) -> Any:
+        """What the fit found of each reader, as a data frame, with standard errors."""
+        return need("pandas").DataFrame(reader_records(self))
 
     @property
     def confusion_(self) -> FloatArray:
@@ -422,17 +382,11 @@ class MixtureClassifier(PatternClassifier):
     def sample(
         self, n_samples: int = 1, random_state: Any = None
     ) -> tuple[FloatArray, AnyArray, Any]:
-        """Draw from the fitted model.
+        """Draw features, classes, and the labels an expert would leave, from the fitted model.
 
-        Returns
-        -------
-        X : array of shape (n_samples, p)
-        truth : array of shape (n_samples,)
-            The classes the rows were drawn from.
-        y : array of shape (n_samples,)
-            The labels an expert would leave: blanks drawn from the mechanism, marked with
-            ``missing_label`` where the classes' type can hold it, else None. Of a panel the
-            :class:`Statements` of its readers, shown every row.
+        Blanks are drawn from the mechanism, and marked with ``missing_label`` where the classes'
+        type can hold it, else None. Of a panel the labels are the :class:`Statements` of its
+        readers, shown every row.
         """
         check_is_fitted(self, "fitted_")
         check_number("n_samples", n_samples, Integral, 1)
@@ -460,8 +414,8 @@ class MixtureClassifier(PatternClassifier):
     ) -> float:
         """Return Akaike's criterion, of the fit's rows or others; smaller is better.
 
-        Models with and without a mechanism explain different things (the pattern of blanks, or
-        not), so their criteria do not compare. :func:`hesitant.compare` puts them on one footing.
+        A model without a mechanism does not explain the pattern of blanks, so its criteria do not
+        compare with those of one that does; :func:`hesitant.compare` puts them on one footing.
         """
         value, _ = self._value_and_size(X, y, sample_weight, reviewed)
         return 2 * self.n_parameters_ - 2 * value
@@ -469,9 +423,6 @@ class MixtureClassifier(PatternClassifier):
     def bic(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
     ) -> float:
-        """Return the Bayesian criterion, of the fit's rows or others; smaller is better.
-
-        For models with and without a mechanism see :meth:`aic`.
-        """
+        """Return the Bayesian criterion; see :meth:`aic`."""
         value, n = self._value_and_size(X, y, sample_weight, reviewed)
         return self.n_parameters_ * math.log(n) - 2 * value

@@ -110,6 +110,7 @@ def analyse(
         said, reviewed = columns.said, columns.reviewed
         reviewed = reviewed if said is columns.y else None  # statements say who saw what
         clf = classifier(model, said).fit(X, said, columns.weight, reviewed)
+        checked = clf.check()  # as the fit has them: nobody looks through them again
     notes += warned
     saved = clf
     if preparation is not None:
@@ -122,10 +123,8 @@ def analyse(
         warnings.simplefilter("ignore")  # what matters is among the report's notes
         report = make_report(
             clf,
-            X,
-            said,
-            sample_weight=columns.weight,
-            reviewed=reviewed,
+            checked,
+            None,
             ids=None if columns.ids is None else columns.ids.tolist(),
             rows=columns.rows + 1,
             name=_shown_name(table.table),
@@ -140,8 +139,8 @@ def analyse(
     with terminal.stage("Drawing and writing"):
         origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
         tells = getattr(clf, "mechanism_", None)  # whether what was said tells of the class
-        told = clf.resolve(X, said, reviewed) if tells is not None and tells.by_class else None
-        predictions = prediction_frame(clf, X, columns, frame, told)
+        told = clf.resolve(checked) if tells is not None and tells.by_class else None
+        predictions = prediction_frame(clf, checked, columns, frame, told)
         contents = (
             # lone surrogates, as broken exports have them, cannot be written as UTF-8
             report.to_html().encode("utf-8", "replace"),

@@ -181,8 +181,11 @@ def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatA
         value, vector = np.linalg.eigh(from_data)
     else:
         return np.asarray(np.linalg.inv(total), dtype=float), eye[:, :0], eye[:, :0]
-    flat, kept = vector[:, value <= FLAT], vector[:, value > FLAT]
-    V = np.zeros_like(total)
-    if kept.shape[1]:
-        V[:] = kept @ np.linalg.inv(kept.T @ total @ kept) @ kept.T
+    few = value <= FLAT
+    flat = vector[:, few]
+    # With as much information along the flat directions as complete labels would give, the
+    # inverse is regular, and what it has along them is taken out again.
+    V = np.linalg.inv(total + (flat * (1 - value[few])) @ flat.T)
+    along = V @ flat
+    V = V - along @ np.linalg.solve(flat.T @ along, along.T)
     return V, flat, vector[:, value > SHARP]

@@ -1,5 +1,6 @@
 """What a report is about: a fitted model, its data, and the fits it is compared with."""
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from functools import cached_property
@@ -17,6 +18,7 @@ from hesitant.diagnostics._triage import least_density
 from hesitant.inference import ObservedInformation
 from hesitant.inference._information import information_of
 from hesitant.inference._sensitivity import Sensitivity, sensitivity
+from hesitant.rows import Rows
 
 MOST_LABELLED, MOST_BLANK = 1500, 500  # rows that are drawn
 FOLDS, FEWEST = 5, 10  # of fewer labelled rows a share says nothing
@@ -49,10 +51,12 @@ class Case:
         self.said: Any = self.given.statements
         self.panel = self.said is not None
         if self.said is not None:
-            self.y, reviewed = self.said.labels(self.said.vote()), self.said.shown.any(axis=1)
+            vote, given = self.said.vote(), self.given
+            self.y, seen = self.said.labels(vote), np.asarray(self.said.shown.any(axis=1))
+            voted = Rows(given.X, vote, given.weight, seen, n_classes=len(given.classes))
+            self.data = dataclasses.replace(given, rows=voted, statements=None)
             plain = {"experts": "right", "mechanism": "entropy", "missing_label": None}
-            self.clf = refit(self.main, X, self.y, reviewed=reviewed, warned=[], **plain)
-            self.data = check_in_memory(self.clf, X, self.y, sample_weight, reviewed)
+            self.clf = refit(self.main, self.data, None, warned=[], **plain)
         self.likelihood = self.clf.fitted_.likelihood(self.data.rows)
         self.labels = self.data.labels
         self.n, self.blank = len(self.labels.codes), ~self.labels.labelled
@@ -63,7 +67,7 @@ class Case:
         self.ids = ids
         self.rows = np.arange(1, self.n + 1) if rows is None else np.asarray(rows)
         self.classes, self.features = self.clf.fitted_.class_names, self.clf.fitted_.feature_names
-        self.values = np.asarray(X, dtype=float)
+        self.values = np.asarray(self.given.X, dtype=float)
         asked = {"n_boot": n_boot, "random_state": random_state, "n_jobs": clf.n_jobs}
         self.diagnosis = diagnose(self.data, None, estimator=self.clf, **asked)
         # the fit that uses the pattern: the model itself if it does
