@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -35,12 +35,18 @@ class Labels:
         return np.bincount(self.codes[self.labelled], minlength=len(self.classes))
 
 
-def encode(y: Any, missing_label: Any = -1, classes: Sequence[Any] | None = None) -> Labels:
+def encode(
+    y: Any,
+    missing_label: Any = -1,
+    classes: Sequence[Any] | None = None,
+    names: tuple[str, str] = ("y", "classes"),
+) -> Labels:
     """Turn labels into codes.
 
     A blank is ``missing_label``, or any of None, NaN, NA, NaT and null. ``classes`` lists all
     class values in the order wanted, and is needed for classes without a labelled row; by default
-    they are the labels seen, sorted, as scikit-learn's scorers take for granted.
+    they are the labels seen, sorted, as scikit-learn's scorers take for granted. ``names`` are
+    what messages call both.
 
     Examples
     --------
@@ -65,7 +71,7 @@ def encode(y: Any, missing_label: Any = -1, classes: Sequence[Any] | None = None
         ordered = combine(seen)
     codes = np.full(values.shape[0], -1, dtype=np.min_scalar_type(-len(ordered) - 1))
     for k, (part, own) in enumerate(zip(parts, given, strict=True)):
-        codes[k * PART : (k + 1) * PART][own] = _positions(_tidy(part[own]), ordered)
+        codes[k * PART : (k + 1) * PART][own] = _positions(_tidy(part[own]), ordered, names)
     return Labels(codes, ordered)
 
 
@@ -106,6 +112,44 @@ def _as_array(y: Any) -> AnyArray:
     y = list(y)
     nested = any(isinstance(v, list | tuple | dict | set | np.ndarray) for v in y[:1000])
     return _one_column(np.asarray(y) if nested else _object_array(y))
+
+
+def is_table(values: Any) -> bool:
+    """Whether values are a table with named columns, or an array of two dimensions."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 2
+    native = nw.from_native(values, eager_only=True, pass_through=True)
+    return isinstance(values, Mapping) or isinstance(native, nw.DataFrame)
+
+
+def read_table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
+    """Return values as an array of shape (n, J), and the columns' names if they have some."""
+    names: list[str] | None = None
+    if hasattr(values, "collect") and not hasattr(values, "to_dict"):
+        raise TypeError(f"{what} is a lazy frame: give {what}.collect().")
+    native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        values = _object_array(native.to_list())
+    elif isinstance(native, nw.DataFrame):
+        values = native.to_dict(as_series=False)
+    if isinstance(values, Mapping):
+        names, columns = [str(k) for k in values], [_object_array(v) for v in values.values()]
+        if len({len(c) for c in columns}) != 1:
+            raise ValueError(f"{what} needs columns of one length, a column a reader.")
+        values = np.column_stack(columns)
+    elif not isinstance(values, np.ndarray):
+        try:  # as objects: NumPy would turn the 1 of [1, "a"] into text
+            values = np.array(list(values), dtype=object)
+            if values.ndim == 1 and any(isinstance(v, list | tuple) for v in values):
+                raise ValueError("ragged")
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{what} is no table: give rows of one length, a column a reader."
+            ) from None
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or not values.size:
+        raise ValueError(f"{what} has shape {values.shape}: give a row a case, a column a reader.")
+    return values, names
 
 
 def _one_column(values: AnyArray) -> AnyArray:
@@ -205,7 +249,7 @@ def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
     return ordered
 
 
-def _positions(seen: AnyArray, ordered: AnyArray) -> IntArray:
+def _positions(seen: AnyArray, ordered: AnyArray, names: tuple[str, str]) -> IntArray:
     if not seen.size:
         return np.zeros(0, dtype=np.int64)
     if seen.dtype.kind == ordered.dtype.kind:  # sorted classes, as they nearly always are
@@ -217,8 +261,8 @@ def _positions(seen: AnyArray, ordered: AnyArray) -> IntArray:
     unknown = [v for v in unique.tolist() if v not in place]
     if unknown:
         raise ValueError(
-            f"y contains {unknown[0]!r}, which is not among classes={list(place)!r}: add it to "
-            "classes, or mark those rows as blank."
+            f"{names[0]} contains {unknown[0]!r}, which is not among {names[1]}={list(place)!r}: "
+            f"add it to {names[1]}, or mark those rows as blank."
         )
     own = np.array([place[v] for v in unique.tolist()], dtype=np.int64)
     return own[inverse.reshape(-1)]

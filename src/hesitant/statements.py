@@ -1,15 +1,16 @@
 """Who said what about which row: labels, sets, probabilities or grades, of one reader or many."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self, cast
 
-import narwhals.stable.v1 as nw
 import numpy as np
 
+from hesitant._result import Table
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.labels import _object_array, describe, encode
+from hesitant._words import noun
+from hesitant.labels import _object_array, describe, encode, is_table, read_table
 
 WITHHELD, NOT_SHOWN = -1, -2
 SUM_TOLERANCE = 0.01
@@ -43,6 +44,7 @@ class Statements:
     >>> said
     Statements: 3 rows, 2 readers, labels of the classes 'a', 'b'
     reader  labels  withheld  never shown
+    -------------------------------------
     Ada          2         1            0
     Bo           2         1            0
     >>> said[:2].said.tolist()
@@ -76,7 +78,7 @@ class Statements:
         truth: Any = None,
     ) -> Self:
         """Make statements from labels: a column a reader (n, J), or (n,) of one."""
-        table, names = _table(Y, "Y")
+        table, names = read_table(Y, "Y")
         ordered, known, codes = _encode(table.T.ravel(), truth, len(table), missing_label, classes)
         said = _hide(codes.reshape(table.shape[::-1]).T, shown)
         return cls("labels", said, _names(readers, names, said), ordered, ordered, known)
@@ -101,7 +103,7 @@ class Statements:
         the order of X, or is the number of rows where names are positions counted from 0 (by
         default, up to the largest).
         """
-        cells, names = _table(table, "table")
+        cells, names = read_table(table, "table")
         for name in (row, reader, label):
             if name not in (names or ()):
                 raise ValueError(f"the table has no column {name!r}; it has {names or []}.")
@@ -135,8 +137,8 @@ class Statements:
         They add up to one; a row of NaN was withheld. ``classes`` are those of Q's last axis, by
         default the columns of a data frame.
         """
-        if not isinstance(Q, np.ndarray) and _is_frame(Q):
-            Q, columns = _table(Q, "Q")
+        if not isinstance(Q, np.ndarray) and is_table(Q):
+            Q, columns = read_table(Q, "Q")
             classes = columns if classes is None else classes
         try:
             Q = np.array(Q, dtype=float)
@@ -182,8 +184,7 @@ class Statements:
         """Make statements from sets of classes: "a or b, not c" is ``{"a", "b"}``.
 
         ``sets`` has one for each row, or is a table of them, a column a reader. A single label
-        stands for the set of itself. None was withheld, and so was a set of all classes, which
-        leaves everything open.
+        stands for the set of itself. None was withheld, and so was a set of all classes.
 
         >>> from hesitant import Statements
         >>> said = Statements.from_sets([{"a", "b"}, "c", None, {"a"}])
@@ -192,7 +193,7 @@ class Statements:
         """
         if isinstance(sets, str) or not isinstance(sets, Iterable):
             raise TypeError(f"sets={sets!r}: give a sequence of sets, one a row.")
-        table, names = _table(sets if _is_frame(sets) else {"reader 1": sets}, "sets")
+        table, names = read_table(sets if is_table(sets) else {"reader 1": sets}, "sets")
         n, J = table.shape
         cells = [_members(cell, missing_label) for cell in table.ravel()]
         if [] in cells:
@@ -225,24 +226,19 @@ class Statements:
     ) -> Self:
         """Make statements from grades on an ordered scale between two classes.
 
-        R holds grades, a column a reader (n, J), or (n,) of one; ``scale`` all of them in order,
-        from surely the first of the two classes to surely the second (BI-RADS, or 1 to 5). Those
-        in the middle are hesitation.
+        R has a column a reader (n, J), or is (n,) of one; ``scale`` lists all grades, from
+        surely the first class to surely the second (BI-RADS, 1 to 5), the middle being hesitation.
         """
-        table, names = _table(R, "R")
+        table, names = read_table(R, "R")
         if len(scale) < 3 or len(classes) != 2:
             raise ValueError(
                 f"scale={list(scale)!r}, classes={list(classes)!r}: give at least 3 grades in "
                 "order, between 2 classes. Two grades are labels: use from_labels."
             )
-        try:
-            grades, _, codes = _encode(table.T.ravel(), None, 0, missing_label, scale)
-        except ValueError as error:
-            words = str(error).replace("y contains", "R contains").replace("classes", "scale")
-            raise ValueError(words) from None
+        grades = encode(table.T.ravel(), missing_label, scale, names=("R", "scale"))
         ordered, known, _ = _encode(_object_array([]), truth, len(table), missing_label, classes)
-        said = _hide(codes.reshape(table.shape[::-1]).T, shown)
-        return cls("grades", said, _names(readers, names, said), ordered, grades, known)
+        said = _hide(grades.codes.reshape(table.shape[::-1]).T, shown)
+        return cls("grades", said, _names(readers, names, said), ordered, grades.classes, known)
 
     # -- looking at them ------------------------------------------------------------------
 
@@ -257,8 +253,7 @@ class Statements:
     def __getitem__(self, rows: Any) -> "Statements":
         if isinstance(rows, tuple):  # [rows, ...], as scikit-learn has it
             rows = rows[0]
-        if isinstance(rows, Integral):
-            rows = [int(rows)]
+        rows = [rows] if isinstance(rows, Integral) else rows
         chances = None if self.chances is None else self.chances[rows]
         return replace(self, said=self.said[rows], chances=chances, truth=self.truth[rows])
 
@@ -325,23 +320,16 @@ class Statements:
         return np.where(self.truth >= 0, self.truth, np.where(alone, votes.argmax(axis=1), -1))
 
     def of(self, reader: str) -> tuple[AnyArray, BoolArray]:
-        """Return one reader's labels (None for a blank), and which rows the reader was shown.
-
-        As y and ``reviewed`` of everything that takes labels of one reader.
-        """
+        """Return one reader's labels (None for a blank) and which rows were shown: y, reviewed."""
         if self.kind != "labels" or reader not in self.readers:
-            raise ValueError(
-                f"there are no labels of a reader {reader!r}; readers: {self.readers}."
-            )
+            raise ValueError(f"no labels of a reader {reader!r}; readers: {self.readers}.")
         said = self.said[:, self.readers.index(reader)]
         return self.labels(said), said != NOT_SHOWN
 
     def labels(self, codes: IntArray) -> AnyArray:
         """Return class codes as labels, None for a blank."""
-        named: AnyArray = np.append(_object_array(self.classes.tolist()), [None])[
-            np.maximum(codes, -1)
-        ]
-        return named
+        names: AnyArray = _object_array([*self.classes.tolist(), None])
+        return names[np.maximum(codes, -1)]
 
     def as_far_as(self, other: "Statements", truth: AnyArray) -> "Statements":
         """Return these statements where others were shown the row, with the truth they know."""
@@ -375,64 +363,19 @@ class Statements:
         return Statements(self.kind, said, names, ordered, options, move[self.truth], chances)
 
     def __repr__(self) -> str:
-        n, J = self.shape
-        classes = ", ".join(map(describe, self.classes[:8])) + ", …" * (len(self.classes) > 8)
+        (n, J), listed = self.shape, ", ".join(map(describe, self.classes[:8]))
         between = {"grades": "between", "probabilities": "on"}.get(self.kind, "of")
-        lines = [
-            f"Statements: {n:,} row{'s' * (n != 1)}, {J} reader{'s' * (J != 1)}, {NOUN[self.kind]}"
-            f" {between} the classes {classes}"
-        ]
-        columns = [[head, *map(str, values[:20])] for head, values in self.counts.items()]
-        widths = [max(map(len, column)) for column in columns]
-        for name, *cells in zip(*columns, strict=True):
-            right = (cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True))
-            lines.append("  ".join((name.ljust(widths[0]), *right)))
-        if J > 20:
-            lines.append(f"… and {J - 20:,} more")
+        head = (
+            f"Statements: {noun(n, 'row')}, {noun(J, 'reader')}, {NOUN[self.kind]} {between} the "
+            f"classes {listed}{', …' * (len(self.classes) > 8)}"
+        )
+        table = replace(Table.of(self.counts), rest=".counts")
         known = int((self.truth >= 0).sum())
-        if known:
-            lines.append(f"The class of {known:,} row{'s' * (known != 1)} is known for certain.")
-        return "\n".join(lines)
+        truth = f"\nThe class of {noun(known, 'row')} is known for certain." if known else ""
+        return f"{head}\n{table.as_text()}{truth}"
 
 
 # -- what users hand over -------------------------------------------------------------------
-
-
-def _is_frame(values: Any) -> bool:
-    """Whether values are a table with named columns, or an array of two dimensions."""
-    if isinstance(values, np.ndarray):
-        return values.ndim == 2
-    native = nw.from_native(values, eager_only=True, pass_through=True)
-    return isinstance(values, Mapping) or isinstance(native, nw.DataFrame)
-
-
-def _table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
-    """Return values as an array of shape (n, J), and the columns' names if they have some."""
-    names: list[str] | None = None
-    if hasattr(values, "collect") and not hasattr(values, "to_dict"):
-        raise TypeError(f"{what} is a lazy frame: give {what}.collect().")
-    native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(native, nw.Series):
-        values = _object_array(native.to_list())
-    elif isinstance(native, nw.DataFrame) or isinstance(values, Mapping):
-        frame = native.to_dict(as_series=False) if isinstance(native, nw.DataFrame) else values
-        names, columns = [str(k) for k in frame], [_object_array(v) for v in frame.values()]
-        if len({len(c) for c in columns}) != 1:
-            raise ValueError(f"{what} needs columns of one length, a column a reader.")
-        values = np.column_stack(columns)
-    elif not isinstance(values, np.ndarray):
-        try:  # as objects: NumPy would turn the 1 of [1, "a"] into text
-            values = np.array(list(values), dtype=object)
-            if values.ndim == 1 and any(isinstance(v, list | tuple) for v in values):
-                raise ValueError("ragged")
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{what} is no table: give rows of one length, a column a reader."
-            ) from None
-    values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or not values.size:
-        raise ValueError(f"{what} has shape {values.shape}: give a row a case, a column a reader.")
-    return values, names
 
 
 def _encode(
@@ -442,7 +385,7 @@ def _encode(
     if truth is None:
         labels = encode(values, missing_label, classes)
         return labels.classes, np.full(n, -1), labels.codes
-    column, _ = _table(truth, "truth")
+    column, _ = read_table(truth, "truth")
     if column.shape != (n, 1):
         raise ValueError(f"truth has shape {column.shape}: give a class or a blank for {n} rows.")
     # in a type that changes no value
@@ -481,18 +424,14 @@ def _hide(said: IntArray, shown: Any) -> IntArray:
     said = said.astype(np.min_scalar_type(-int(said.max(initial=0)) - 2))
     if shown is None:
         return said
-    values, _ = _table(shown, "shown")
-    if values.shape != said.shape:
+    values, _ = read_table(shown, "shown")
+    if values.shape != said.shape or not np.isin(values, (0, 1)).all():
         raise ValueError(
-            f"shown has shape {values.shape}: give one value for each of {said.shape}."
-        )
-    if not np.isin(values, (0, 1)).all():
-        raise ValueError(
-            "shown holds something else: give True where a reader saw the row, or False."
+            f"shown has shape {values.shape}: give {said.shape} values, True where a reader saw "
+            "the row, else False."
         )
     hidden = ~values.astype(bool)
-    if (hidden & (said >= 0)).any():
-        i, j = np.argwhere(hidden & (said >= 0))[0]
+    for i, j in np.argwhere(hidden & (said >= 0))[:1]:
         raise ValueError(
             f"shown is False for row {i} and reader {j + 1}, who said something of it. A class "
             "known in another way belongs in truth=."
