@@ -187,6 +187,7 @@ def known_from(axes: Axes, information: FloatArray) -> Known:
     return axes, (own / np.maximum(value, LEAST_KNOWN)) @ own.T
 
 
+@one_blas_thread()
 def rank(
     known: Known | None, X: AnyArray, places: IntArray, looked: Looked, top: int | None
 ) -> tuple[IntArray, FloatArray]:

@@ -546,6 +546,9 @@ def _quantiles(column: FloatArray) -> tuple[float, float, float, float]:
 def whiten(scale: FloatArray) -> FloatArray:
     """Return whiteners W of scale matrices Ω, lower triangular with ``W Ω Wᵀ = I``."""
     whitener, positive = whiteners(scale)
+    if not positive:  # perhaps by rounding alone, between features of very different sizes
+        size = np.einsum("...ii->...i", scale)
+        whitener, positive = whiteners(scale + 1e-12 * size[..., None] * np.eye(size.shape[-1]))
     if not positive:
         raise StepError("a scale matrix is not positive definite")
     return whitener
