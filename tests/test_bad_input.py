@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -229,6 +229,21 @@ def test_alpha_zero_needs_blanks(paper):
     seed=st.integers(0, 100),
     mechanism=st.sampled_from([None, "entropy", "mixed"]),
     covariance=st.sampled_from(["full", "tied", "diag", "spherical"]),
+)
+@example(  # features of very different sizes, fewer rows than features
+    X=np.array(
+        [
+            [-846609.372, 1.2e-7, 0.99999, 0, 1e6, 0, 0],
+            [0, 0, 1, 0, 0, 0, 0],
+            [0, 0, 0, 2.2e-311, 0, 0, 0],
+            [1.2e-38, 1, 0, 1, 0, 0, 1],
+            [795478.225, 319174.349, 0, 0, -2.2e-313, 0, 0],
+            [0, 0, 1, 1.1, 1, 0, 0],
+        ]
+    ),
+    seed=81,
+    mechanism="entropy",
+    covariance="tied",
 )
 def test_any_small_table(X, seed, mechanism, covariance):
     """Random tiny tables, most of them degenerate: always finite, never a stray warning."""
