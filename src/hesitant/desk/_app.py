@@ -285,7 +285,8 @@ def serve(desk: Desk, *, port: int = 0, browser: bool = True) -> None:
     # no access log: it would write the token down
     quiet: Given = {"access_log": False, "log_level": "warning", "server_header": False}
     config = uvicorn.Config(make_app(desk, token, port), **quiet)
-    desk.worker.settle(timeout=2)  # usually the first case is then chosen, not drawn
+    # the first case is then chosen, not drawn, and does not wait while kernels are compiled
+    desk.worker.settle(timeout=20)
     address = f"http://127.0.0.1:{port}/?token={token}"
     print(f"Desk: {address}", flush=True)
     print(f"Answers go to {desk.journal.path}. Stop with Ctrl-C.", flush=True)

@@ -155,6 +155,7 @@ def _estimator(known: Model, start: Model | None, agreed: bool = False) -> Any:
         classes=classes,
         missing_label=None,
         init=old if warm else None,
+        n_jobs=1,  # the other cores are for those who wait for a page
         random_state=0,
     )
 

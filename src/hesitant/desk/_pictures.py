@@ -19,6 +19,7 @@ from hesitant.desk._table import Data
 if TYPE_CHECKING:
     from hesitant.desk._learning import Model
 
+FRAME = (52.0, 288.0), (430.0, 10.0)  # lower left and upper right corner of the picture
 MOST_DOTS, MOST_ROWS, FEWEST_FOR_CURVE = 250, 2000, 8
 
 
@@ -87,17 +88,16 @@ def place(model: "Model", row: int) -> dict[str, Any] | None:
     low, high = view.ends[:, pair]
     if aim is not None:
         low, high = np.minimum(low, aim), np.maximum(high, aim)
-    axes = []
+    axes, within = [], np.subtract(FRAME[1], FRAME[0]) / (high - low)
     for j, a, b in zip(pair, low, high, strict=True):
         size = 10.0 ** np.floor(np.log10((b - a) / 5))
         step = size * next(m for m in (1, 2, 5, 10) if m * size * 5.005 >= b - a)
         ticks = step * np.arange(np.ceil(a / step), np.floor(b / step) + 1) + 0.0
         axes.append((data.setup.features[j], a, b, ticks.tolist()))
-    return {
-        "axes": axes,
-        "dots": [(h - 1, data.X[rows][:, pair]) for h, rows in enumerate(view.dots)],
-        "aim": aim,
-    }
+    # a thousand points are placed here: a template would take ten times as long
+    points = [FRAME[0] + (data.X[rows][:, pair] - low) * within for rows in view.dots]
+    dots = [[f"{x:.1f} {y:.1f}" for x, y in some.tolist() if x + y == x + y] for some in points]
+    return {"axes": axes, "dots": list(enumerate(dots, -1)), "aim": aim}
 
 
 # -- what is learnt -------------------------------------------------------------------------------

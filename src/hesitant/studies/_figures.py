@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from hesitant._drawing import BLANK, GREY, class_color, class_marker, drawing, new_figure
+from hesitant._drawing import (
+    GREY,
+    class_color,
+    class_marker,
+    drawing,
+    legend_handles,
+    new_figure,
+    scatter,
+)
 from hesitant.datasets import simulate
 from hesitant.studies._checkpoint import Row
 from hesitant.studies._simulation import true_log_posterior
@@ -34,14 +43,11 @@ def save(draw: Callable[[], Any], path: Path) -> list[Path]:
     files = []
     with drawing(), matplotlib.rc_context({"svg.hashsalt": "hesitant", "svg.fonttype": "none"}):
         figure = draw()
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-
-            def write(file: Any, kind: str = kind, about: Any = metadata) -> None:
-                figure.savefig(file, format=kind, dpi=200, metadata=about, facecolor="white")
-
-            files.append(
-                write_atomically(path.with_name(f"{path.name}.{kind}"), write, force=True)
-            )
+        for kind, unstable in (("png", "Software"), ("svg", "Date")):
+            content, about = io.BytesIO(), {unstable: None}
+            figure.savefig(content, format=kind, dpi=200, metadata=about, facecolor="white")
+            target = path.with_name(f"{path.name}.{kind}")
+            files.append(write_atomically(target, content.getvalue(), force=True))
     return files
 
 
@@ -80,16 +86,13 @@ def draw_example(seed: int) -> Any:
     for ax in (left, right):
         ax.contour(x, y, odds, [0.0], colors=_INK, linewidths=0.8)
         ax.set_xlabel("$x_1$")
-    for h in range(2):
-        look: Any = {"s": 11, "marker": class_marker(h), "color": class_color(h), "alpha": 0.75}
-        left.scatter(*X[truth == h].T, lw=0, label=f"class {h + 1}", **look)
-        right.scatter(*X[(truth == h) & labelled].T, lw=0, **look)
-    blank: Any = {"marker": "s", "color": BLANK, "edgecolor": "white", "lw": 0.25}
-    right.scatter(*X[~labelled].T, s=8, label="label missing", **blank)
+    codes = np.where(labelled, truth, -1)
+    scatter(left, X, truth)
+    scatter(right, X, codes)
     left.set_ylabel("$x_2$")
     _title(left, "a", "complete labels")
     _title(right, "b", f"observed labels, {int((~labelled).sum())} of {len(X)} missing")
-    handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
+    handles = legend_handles(["class 1", "class 2"], codes)
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     bar = figure.colorbar(shade, ax=right, ticks=[0, 0.2, 0.4, 0.6], pad=0.02)
     bar.ax.set_ylim(0, np.log(2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -28,21 +29,13 @@ from hesitant.studies._sparse_lda import sparse_discriminant_features
 if TYPE_CHECKING:
     import pandas as pd
 
+_TABLES = tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encoding="utf-8"))
+_ABOUT = _TABLES.pop("about")
 
 # ---- flow cytometry: manual gating assigned cells to four populations, or to none --------------
 
-CHANNELS = ("FL1_LOG", "FL2_LOG", "FL4_LOG")
+CHANNELS = tuple(_TABLES["cytometry"]["columns"][:-1])
 _EVENTS, _GATES = "dlbcl030_events.csv", "dlbcl030_labels.csv"
-
-_CELLS = """\
-FlowCAP-I, diffuse large B-cell lymphoma, sample 030: {n:,} cells, three fluorescence channels
-(integers from a log amplifier), four populations drawn by manual gating. {blank:,} cells lie in no
-gate: they are the blanks.
-
-Source   FlowRepository FR-FCM-ZZYY; Aghaeepour et al. (2013), Nature Methods 10:228-238.
-Licence  as stated by FlowRepository for that experiment; not redistributed here.
-Paper    n = 11,792, p = 3, g = 4, 11,459 labelled, 333 unlabelled; the published file agrees.
-Open     which antibody each channel carries is not certain, so the channel names are kept."""
 
 
 def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabelled:
@@ -71,7 +64,7 @@ def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabe
         features=table[list(CHANNELS)],
         labels=labels,
         feature_names=CHANNELS,
-        description=_CELLS.format(n=len(table), blank=gates.count(None)),
+        description=_ABOUT["cytometry"].format(n=len(table), blank=gates.count(None)),
     )
 
 
@@ -96,44 +89,19 @@ def _read_exported_cells(path: Path) -> pd.DataFrame:
 
 
 CYTOMETRY = Source(
-    what="FlowCAP-I DLBCL sample 030",
+    **_TABLES["cytometry"],
     readers={"cytometry_dlbcl030.csv": read_csv, _EVENTS: _read_exported_cells},
-    columns=(*CHANNELS, "label"),
-    page="https://flowrepository.org/id/FR-FCM-ZZYY",
-    sha256="12d9ec2f7012a6bbb38dabdd43053c26c11f1360a3dbf01b6e182267a5835171",
-    note=(
-        "FlowRepository offers no table to download. Get the FCS file of DLBCL sample 030 and its "
-        f"manual gates there, export the events with their channel names to {_EVENTS} and the "
-        f"gates, 0 to 4 in the order of the events, to {_GATES}."
-    ),
 )
 
 
 # ---- cardiotocography: normal, pathologic, or only suspect, which counts as blank --------------
 
+_RECORDED = _TABLES["cardiotocography"]["columns"]
+RAW = tuple(_RECORDED[2:-2])
+DATA = tuple(name for name in RAW if name not in ("LBE", "DR"))
 _COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
-_VARIABILITY = ("ASTV", "MSTV", "ALTV", "MLTV")
-_SHAPE = ("Width", "Min", "Max", "Nmax", "Nzeros")
-_HISTOGRAM = (*_SHAPE, "Mode", "Mean", "Median", "Variance", "Tendency")
-RAW = ("LBE", "LB", "AC", "FM", "UC", *_VARIABILITY, "DL", "DS", "DP", "DR", *_HISTOGRAM)
-DATA = ("LB", "AC", "FM", "UC", *_VARIABILITY, "DL", "DS", "DP", *_HISTOGRAM)
 PATTERNS = (5, 6, 9, 10)
 _STATES = {1: "normal", 2: None, 3: "pathologic"}
-
-_RECORDINGS = """\
-Cardiotocography (UCI 193): the {n:,} recordings of morphologic pattern 5, 6, 9 or 10 out of
-{all:,}. Three obstetricians agreed on normal ({normal}), suspect ({suspect}) or pathologic
-({pathologic}); suspect is taken as a blank.
-Features: {how}
-
-Source   https://archive.ics.uci.edu/dataset/193, doi 10.24432/C51S4N; Ayres de Campos et al.
-         (2000), J. Matern. Fetal Med. 5:311-318.
-Licence  CC BY 4.0 according to UCI.
-Paper    its text counts 670 recordings, 402 labelled; its table 669 and 401. The published file
-         gives 670 and 402, and which row the table left out cannot be told.
-Open     "23 features": the 23 measurements of the Raw Data sheet (columns="raw"; DR is constant
-         and dropped, LBE equals LB and so counts twice) or the 21 of the Data sheet
-         (columns="data", counts per second). Five recordings repeat another's measurements."""
 
 
 def load_cardiotocography(
@@ -192,7 +160,7 @@ def load_cardiotocography(
         features=features,
         labels=pandas.Series([_STATES[k] for k in states], kept.index, object, "state"),
         feature_names=tuple(features.columns),
-        description=_RECORDINGS.format(
+        description=_ABOUT["cardiotocography"].format(
             n=len(kept),
             all=len(table),
             normal=(states == 1).sum(),
@@ -224,9 +192,6 @@ def _scores(X: FloatArray, components: int) -> tuple[FloatArray, float]:
     return Z @ (loadings * np.sign(largest)[:, None]).T, share
 
 
-_RECORDED = ("b", "e", *RAW, "CLASS", "NSP")
-
-
 def _read_recordings(path: Path) -> pd.DataFrame:
     sheet = read_sheet(path, "Raw Data", "NSP")
     # An empty line follows the header, and totals stand below the data.
@@ -235,23 +200,15 @@ def _read_recordings(path: Path) -> pd.DataFrame:
 
 
 CARDIOTOCOGRAPHY = Source(
-    what="UCI Cardiotocography",
+    **_TABLES["cardiotocography"],
     readers={"ctg_full.csv": read_csv, "CTG.xls": _read_recordings},
-    columns=_RECORDED,
-    page="https://archive.ics.uci.edu/dataset/193/cardiotocography",
-    sha256="64888fa8100e5bfd9896641cdf3ffa987a0c78780905f68c5643b77a840b6bec",
-    urls=(
-        "https://archive.ics.uci.edu/static/public/193/cardiotocography.zip",
-        "https://archive.ics.uci.edu/ml/machine-learning-databases/00193/CTG.xls",
-    ),
 )
 
 
 # ---- colonoscopy: lesions on which most doctors of a panel agree, or do not --------------------
 
-DOCTORS = (*(f"expert{k}" for k in range(1, 5)), *(f"beginner{k}" for k in range(1, 4)))
-_RECORD = ("lesion", "class", "light")
-_JUDGED = ("lesion", "truth", *DOCTORS)
+_RECORD, _JUDGED = ("lesion", "class", "light"), _TABLES["opinions"]["columns"]
+DOCTORS = tuple(_JUDGED[2:])
 _KINDS = {"adenoma", "hyperplasic", "serrated"}
 _LIGHTS = {
     "white": ((1,), "in white light"),
@@ -260,27 +217,6 @@ _LIGHTS = {
 }
 _PANELS = {"doctors": DOCTORS, "doctors+histology": (*DOCTORS, "truth")}
 _DECISION = {"adenoma": "resection", "serrated": "resection", "hyperplasic": "no-resection"}
-
-_LESIONS = """\
-Gastrointestinal Lesions in Regular Colonoscopy (UCI 408): {n} records of {lesions} lesions,
-{light}. Four experts and three beginners judged each lesion;
-adenoma and serrated lesions call for resection, hyperplasic ones do not. Panel: {panel}.
-A record is labelled where the panel agrees, at_least={at_least} of {experts}:
-{labelled} labelled, {blank} blank.
-Features: {how}
-
-Source   https://archive.ics.uci.edu/dataset/408 (features) and
-         http://www.depeca.uah.es/colonoscopy_dataset (opinions); Mesejo et al. (2016), IEEE
-         Trans. Med. Imaging 35:2051-2063.
-Licence  CC BY 4.0 according to UCI.
-Paper    128 labelled, 24 unlabelled of 152, "at least 6 of 7 doctors". That rule gives 106 and
-         46; 128 and 24 appear when the histology counts as an eighth opinion
-         (panel="doctors+histology").
-Open     the four features, chosen by sparse linear discriminant analysis, are not printed; a later
-         package of the same group uses f294, f441, f472 and f486, in white light only. Our
-         choices for the two classes share f472 and often f486 with these; ours for the three kinds
-         of lesion in white light (light="white", select_on="three-class") has all four among its
-         eight. The two records of a lesion, one in each light, are not independent."""
 
 
 def load_gastrointestinal(
@@ -329,7 +265,7 @@ def load_gastrointestinal(
     look_up("panel", panel, _PANELS)
     look_up("light", light, _LIGHTS)
     look_up("select_on", select_on, dict.fromkeys(("labels", "histology", "three-class")))
-    records = load_table(FEATURES, data_dir)
+    records = load_table(LESIONS, data_dir)
     opinions = load_table(OPINIONS, data_dir).set_index("lesion")
     records = records[records["light"].isin(_LIGHTS[light][0])].reset_index(drop=True)
     strangers = sorted(set(records["lesion"]) - set(opinions.index))
@@ -350,7 +286,7 @@ def load_gastrointestinal(
         labels=labels,
         truth=truth,
         feature_names=tuple(table.columns),
-        description=_LESIONS.format(
+        description=_ABOUT["gastrointestinal"].format(
             n=len(records),
             lesions=records["lesion"].nunique(),
             light=_LIGHTS[light][1],
@@ -443,30 +379,13 @@ def _lesions(names: pd.Series) -> pd.Series:
     return tidy.str.replace(r"_0+(?=\d)", "_", regex=True)
 
 
-FEATURES = Source(
-    what="UCI Gastrointestinal Lesions in Regular Colonoscopy (features)",
+LESIONS = Source(
+    **_TABLES["lesions"],
     readers={"gastro_features.csv": read_csv, "data.txt": _read_features_text},
     tidy=_features,
-    page=(
-        "https://archive.ics.uci.edu/dataset/408/gastrointestinal+lesions+in+regular+colonoscopy"
-    ),
-    sha256="67e6469898ee0bd0c787221c8c2f8f348422896d585cfcc0d987921dfacf09e0",
-    urls=(
-        "https://archive.ics.uci.edu/static/public/408/"
-        "gastrointestinal+lesions+in+regular+colonoscopy.zip",
-        "https://archive.ics.uci.edu/ml/machine-learning-databases/00408/"
-        "gastroenterology_dataset.zip",
-    ),
 )
-
 OPINIONS = Source(
-    what="Gastrointestinal Lesions in Regular Colonoscopy (opinions of the doctors)",
+    **_TABLES["opinions"],
     readers={"gastro_opinions.csv": read_csv, "HumanEvaluation.xlsx": _read_opinions_workbook},
-    columns=_JUDGED,
     tidy=_opinions,
-    page="http://www.depeca.uah.es/colonoscopy_dataset/",
-    sha256="c8fc7eed98192906683c53c1edd3680943ead4bc7f3d1e5891153f61912015a4",
-    # The address is where copies of the site have it, not one the page is known to promise.
-    urls=("http://www.depeca.uah.es/colonoscopy_dataset/HumanEvaluation.xlsx",),
-    note="A CSV file of your own needs the columns " + ", ".join(_JUDGED) + ".",
 )

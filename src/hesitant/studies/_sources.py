@@ -11,7 +11,7 @@ import os
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -117,9 +117,9 @@ class Source:
     readers: Mapping[str, Callable[[Path], pd.DataFrame]]
     page: str
     sha256: str
-    columns: tuple[str, ...] = ()
+    columns: Sequence[str] = ()
     tidy: Callable[[pd.DataFrame, Path], pd.DataFrame] = numeric
-    urls: tuple[str, ...] = ()
+    urls: Sequence[str] = ()
     note: str = ""
 
     def find(self, directory: Path) -> Path | None:

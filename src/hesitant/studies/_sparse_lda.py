@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.linear_model import lars_path_gram
+from sklearn.preprocessing import maxabs_scale, normalize
 
 from hesitant._optional import is_null
 
@@ -73,8 +74,7 @@ def sparse_discriminant_features(
     names = tuple(getattr(X, "columns", ()))
     columns, Y = _regression(np.asarray(X, dtype=float), np.asarray(y, dtype=object))
     usable = _usable(columns)
-    whole = isinstance(n_features, numbers.Integral) and not isinstance(n_features, bool)
-    if not whole or not 1 <= n_features <= len(usable):
+    if type(n_features) is bool or n_features not in range(1, len(usable) + 1):
         raise ValueError(
             f"n_features={n_features!r} must be an integer from 1 to {len(usable)}, the number of "
             "distinct columns that vary among the labelled rows"
@@ -90,14 +90,10 @@ def sparse_discriminant_features(
         earlier = np.column_stack([earlier, theta])
         betas.append(beta)
     chosen = np.flatnonzero(np.any(betas, axis=0))
-    indices = tuple(int(j) for j in usable[chosen])
     called = [names[j] if names else int(j) for j in usable]
+    directions = ({called[k]: float(beta[k]) for k in np.flatnonzero(beta)} for beta in betas)
     return SparseDiscriminant(
-        names=tuple(called[k] for k in chosen),
-        indices=indices,
-        directions=tuple(
-            {called[k]: float(beta[k]) for k in np.flatnonzero(beta)} for beta in betas
-        ),
+        tuple(called[k] for k in chosen), tuple(usable[chosen].tolist()), tuple(directions)
     )
 
 
@@ -115,13 +111,11 @@ def _regression(X: Floats, y: NDArray[np.object_]) -> tuple[Floats, Floats]:
             f"y has {len(classes)} classes among its labelled rows; a discriminant needs two"
         )
     # Dividing by the largest value first keeps squares of huge or tiny columns finite.
-    size = np.abs(X).max(axis=0)
-    scaled = X / np.where(size > 0, size, 1.0)
+    scaled = maxabs_scale(X)
     centred = scaled - scaled.mean(axis=0)
-    length = np.sqrt((centred**2).sum(axis=0))
-    varies = length > 1e-12 * np.sqrt(len(y))  # less is rounding of a constant
-    columns = np.where(varies, centred / np.where(varies, length, 1.0), 0.0)
-    return columns, np.stack([y == value for value in classes], axis=1).astype(float)
+    # Less than this is rounding of a constant, and stays zero.
+    centred[:, np.linalg.norm(centred, axis=0) <= 1e-12 * np.sqrt(len(y))] = 0.0
+    return normalize(centred, axis=0), np.equal.outer(y, classes).astype(float)
 
 
 def _usable(columns: Floats) -> NDArray[np.intp]:
@@ -164,8 +158,6 @@ def _direction(
 
 def _coefficients(Z: Floats, score: Floats, n_features: int, ridge: float) -> Floats:
     """Follow the path of coefficients to the first stretch with `n_features` of them."""
-    from sklearn.linear_model import lars_path_gram
-
     # Adding the ridge to the Gram matrix turns the path of the lasso into the elastic net's.
     gram = Z.T @ Z + ridge * np.eye(Z.shape[1])
     # Coefficients that leave the path again make it longer than their number, seldom by much.
