@@ -218,9 +218,8 @@ def held_out(model: Model) -> tuple[int, int] | None:
 class Worker:
     """Runs a piece of work in a thread when asked; of several questions only the last counts."""
 
-    def __init__(self, work: Callable[[Callable[[], bool]], None]) -> None:
-        self._work, self._asked = work, 0
-        self._pool = ThreadPoolExecutor(1, "desk-learning")
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work, self._pool = work, ThreadPoolExecutor(1, "desk-learning")
         self._last: Future[Any] = self._pool.submit(bool)
 
     @property
@@ -228,14 +227,15 @@ class Worker:
         """Whether something is known that no model knows yet."""
         return not self._last.done()
 
-    def ask(self) -> None:
-        """Have a model made of what is known now."""
-        self._asked += 1
-        self._last = self._pool.submit(self._run, self._asked)
+    @property
+    def overtaken(self) -> bool:
+        """Whether a later question waits for the work that is going on."""
+        return self.waiting and not self._last.running()
 
-    def _run(self, number: int) -> None:
-        if number == self._asked:  # else a later question is waiting already
-            self._work(lambda: number != self._asked)
+    def ask(self) -> None:
+        """Have a model made of what is known now; a question that still waits is dropped."""
+        self._last.cancel()
+        self._last = self._pool.submit(self._work)
 
     def settle(self, timeout: float | None = None) -> None:
         """Wait until every question is answered; for exports, tests and the first page."""

@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,7 +158,7 @@ class Desk:
 
     # -- learning -------------------------------------------------------------------------------
 
-    def _learn(self, is_stale: Callable[[], bool]) -> None:
+    def _learn(self) -> None:
         """Make a model of all answers; the worker calls this in its thread."""
         with self._lock:
             data, last = self.ready()
@@ -181,7 +181,7 @@ class Desk:
                     self.worker.ask()
         if model.promise and not self.journal.fact(model.kind):
             self.journal.note(**{model.kind: model.promise})
-        if not is_stale():
+        if not self.worker.overtaken:
             self.held_out = held_out(model)
 
     def changed(self, since: int = NEXT) -> tuple[int, int] | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import lars_path_gram
-from sklearn.preprocessing import maxabs_scale, normalize
+from sklearn.preprocessing import normalize
 
 from hesitant._optional import is_null
 
@@ -111,7 +111,8 @@ def _regression(X: Floats, y: NDArray[np.object_]) -> tuple[Floats, Floats]:
             f"y has {len(classes)} classes among its labelled rows; a discriminant needs two"
         )
     # Dividing by the largest value first keeps squares of huge or tiny columns finite.
-    scaled = maxabs_scale(X)
+    size = np.abs(X).max(axis=0)
+    scaled = X / np.where(size > 0, size, 1.0)
     centred = scaled - scaled.mean(axis=0)
     # Less than this is rounding of a constant, and stays zero.
     centred[:, np.linalg.norm(centred, axis=0) <= 1e-12 * np.sqrt(len(y))] = 0.0
