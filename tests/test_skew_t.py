@@ -288,6 +288,38 @@ def test_solvers_agree(covariance, option):
             np.testing.assert_allclose(clf.locations_, fits[0].locations_, atol=0.02)
 
 
+@pytest.mark.parametrize("rounds", [1, 3, 12])
+def test_solvers_agree_however_exact_a_step_is(monkeypatch, rounds):
+    monkeypatch.setattr(step, "_ROUNDS", rounds)
+    truth = make(
+        [[0.0, 0.0], [2.5, 1.5]], np.array([np.eye(2)] * 2), [6.0] * 2, [[2.5, 0], [0, 2]]
+    )
+    X, y = two_classes(n=500, seed=6, truth=truth)
+    fits = [
+        MixtureClassifier(SkewT(tied_dof=True), solver=solver, max_iter=3000).fit(X, y)
+        for solver in ("auto", "one_step_late")
+    ]
+    assert fits[1].converged_
+    assert fits[1].history_[-1] == pytest.approx(fits[0].history_[-1], abs=2e-4)
+
+
+def test_a_tighter_tolerance_gains_nothing():
+    """Even where a class is cut off, and its location, slant and tails are nearly confounded."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 3)) @ rng.standard_normal((3, 3))
+    z = np.arange(1500) % 3
+    X[z == 0, 0] = np.abs(X[z == 0, 0])  # cut off at zero
+    X[z == 1] = np.round(4 * np.exp(0.5 * X[z == 1])) / 4
+    X[z == 2] = X[z == 2] / np.sqrt(rng.chisquare(1, (500, 1))) + 3
+    y = np.where(rng.random(1500) < 0.3, -1, z)
+    fits = [
+        MixtureClassifier("skew_t", mechanism=None, tol=tol, max_iter=5000).fit(X, y)
+        for tol in (1e-6, 1e-10)
+    ]
+    assert fits[0].converged_
+    assert fits[1].history_[-1] - fits[0].history_[-1] < 1e-5
+
+
 def test_richer_models_fit_better():
     X, y = two_classes(n=600, seed=7)
 

@@ -59,6 +59,8 @@ class Coordinates:
     size: int
     folds: bool = True
     """Whether some coordinate folds at the edge of its parameter's range."""
+    caution: float = 1.0
+    """Share of a tolerance that a gain promised by gradients may have, to be called settled."""
 
     @abstractmethod
     def decode(self, vector: FloatArray) -> Params:

@@ -316,6 +316,7 @@ class _ComponentsCoordinates(Coordinates):
         self.reference, self.counts = reference, counts
         owner, shares = reference.owner, reference.shares
         self.base = family._base.coordinates(reference.base, counts[owner] * shares, *survey)
+        self.caution = self.base.caution
         # Contrasts of the shares within a class, each about one standard error long.
         sizes = np.bincount(owner).tolist()
         pairs = zip(sizes, counts, strict=True)

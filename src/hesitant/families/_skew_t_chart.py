@@ -38,8 +38,11 @@ class SkewTChart(HeavyTailedChart):
     Location, skewness and tails of a skew-t are strongly correlated, so scaling each coordinate
     by itself leaves long valleys. The information in the classes' own scores, estimated from a
     thousand draws of each class, removes them. At the edge of a class that leans far a few rows
-    (or many that share a value) know more than all draws: what they say is added.
+    (or many that share a value) know more than all draws: what they say is added. Some directions
+    stay a thousand times flatter than the chart is scaled for, and promise too little.
     """
+
+    caution = 1e-3
 
     def __init__(
         self,

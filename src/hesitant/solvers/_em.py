@@ -151,20 +151,30 @@ def one_step_late(likelihood: Likelihood, state: State, progress: Progress) -> C
 def _climb(
     likelihood: Likelihood, state: State, evaluation: Evaluation, progress: Progress
 ) -> Climb | None:
-    """Return where the longest share of a step that climbs leads to."""
+    """Return where a share of a step leads to: the whole, or a half that climbs higher.
+
+    The pull at the last parameters may be too strong, and lead to the other side of a maximum. A
+    step that gains much less than the last is no sign of a maximum then: half of it is tried.
+    """
     proposal = _proposal(likelihood, state, evaluation)
     floor = evaluation.objective - progress.noise(evaluation.objective)
-    share, trial = 1.0, proposal
+    last = progress.last_gain()
+    enough = floor + (0.5 * last if progress.tol < last < math.inf else 0.0)
+    share, trial, best = 1.0, proposal, None
     while share > 1e-6:
         trial = likelihood.refit_mechanism(trial)
         after = likelihood.evaluate(trial)
+        if best is not None and not after.objective > best[1].objective:
+            return best
         if after.objective >= floor:
-            return trial, after
+            best = trial, after
+        if after.objective >= enough:
+            return best
         share *= 0.5
         params = likelihood.family.blend(state.params, proposal.params, share)
         weights = (1 - share) * state.weights + share * proposal.weights
         trial = State(weights, params, state.theta)
-    return None
+    return best
 
 
 def _proposal(likelihood: Likelihood, state: State, evaluation: Evaluation) -> State:

@@ -45,7 +45,7 @@ def quasi_newton(
     while True:
         begun, before = len(progress.history), top.objective
         chart = Chart(likelihood, best, top, mechanism=not profiled)
-        search = maximise(chart.size, progress.tol, keep_going)
+        search = maximise(chart.size, progress.tol * chart.family.caution, keep_going)
         next(search)  # the origin is the reference, and known already
         trial, after, done = best, top, False
         try:
