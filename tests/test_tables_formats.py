@@ -71,6 +71,7 @@ DOCUMENTS = {
     "columns": json.dumps({"x": [1.5, 2, -1], "y": ["a", None, "b"]}),
     "split": pd.DataFrame(ROWS).to_json(orient="split"),
     "table": pd.DataFrame(ROWS).to_json(orient="table", index=False),
+    "pandas": pd.DataFrame(ROWS).to_json(),
     "marked": "\ufeff" + json.dumps(ROWS),
 }
 
@@ -105,6 +106,12 @@ def test_labels_beyond_the_floats_keep_their_digits():
     rows = [{"x": i * 0.5, "y": big + i % 2} for i in range(6)] + [{"x": 9.5, "y": None}]
     y = select_columns(read_table(io.BytesIO(json.dumps(rows).encode())), label="y").y
     assert set(y) == {big, big + 1, None}
+    for kind in ("parquet", "feather"):
+        buffer = io.BytesIO()
+        labels = pd.array([row["y"] for row in rows], dtype="Int64")
+        getattr(pd.DataFrame({"x": [row["x"] for row in rows], "y": labels}), f"to_{kind}")(buffer)
+        buffer.seek(0)
+        assert select_columns(read_table(buffer), label="y").y.tolist() == y.tolist()
     text = "x,y\n" + "".join(f"{r['x']},{r['y'] or ''}\n" for r in rows)
     frame = read_table(io.BytesIO(text.encode()), text=["y"])
     assert set(select_columns(frame, label="y").y) == {str(big), str(big + 1), None}

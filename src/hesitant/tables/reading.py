@@ -178,8 +178,9 @@ def _read_arrow(source: Source, kind: str, min_columns: int) -> pd.DataFrame:
         table = read().select(names)
         check_size(8 * table.num_rows * len(names), source)
         table.validate(full=True)  # a damaged offset would otherwise end the whole process
-        # the index that pandas wrote becomes a column again: it may be the label
-        frame = table.to_pandas(ignore_metadata=True)
+        # the index that pandas wrote becomes a column again: it may be the label, and so may
+        # whole numbers, which blanks beside them would round
+        frame = table.to_pandas(ignore_metadata=True, integer_object_nulls=True)
     except (MemoryError, TableError):
         raise
     except Exception as error:  # whatever Arrow thinks of it, the file is at fault
@@ -330,10 +331,13 @@ def _read_json(
         problem = f"This is an export of {tool}: it has labels, but no features."
         remedy = "Name the table of features with --features-from, and what both have with --id."
         raise source.error(problem, remedy)
-    parts, kind = (document, dict) if isinstance(document, list) else ([], list)
-    if isinstance(document, dict):
-        parts = list(document.values()) or [None]
-    if not isinstance(document, list | dict) or not all(isinstance(part, kind) for part in parts):
+    parts, kind = (document, dict) if isinstance(document, list) else ([None], list)
+    if isinstance(document, dict) and document:
+        parts = list(document.values())
+        rows = [list(part) if isinstance(part, dict) else None for part in parts]
+        if len(rows) > 1 and rows[0] and rows.count(rows[0]) == len(rows):
+            kind = dict  # as pandas writes columns: cells by the names of the rows
+    if not all(isinstance(part, kind) for part in parts):
         remedy = 'Write a list of objects, such as [{"x": 1.5, "label": "a"}], or one a line.'
         raise source.error("The JSON holds no table.", remedy)
     try:
