@@ -43,4 +43,10 @@ def find_lazily(package: str, name: str, rooms: Mapping[str, str]) -> Any:
     """Return what a package's ``__getattr__`` is asked for, from the module that defines it."""
     if name not in rooms:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(rooms[name]), name)
+    try:
+        return getattr(importlib.import_module(rooms[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name not in ("pandas", "pyarrow"):
+            raise
+        needs = f"{package}.{name} needs {error.name}: pip install 'hesitant[data]'"
+        raise ImportError(needs) from error

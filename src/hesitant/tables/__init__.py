@@ -5,8 +5,9 @@ The way of a table: `sources` gives bytes, `reading` and `text` make data frames
 none. Every mistake in a user's file is a `TableError`, which says where and what to do.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from hesitant._optional import find_lazily
 
 from .errors import TableError
 from .output import sha256_of, write_atomically, write_csv, write_table, write_together
@@ -18,18 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "TableError", "read_table", "select_columns", "sha256_of"]
 __all__ += ["write_atomically", "write_csv", "write_table", "write_together"]
 
-# Saving a model or a report needs `write_atomically` but not pandas, which is an extra:
-# what does need pandas is imported on first use.
-_NEED_PANDAS = {"Columns": "selection", "read_table": "reading", "select_columns": "selection"}
+# Saving a model or a report needs `write_atomically` but not pandas, which is an extra.
+_LAZY = {"Columns": "selection", "read_table": "reading", "select_columns": "selection"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NEED_PANDAS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return getattr(import_module(f".{_NEED_PANDAS[name]}", __name__), name)
-    except ModuleNotFoundError as error:
-        if error.name not in ("pandas", "pyarrow"):
-            raise
-        needs = f"{__name__}.{name} needs {error.name}: pip install 'hesitant[data]'"
-        raise ImportError(needs) from error
+    return find_lazily(__name__, name, {k: f"{__name__}.{room}" for k, room in _LAZY.items()})

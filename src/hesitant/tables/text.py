@@ -104,7 +104,7 @@ def read_delimited(
     header_line, header = next(rows, (0, []))
     if not header:
         raise empty(source.name)
-    names = [_unguard(cell.strip()) or f"Unnamed: {i}" for i, cell in enumerate(header)]
+    names = [re.sub(*UNGUARD, c.strip()) or f"Unnamed: {i}" for i, c in enumerate(header)]
     check_names(names, source.name, min_columns=1)
     plain = '"' not in text and f"{delimiter} " not in text and "\n " not in text
     table = None
@@ -149,10 +149,6 @@ def column_of(cells: Any, na: Collection[str], decimal: str, *, as_text: bool) -
                 numbers = pc.cast(values, pa.int64())
             return numbers.to_pandas()
     return pc.replace_substring_regex(pc.if_else(blank, None, cells), *UNGUARD).to_pandas()
-
-
-def _unguard(name: str) -> str:
-    return re.sub(*UNGUARD, name)
 
 
 def _parse(data: bytes, names: list[str], delimiter: str, skip: int) -> pa.Table | None:
