@@ -10,7 +10,6 @@ import pytest
 
 from hesitant import _vector_math, likelihood, uncertainty
 from hesitant.families import _kernels
-from hesitant.mechanisms import _logistic
 from hesitant.solvers import _quasi_newton
 
 RNG = np.random.default_rng(0)
@@ -45,11 +44,6 @@ PAIRS = {
         (np.append(X**2, [[0, 1e300, np.inf]], axis=0), np.array([0.5, 3, 1e30])),
     ),
     "entropy": (uncertainty._shannon, uncertainty._shannon_plainly, (np.log(TAU), TAU)),
-    "labels": (
-        _logistic._logistic_terms,
-        _logistic._terms_plainly,
-        (X, 1 + X, CODES >= 0, WEIGHT, np.array([1.0, -40.0, 2.0, 300.0]), np.log(TAU), TAU),
-    ),
     "directions": (
         _quasi_newton._two_loop,
         _quasi_newton._two_loop_plainly,

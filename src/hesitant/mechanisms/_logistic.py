@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import logit
 
 from hesitant._choices import choose
-from hesitant._compile import njit
-from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
+from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._vector_math import normalise
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
 from hesitant.mechanisms._curves import (
@@ -231,20 +230,24 @@ class EntropyMechanism(Mechanism):
     def pattern(
         self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray
     ) -> Pattern:
-        """Sum over the block, in one compiled loop where classes and link are the usual ones."""
+        """Sum over the block; in few steps where classes and link are the usual ones."""
         if self.by_class or not isinstance(self.link, Logistic):
             return super().pattern(seen, codes, said, weight, theta)
-        b, *more = seen.design
-        db = more[0] if more else np.zeros_like(b)
+        b, *db = seen.design
         eta = np.zeros((len(b), 2))
         np.add(b @ theta[1:], theta[0], out=eta[:, 1])
         log_p, p, _ = normalise(eta)  # of no label, of a label
-        value, slope, gradient, curvature = _logistic_terms(b, db, said, weight, theta, log_p, p)
+        value = weight @ np.where(said, log_p[:, 1], log_p[:, 0])
+        residual = weight * np.where(said, p[:, 0], -p[:, 1])
+        bend = weight * p[:, 0] * p[:, 1]
+        gradient, curvature = np.empty_like(theta), np.empty((theta.size, theta.size))
+        gradient[0], gradient[1:] = np.add.reduce(residual), residual @ b
+        curvature[0, 0], curvature[1:, 1:] = np.add.reduce(bend), (b.T * bend) @ b
+        curvature[0, 1:] = curvature[1:, 0] = bend @ b
         pull = np.zeros((0, seen.tau.shape[1]))
         if seen.du is not None:
-            pull = seen.du
-            pull *= slope[:, None]
-        return Pattern(value, pull, gradient, curvature)
+            pull = (residual * (db[0] @ theta[1:]))[:, None] * seen.du
+        return Pattern(float(value), pull, gradient, curvature)
 
     def strength(self, theta: FloatArray) -> FloatArray:
         out = super().strength(theta)
@@ -326,60 +329,3 @@ class MixedMechanism(EntropyMechanism):
         ridge: float = 1e-6,
     ) -> None:
         super().__init__(order, basis, uncertainty, ridge, Dropout())
-
-
-def _terms_room(b: FloatArray, db: FloatArray, *rest: AnyArray) -> tuple[Any, Any]:
-    n, k = len(b), b.shape[1] + 1
-    out = np.empty(n), np.zeros(k), np.zeros((k, k))
-    return out, (b, db, *rest, *out)
-
-
-def _terms_plainly(
-    b: FloatArray,
-    db: FloatArray,
-    labelled: BoolArray,
-    weight: FloatArray,
-    beta: FloatArray,
-    log_p: FloatArray,
-    p: FloatArray,
-) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-    design = np.column_stack((np.ones(len(b)), b))
-    residual = weight * np.where(labelled, p[:, 0], -p[:, 1])
-    value = np.einsum("i,i->", weight, np.where(labelled, log_p[:, 1], log_p[:, 0]))
-    curvature = (design.T * (weight * p[:, 0] * p[:, 1])) @ design
-    return float(value), residual * (db @ beta[1:]), residual @ design, curvature
-
-
-@njit(_terms_plainly, _terms_room, cache=True, nogil=True, error_model="numpy")
-def _logistic_terms(
-    b: FloatArray,
-    db: FloatArray,
-    labelled: BoolArray,
-    weight: FloatArray,
-    beta: FloatArray,
-    log_p: FloatArray,
-    p: FloatArray,
-    slope: FloatArray,
-    gradient: FloatArray,
-    curvature: FloatArray,
-) -> float:
-    n, t = b.shape
-    value = 0.0
-    for i in range(n):
-        c, seen = weight[i], labelled[i]
-        value += c * (log_p[i, 1] if seen else log_p[i, 0])
-        residual = c * (p[i, 0] if seen else -p[i, 1])
-        bend, rise = c * p[i, 0] * p[i, 1], 0.0
-        gradient[0] += residual
-        curvature[0, 0] += bend
-        for k in range(t):
-            rise += beta[k + 1] * db[i, k]
-            gradient[k + 1] += residual * b[i, k]
-            curvature[k + 1, 0] += bend * b[i, k]
-            for j in range(k + 1):
-                curvature[k + 1, j + 1] += bend * b[i, k] * b[i, j]
-        slope[i] = residual * rise
-    for k in range(t + 1):
-        for j in range(k):
-            curvature[j, k] = curvature[k, j]
-    return value
