@@ -63,16 +63,21 @@ def after_a_fit(n: int, p: int, g: int) -> None:
         "triage": lambda: clf.triage(X, y, top=20),
         "efficiency": lambda: clf.efficiency(random_state=0),
     }
-    seconds = {name: best_of(work, 2) for name, work in questions.items()}
-    cells = "  ".join(f"{s:7.2f} s {s / fit:6.1f}" for s in seconds.values())
-    print(f"  {n:>9,} x {p:<3d} {g} classes  {fit:7.3f} s  {cells}", flush=True)
+    seconds = {name: best_of(work, 3) for name, work in questions.items()}
+    cells = "  ".join(f"{1000 * s:7.0f} ms {s / fit:6.1f}" for s in seconds.values())
+    size = f"{n:>9,} x {p:<3d} {g} classes {clf.n_parameters_:5,d} parameters"
+    print(f"  {size}  {1000 * fit:7.1f} ms  {cells}", flush=True)
 
 
 def main() -> None:
     warnings.simplefilter("ignore", FitWarning)
-    print("After a fit: seconds, and how many fits they are")
-    names = "  ".join(f"{name:>16s}" for name in ("summary", "diagnose", "triage", "efficiency"))
-    print(f"  {'rows':>13s} {'':9s}  {'fit':>9s}  {names}")
+    print(
+        "After a fit: milliseconds, and how many fits they are. Where a fit takes a few of them,"
+    )
+    print("or has more parameters than rows, only the former mean something: one inverse of a")
+    print("matrix of 1,000 parameters is longer than that fit.")
+    names = "  ".join(f"{name:>17s}" for name in ("summary", "diagnose", "triage", "efficiency"))
+    print(f"  {'rows':>13s} {'':26s}  {'fit':>10s}  {names}")
     for size in SIZES:
         after_a_fit(*size)
     print("The information matrix in one pass, against two passes for each parameter")

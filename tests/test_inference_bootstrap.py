@@ -3,6 +3,7 @@
 import json
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -54,14 +55,13 @@ def test_strata_keep_their_sizes(fitted):
     X, y, clf = fitted
     reviewed = np.arange(len(X)) % 4 > 0
     data = clf.check(X, y, reviewed=reviewed)
-    task = module._Replicate(clf, data, "nonparametric", True)
-    _, codes, _, place = task.draw(np.random.default_rng(0))
+    draw = partial(module._draw, clf, data, "nonparametric")
+    _, codes, _, place = draw(True, np.random.default_rng(0))
     shown = reviewed[place]
     assert (codes >= 0).sum() == (y >= 0).sum()
     for part in (True, False):
         assert ((codes >= 0) & (shown == part)).sum() == ((y >= 0) & (reviewed == part)).sum()
-    loose = module._Replicate(clf, data, "nonparametric", False)
-    sizes = {int((loose.draw(np.random.default_rng(k))[1] >= 0).sum()) for k in range(10)}
+    sizes = {int((draw(False, np.random.default_rng(k))[1] >= 0).sum()) for k in range(10)}
     assert len(sizes) > 1
 
 
@@ -122,7 +122,7 @@ def test_fits_keep_to_one_thread_only_side_by_side(fitted, monkeypatch, n_jobs, 
 
 def test_tasks_can_be_sent_to_other_processes(fitted):
     X, y, clf = fitted
-    task = module._Replicate(clf, clf.check(X, y), "parametric", True)
+    task = partial(module._replicate, clf, clf.check(X, y), "parametric", True, 1)
     there = pickle.loads(pickle.dumps(task))
     here = task(np.random.default_rng(0))[0]
     np.testing.assert_array_equal(here.theta, there(np.random.default_rng(0))[0].theta)
@@ -138,18 +138,15 @@ def test_label_switching_is_undone():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
         clf.fit(X, y)
-    task = module._Replicate(clf, clf.check(X, y), "nonparametric", True)
     swapped = module.State(
         clf.state_.weights[[0, 2, 1]],
         clf.family_.permute(clf.state_.params, np.array([0, 2, 1])),
         clf.state_.theta,
     )
-    state, moved = task._matched(swapped, y)
-    assert moved
+    state = module._matched(swapped, clf, X, y)
+    assert state is not swapped
     np.testing.assert_allclose(state.weights, clf.state_.weights)
-    same, moved = task._matched(clf.state_, y)
-    assert not moved
-    assert same is clf.state_
+    assert module._matched(clf.state_, clf, X, y) is clf.state_
     result = bootstrap(clf, X, y, kind="nonparametric", n_boot=30, random_state=0)
     means = result.std_error[[k for k, n in enumerate(result.parameters) if "mean" in n]]
     assert means.max() < 0.5  # a switch would make it about three

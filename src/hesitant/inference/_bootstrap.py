@@ -1,6 +1,7 @@
 """How sure we are, without formulas: refit to rows drawn again."""
 
 import dataclasses
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -8,14 +9,14 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
 
-from hesitant._choices import renamed
+from hesitant._choices import look_up, renamed
 from hesitant._replicates import refit, replicate, side_by_side
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.base import check_classifier
+from hesitant.base import check_in_memory
 from hesitant.checks import check_number
 from hesitant.families._base import listed
 from hesitant.inference._estimates import Estimates, Scale, natural_units
-from hesitant.intake import CheckedData, refuse_dask
+from hesitant.intake import CheckedData
 from hesitant.likelihood import State, log_posterior
 from hesitant.rows import Rows
 
@@ -141,21 +142,15 @@ def bootstrap(
     >>> result.n_replicates, result.n_failed
     (20, 0)
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind={kind!r}: choose one of {', '.join(map(repr, KINDS))}.")
+    look_up("kind", kind, dict.fromkeys(KINDS))
     check_number("n_boot", n_boot, Integral, 1)
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
-    check_classifier(clf)
-    refuse_dask(X)
-    data = clf.check(X, y, sample_weight, reviewed)
-    done = replicate(
-        _Replicate(clf, data, kind, stratify, side_by_side(n_jobs, n_boot)),
-        n_boot,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        progress=progress,
-        description=kind,
-    )
+    data = check_in_memory(clf, X, y, sample_weight, reviewed)
+    # Fits side by side would fight for cores; one after the other each has those it wants.
+    threads = 1 if side_by_side(n_jobs, n_boot) else clf.n_jobs
+    task = partial(_replicate, clf, data, kind, stratify, threads)
+    how: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "progress": progress}
+    done = replicate(task, n_boot, description=kind, **how)
     if len(done.values) < 2:
         raise ValueError(f"Too few replicates for a spread: {done.in_words() or n_boot}.")
     units = natural_units(clf.fitted_)
@@ -165,8 +160,21 @@ def bootstrap(
     units, kept = units.reduce(np.nan_to_num(drawn - estimate).T, clf.state_)
     drawn, estimate = drawn[:, kept], estimate[kept]
     n_not_converged, n_relabelled = len(converged) - sum(converged), sum(moved)
-    frozen = stratify and kind == "nonparametric" and clf.mechanism_.informative
-    remarks = _remarks(done.in_words(), n_not_converged, n_relabelled, frozen)
+    remarks = [f"{done.in_words()}."] if done.failures else []
+    if n_not_converged:
+        remarks.append(
+            f"{n_not_converged} replicates had not converged and are counted as they are."
+        )
+    if n_relabelled:
+        remarks.append(
+            f"In {n_relabelled} replicates classes with few labels changed places and were "
+            "matched to the original ones."
+        )
+    if stratify and kind == "nonparametric" and clf.mechanism_.informative:
+        remarks.append(
+            "The numbers of labelled and blank rows were kept, so the mechanism's intercept "
+            "hardly varies: its error is too small. stratify=False judges that one too."
+        )
     undefined = np.isnan(drawn)
     if undefined.any():
         names = listed([units.names[k] for k in np.flatnonzero(undefined.any(axis=0))], 3)
@@ -196,89 +204,61 @@ def bootstrap(
     )
 
 
-def _remarks(failures: str, unsettled: int, relabelled: int, frozen: bool) -> list[str]:
-    out = [f"{failures}."] if failures else []
-    if unsettled:
-        out.append(f"{unsettled} replicates had not converged and are counted as they are.")
-    if relabelled:
-        out.append(
-            f"In {relabelled} replicates classes with few labels changed places and were matched "
-            "to the original ones."
-        )
-    if frozen:
-        out.append(
-            "The numbers of labelled and blank rows were kept, so the mechanism's intercept "
-            "hardly varies: its error is too small. stratify=False judges that one too."
-        )
-    return out
+def _replicate(
+    clf: Any, data: CheckedData, kind: str, stratify: bool, n_jobs: Any, rng: np.random.Generator
+) -> tuple[State, bool, bool]:
+    """Return the state of a fit to rows drawn again, whether it converged, and was matched."""
+    X, codes, said, place = _draw(clf, data, kind, stratify, rng)
+    rows: Any = data.rows
+    own: dict[str, Any] = {
+        name: None if given is None else given[place]
+        for name, given in (("weight", rows.weight), ("reviewed", rows.reviewed))
+    }
+    threads, g = 1 if n_jobs == 1 else rows.threads, len(data.classes)
+    again = Rows(X, codes, **own, said=said, n_classes=g, threads=threads)
+    data = dataclasses.replace(data, rows=again, statements=said)
+    fit = refit(clf, data, None, start=clf, n_jobs=n_jobs)
+    # Where something else was said than labels, readers name the classes.
+    state = fit.state_ if said is not None else _matched(fit.state_, clf, rows.X, codes)
+    return state, bool(fit.converged_), state is not fit.state_
 
 
-class _Replicate:
-    """One draw and its fit; a class so that workers can receive it."""
+def _draw(
+    clf: Any, data: CheckedData, kind: str, stratify: bool, rng: np.random.Generator
+) -> tuple[AnyArray, IntArray, Any, Any]:
+    """Return features, codes, statements, and whose place (weight, reviewed) rows take."""
+    rows: Any = data.rows
+    n, said, labelled, shown = len(rows.codes), data.statements, rows.codes >= 0, data.reviewed
+    if kind == "nonparametric":
+        group = stratify * (2 * labelled + shown)
+        members = [np.flatnonzero(group == k) for k in np.unique(group)]
+        drawn = np.concatenate([rng.choice(m, m.size) for m in members])
+        return rows.X[drawn], rows.codes[drawn], None if said is None else said[drawn], drawn
+    X, truth, y = clf.sample(n, int(rng.integers(2**31 - 1)))
+    if said is not None:
+        again = clf.check(X, y.as_far_as(said, truth))
+        return X, again.rows.codes, again.statements, slice(None)
+    place = {c: h for h, c in enumerate(data.classes.tolist())}
+    given = np.array([c in place for c in y.tolist()])
+    if stratify and not clf.mechanism_.informative:
+        given = labelled
+    codes = np.array([place[c] for c in truth.tolist()])
+    return X, np.where(np.where(shown, given, labelled), codes, -1), None, slice(None)
 
-    def __init__(
-        self, clf: Any, data: CheckedData, kind: str, stratify: bool, together: bool = False
-    ) -> None:
-        self.clf, self.data, self.kind, self.stratify = clf, data, kind, stratify
-        # Fits side by side would fight for cores; one after the other each has those it wants.
-        self.n_jobs = 1 if together else clf.n_jobs
 
-    def __call__(self, rng: np.random.Generator) -> tuple[State, bool, bool]:
-        X, codes, said, place = self.draw(rng)
-        rows: Any = self.data.rows
-        again = Rows(
-            X,
-            codes,
-            None if rows.weight is None else rows.weight[place],
-            None if rows.reviewed is None else rows.reviewed[place],
-            said=said,
-            n_classes=len(self.data.classes),
-            threads=1 if self.n_jobs == 1 else rows.threads,
-        )
-        data = dataclasses.replace(self.data, rows=again, statements=said)
-        fit = refit(self.clf, data, None, start=self.clf, n_jobs=self.n_jobs)
-        state, moved = fit.state_, False
-        if said is None:  # or readers name the classes
-            state, moved = self._matched(state, codes)
-        return state, bool(fit.converged_), moved
-
-    def draw(self, rng: np.random.Generator) -> tuple[AnyArray, IntArray, Any, Any]:
-        """Return features, codes, statements, and whose place (weight, reviewed) rows take."""
-        rows: Any = self.data.rows
-        n, said = len(rows.codes), self.data.statements
-        labelled = rows.codes >= 0
-        shown = np.ones(n, dtype=bool) if rows.reviewed is None else rows.reviewed
-        if self.kind == "nonparametric":
-            group = self.stratify * (2 * labelled + shown)
-            members = [np.flatnonzero(group == k) for k in np.unique(group)]
-            drawn = np.concatenate([rng.choice(m, m.size) for m in members])
-            return rows.X[drawn], rows.codes[drawn], None if said is None else said[drawn], drawn
-        X, truth, y = self.clf.sample(n, int(rng.integers(2**31 - 1)))
-        if said is not None:
-            again = self.clf.check(X, y.as_far_as(said, truth))
-            return X, again.rows.codes, again.statements, slice(None)
-        place = {c: h for h, c in enumerate(self.data.classes.tolist())}
-        given = np.array([c in place for c in y.tolist()])
-        if self.stratify and not self.clf.mechanism_.informative:
-            given = labelled
-        codes = np.array([place[c] for c in truth.tolist()])
-        return X, np.where(np.where(shown, given, labelled), codes, -1), None, slice(None)
-
-    def _matched(self, state: State, codes: IntArray) -> tuple[State, bool]:
-        """Return the state with classes that few labels name put in their original order."""
-        rows: Any = self.data.rows
-        X, g, family = rows.X, len(self.data.classes), self.clf.family_
-        counts = np.bincount(codes[codes >= 0], minlength=g)
-        loose = np.flatnonzero(counts <= X.shape[1] + 1)
-        if loose.size < 2:
-            return state, False
-        some = np.linspace(0, len(X) - 1, min(len(X), MATCHED_ROWS)).astype(int)
-        some = np.ascontiguousarray(X[some], dtype=np.float64)
-        before, after = (log_posterior(family, s, some)[1] for s in (self.clf.state_, state))
-        _, best = linear_sum_assignment(before[:, loose].T @ after[:, loose], maximize=True)
-        order = np.arange(g)
-        order[loose] = loose[best]
-        if (order == np.arange(g)).all():
-            return state, False
-        params = family.permute(state.params, order)
-        return State(state.weights[order], params, state.theta), True
+def _matched(state: State, clf: Any, X: AnyArray, codes: IntArray) -> State:
+    """Return a state with classes that few labels name in the order they have in ``clf``."""
+    g = state.weights.size
+    counts = np.bincount(codes[codes >= 0], minlength=g)
+    loose = np.flatnonzero(counts <= X.shape[1] + 1)
+    if loose.size < 2:
+        return state
+    some = np.linspace(0, len(X) - 1, min(len(X), MATCHED_ROWS)).astype(int)
+    some = np.ascontiguousarray(X[some], dtype=np.float64)
+    before, after = (log_posterior(clf.family_, s, some)[1] for s in (clf.state_, state))
+    _, best = linear_sum_assignment(before[:, loose].T @ after[:, loose], maximize=True)
+    order = np.arange(g)
+    order[loose] = loose[best]
+    if (order == np.arange(g)).all():
+        return state
+    return State(state.weights[order], clf.family_.permute(state.params, order), state.theta)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hesitant._choices import look_up
 from hesitant._replicates import run_tasks, side_by_side
 from hesitant._result import Result, Table
 from hesitant._typing import IntArray
@@ -158,8 +159,8 @@ def compare(
     check_number("cv", cv, Integral, 0)
     if cv == 1:
         raise ValueError("cv=1: give 0 (no cross-validation) or at least 2 folds.")
-    if sort_by is not None and sort_by not in CRITERIA:
-        raise ValueError(f"sort_by={sort_by!r}: choose one of {', '.join(map(repr, CRITERIA))}.")
+    if sort_by is not None:
+        look_up("sort_by", sort_by, CRITERIA)
     refuse_dask(X)
     shared = {"missing_label": missing_label, "classes": classes}
     if is_panel(y):

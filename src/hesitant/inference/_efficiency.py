@@ -238,7 +238,8 @@ def efficiency(
     usable = squared > 0 and near**2 / squared >= ENOUGH
     n, share_labelled = float(batches.n.sum()), _ratio(batches.labelled, batches.n)
     # Of a panel's rows none is quite settled; of one expert's, those with a label are.
-    open_rows = (1.0, np.zeros(n_batches)) if model.readers else _less(share_labelled)
+    open_share, by = (1.0, np.zeros(n_batches)) if model.readers else _less(share_labelled)
+    open_rows = n_rows * open_share, by
     if review.share == 0 or not batches.full.shape[1] > batches.ignorance.shape[1]:
         parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -247,9 +248,6 @@ def efficiency(
     error = {name: float(abs(value) * _spread(by)) for name, (value, by) in figures.items()}
     found = {name: value for name, (value, _) in figures.items()}
     kinds, beside = ("error", "parameters"), "full / complete"
-    worth = {k: f"labels_worth {k}" for k in kinds}
-    for name in worth.values():
-        found[name], error[name] = n_rows * found[name], n_rows * error[name]
     bayes = found["bayes_error"]
     if error["bayes_error"] > 0.5 * bayes or not (usable or bayes > 0):
         found["bayes_error"] = error["bayes_error"] = np.nan
@@ -257,7 +255,6 @@ def efficiency(
     jacobian = units.jacobian(axes)[:, : axes.size] @ U
     units, kept = units.reduce(jacobian, model.state)
     margin = {k: max(2 * error[f"{k} {beside}"], ROUNDING) for k in kinds}
-    most = n_rows * open_rows[0]
     return Efficiency(
         n_rows=int(n_rows),
         n_draws=int(-(-n_draws // n_batches) * n_batches),
@@ -267,7 +264,9 @@ def efficiency(
         excess_error={w: found[f"excess {w}"] for w in WAYS},
         parameter_efficiency={pair: found[f"parameters {pair}"] for pair in PAIRS},
         error_efficiency={pair: found[f"error {pair}"] for pair in PAIRS},
-        labels_worth={k: float(np.minimum(found[worth[k]], most)) for k in kinds},
+        labels_worth={
+            k: float(np.minimum(found[f"labels_worth {k}"], open_rows[0])) for k in kinds
+        },
         worth_all={k: bool(found[f"{k} {beside}"] - 1 > margin[k]) for k in kinds},
         parameters=units.names,
         std_errors={w: _std_errors(information[w], jacobian[kept], n / n_rows) for w in WAYS},

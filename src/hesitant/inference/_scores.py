@@ -14,6 +14,7 @@ polynomials of the second degree, so theirs are moments of the rows, whatever th
 import dataclasses
 from collections.abc import Callable
 from functools import partial, reduce
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -110,16 +111,12 @@ def find_axes(family: Family, chart: Chart) -> Axes:
 
 def _together(moves: BoolArray) -> list[IntArray]:
     """Return axes in groups: one of each class, or a single one that moves several classes."""
-    own: list[list[int]] = [[] for _ in range(moves.shape[1])]
-    out = []
-    for axis, moved in enumerate(moves):
-        if moved.sum() > 1:
-            out.append(np.array([axis]))
-        else:
-            own[int(np.argmax(moved))].append(axis)
-    for position in range(max(map(len, own))):
-        out.append(np.array([axes[position] for axes in own if position < len(axes)]))
-    return out
+    alone = moves.sum(axis=1) == 1
+    own = [np.flatnonzero(alone & moved).tolist() for moved in moves.T]
+    groups = [[axis] for axis in np.flatnonzero(~alone).tolist()]
+    for several in zip_longest(*own):
+        groups.append([axis for axis in several if axis is not None])
+    return [np.array(group) for group in groups]
 
 
 def log_joint(family: Family, state: State, X: AnyArray) -> FloatArray:

@@ -10,11 +10,10 @@ import numpy as np
 from hesitant._replicates import refit
 from hesitant._result import Result, Table, percent
 from hesitant._typing import BoolArray, FloatArray
-from hesitant.base import check_classifier
+from hesitant.base import check_in_memory
 from hesitant.experts import Panel
 from hesitant.inference._displays import SensitivityDisplay
 from hesitant.inference._information import information
-from hesitant.intake import refuse_dask
 from hesitant.mechanisms import (
     ClassMechanism,
     EntropyClassMechanism,
@@ -147,9 +146,7 @@ def sensitivity(
     >>> result.tilts.tolist(), bool(result.stable.mean() > 0.9)
     ([-1.0, 0.0, 1.0], True)
     """
-    check_classifier(clf)
-    refuse_dask(X)
-    data = clf.check(X, y, sample_weight, reviewed)
+    data = check_in_memory(clf, X, y, sample_weight, reviewed)
     names, known = clf.fitted_.class_names, clf.classes_.tolist()
     if of is not None and of not in known:
         raise ValueError(f"of={of!r}: choose one of the classes {known!r}.")
