@@ -27,7 +27,7 @@ PAIRS = {
     f"{one} / {other}": (one, other)
     for one, other in (("ignorance", "complete"), ("full", "complete"), ("full", "ignorance"))
 }
-BATCHES, DRAWS = 20, 20_000
+BATCHES, DRAWS = 10, 20_000
 # Rows near the boundary, equally weighted, below which there is no saying what happens there.
 ENOUGH = 30
 # Differences of log criteria below this are rounding.
@@ -208,7 +208,7 @@ def efficiency(
     check_number("n_rows", n_rows, Integral, 1)
     if n_draws is None:
         n_draws = int(np.clip(DRAWS * (250 / model.n_parameters) ** 2, DRAWS // 4, DRAWS))
-    check_number("n_draws", n_draws, Integral, 20 * BATCHES)
+    check_number("n_draws", n_draws, Integral, 40 * BATCHES)
     if not model.family.has_coordinates:
         raise ValueError(
             f"The family {type(model.family).__name__} has no `coordinates` method, so its "
@@ -216,12 +216,11 @@ def efficiency(
         )
     review, reviewed = _review(clf, reviewed_share)
     rng = np.random.default_rng(seeds(random_state, 1)[0])
-    n_batches = BATCHES if model.n_parameters <= 500 else BATCHES // 2
-    axes, sampler, batches = draw_moments(model, n_draws, n_batches, review, rng)
+    axes, sampler, batches = draw_moments(model, n_draws, BATCHES, review, rng)
     parts = {way: of_classes(getattr(batches, way), axes.size) for way in WAYS}
     parts["boundary"] = batches.boundary
     # A parameter at the edge of its range cannot move to first order: it counts as known.
-    U = np.eye(axes.size)
+    U = None
     if not _exceeds(parts["complete"].sum(axis=0), 1e-9):
         value, vector = np.linalg.eigh(parts["complete"].sum(axis=0))
         U = vector[:, value > 1e-9 * value.mean()]
@@ -238,7 +237,7 @@ def efficiency(
     usable = squared > 0 and near**2 / squared >= ENOUGH
     n, share_labelled = float(batches.n.sum()), _ratio(batches.labelled, batches.n)
     # Of a panel's rows none is quite settled; of one expert's, those with a label are.
-    open_share, by = (1.0, np.zeros(n_batches)) if model.readers else _less(share_labelled)
+    open_share, by = (1.0, np.zeros(BATCHES)) if model.readers else _less(share_labelled)
     open_rows = n_rows * open_share, by
     if review.share == 0 or not batches.full.shape[1] > batches.ignorance.shape[1]:
         parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
@@ -252,12 +251,13 @@ def efficiency(
     if error["bayes_error"] > 0.5 * bayes or not (usable or bayes > 0):
         found["bayes_error"] = error["bayes_error"] = np.nan
     units = natural_units(model)
-    jacobian = units.jacobian(axes)[:, : axes.size] @ U
+    jacobian = units.jacobian(axes)[:, : axes.size]
+    jacobian = jacobian if U is None else jacobian @ U
     units, kept = units.reduce(jacobian, model.state)
     margin = {k: max(2 * error[f"{k} {beside}"], ROUNDING) for k in kinds}
     return Efficiency(
         n_rows=int(n_rows),
-        n_draws=int(-(-n_draws // n_batches) * n_batches),
+        n_draws=int(-(-n_draws // BATCHES) * BATCHES),
         reviewed_share=reviewed,
         share_labelled=share_labelled[0],
         bayes_error=found["bayes_error"],

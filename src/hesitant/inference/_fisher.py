@@ -190,6 +190,8 @@ def of_classes(batches: FloatArray, k: int) -> FloatArray:
     the sum over batches of ``RᵀJR`` with R = (1, −B D⁻¹)ᵀ.
     """
     A, B, D = batches[:, :k, :k], batches[:, :k, k:], batches[:, k:, k:]
+    if not D.size:
+        return A
     C = _regression(B.sum(axis=0), D.sum(axis=0))
     cross = B @ C
     return np.asarray(A - cross - cross.transpose(0, 2, 1) + C.T @ D @ C)
