@@ -258,11 +258,26 @@ def test_bad_options(data, options, message):
         MixtureClassifierCV(**options).fit(data.features, data.labels)
 
 
-def test_too_few_labels(data):
+def test_one_label_a_class_is_too_few_to_choose_by(data):
     y = np.full(300, -1)
-    y[[0, 299]] = 0, 1
-    with pytest.raises(ValueError, match="too few"):
-        MixtureClassifierCV(FEW).fit(data.features, y)
+    y[[np.flatnonzero(data.truth == h)[0] for h in (0, 1)]] = 0, 1
+    with pytest.warns(FitWarning, match="2 rows are labelled, too few"):
+        clf = MixtureClassifierCV(FEW).fit(data.features, y)
+    assert list(clf.models_) == [clf.cv_results_["name"][0]] == ["gaussian, tied, none"]
+    assert np.isnan(clf.held_out_proba_).all()
+    assert np.isfinite(clf.predict_proba(data.features)).all()
+
+
+def test_of_very_many_rows_some_are_judged(data, monkeypatch):
+    monkeypatch.setattr("hesitant.model_selection._classifier_cv.MOST_JUDGED", 120)
+    y = data.labels.copy()
+    rare = np.flatnonzero(y == 1)[20:]
+    y[rare] = -1
+    clf = MixtureClassifierCV(FEW[:2], cv=2, random_state=0).fit(data.features, y)
+    judged = np.isfinite(clf.held_out_proba_[:, 0])
+    assert 100 < judged.sum() < 200
+    assert judged[y == 1].all()  # a rare class is not thinned
+    assert clf.model_.fitted_.n_rows == 300
 
 
 @pytest.mark.filterwarnings("ignore")

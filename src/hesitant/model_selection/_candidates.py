@@ -36,6 +36,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"family": Ranked(KernelDensity()), "solver": "em", "tol": 1.0, "mechanisms": (None,)},
 )
 MECHANISMS = (None, "entropy", "class", "entropy+class")
+WIDE = 10  # entries of a matrix, for each row
 _RULES = ("rows", "features", "labels", "alphas", "mechanisms")
 
 
@@ -49,21 +50,28 @@ def auto_candidates(
     """
     p, gaps = X.shape[1], bool(np.isnan(X).any())
     fewest = np.bincount(codes[codes >= 0], minlength=n_classes).min()
-    fractions = (codes < 0).any() and fewest and not as_readers(experts).fallible
+    fallible = as_readers(experts).fallible
+    fractions = (codes < 0).any() and fewest and not fallible
     models = []
     for shape in SHAPES:
         needed = max(shape.get("labels", 0), shape.get("rows", 0.0) * p)
         if p > shape.get("features", np.inf) or fewest < needed:
             continue
+        if fallible and ("components" in shape or "tol" in shape):
+            continue  # what follows single labels closely follows their mistakes
         options = {k: v for k, v in shape.items() if k not in _RULES}
+        if fallible and "solver" in options:  # labels that may be wrong are explained, too
+            options["solver"] = "one_step_late"
         clf = MixtureClassifier(experts=experts, max_iter=300, **options)
         if gaps and not clf._resolve()[0].takes_gaps:
             continue
         if clf.components != 1:  # where a class is split at first; to the last digit is too dear
             clf.set_params(random_state=0, tol=0.1)
+        # a mechanism bends matrices that rows hardly determine, slowly and to no use
+        explains = pattern and (clf.covariance != "shrunk" or p * p <= WIDE * len(codes))
         for alpha, mechanism in itertools.product(
             shape.get("alphas", (0.5,)) if fractions else (0.5,),
-            shape.get("mechanisms", MECHANISMS) if pattern else (None,),
+            shape.get("mechanisms", MECHANISMS) if explains else (None,),
         ):
             models.append(clone(clf).set_params(alpha=alpha, mechanism=mechanism))
     unlike = {repr(clf): clf for clf in models}  # without blanks alpha makes no difference
@@ -113,7 +121,10 @@ def describe_model(clf: Any) -> str:
         parts.append(clf.covariance if isinstance(clf.covariance, str) else repr(clf.covariance))
     if clf.components != 1:
         parts.append(f"{clf.components} components")
-    parts.append(_ask(clf, "in_words", str(clf.mechanism)))
+    try:
+        parts.append(as_mechanism(clf.mechanism).in_words)
+    except (TypeError, ValueError):  # its fit will say what is wrong
+        parts.append(str(clf.mechanism))
     if clf.alpha != 0.5:
         parts.append(f"alpha={clf.alpha:g}")
     return ", ".join(parts)
@@ -127,16 +138,12 @@ def _family_name(family: Any) -> str:
     return family if isinstance(family, str) else repr(family)
 
 
-def _ask(clf: Any, name: str, otherwise: Any) -> Any:
-    try:
-        return getattr(as_mechanism(clf.mechanism), name)
-    except (TypeError, ValueError):  # its fit will say what is wrong
-        return otherwise
-
-
 def informative(clf: Any) -> bool:
     """Whether a model explains the blanks."""
-    return bool(_ask(clf, "informative", True))
+    try:
+        return bool(as_mechanism(clf.mechanism).informative)
+    except (TypeError, ValueError):  # its fit will say what is wrong
+        return True
 
 
 def shape_of(clf: Any) -> str:

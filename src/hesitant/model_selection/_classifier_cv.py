@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._choices import look_up
@@ -23,7 +24,6 @@ from hesitant.model_selection._held_out import (
     SCORING,
     Data,
     Judge,
-    Judged,
     choose_mechanisms,
     paired_gaps,
     predicted,
@@ -37,6 +37,8 @@ from hesitant.uncertainty import Shannon, Uncertainty
 COMBINE = ("stack", "best", "one_se")
 LEAST_SHARE = 0.05  # of the combination; a candidate that comes to less is left out
 KEPT_SHARE = 0.01  # of one that is needed all the same
+FEWEST_JUDGED = 50  # of every class
+MOST_JUDGED = 5000  # rows that candidates are judged on; more would hardly choose better
 
 
 class MixtureClassifierCV(PatternClassifier):
@@ -44,7 +46,8 @@ class MixtureClassifierCV(PatternClassifier):
 
     No single family of classes suits all data. Candidates of several shapes, with and without a
     model of the blanks, are fitted to all rows but a fold's; the convex combination of their
-    posteriors that predicts the held-out labels best is then fitted to all rows.
+    posteriors that predicts the held-out labels best is then fitted to all rows. With one label a
+    class there is nothing to hold out: the first candidate is fitted, with a warning.
 
     Parameters
     ----------
@@ -89,8 +92,9 @@ class MixtureClassifierCV(PatternClassifier):
         For each candidate: name, mean_score (log probability a row), gap (behind the best),
         gap_error (its standard error), weight, n_parameters, seconds, note.
     held_out_proba_ : array of shape (n, g)
-        The combination's probabilities of every row when it was held out, NaN if it never was:
-        for reliability curves (``CalibrationDisplay.from_predictions``).
+        The combination's probabilities of every row when it was held out, NaN if it never was
+        (candidates are judged on some 5,000 rows at most, and fitted to all): for reliability
+        curves (``CalibrationDisplay.from_predictions``).
     classes_, n_features_in_, feature_names_in_
 
     Examples
@@ -159,9 +163,17 @@ class MixtureClassifierCV(PatternClassifier):
             rows: Any = checked.rows
             about: dict[str, Any] = {"pattern": data.has_pattern, "experts": experts}
             models = auto_candidates(rows.X, data.codes, data.n_classes, **about)
-        folds = self._folds(data.codes)
-        judged = Judge(models, data, folds, self.scoring, self.n_jobs, self.verbose).sift()
-        weights = self._weigh(judged, models, data) if judged.trials else {}
+        data, folds = self._folds(data)
+        judged = Judge(models, data, folds, self.scoring, self.n_jobs, self.verbose)
+        if folds:
+            weights = self._weigh(judged.sift(), models, data)
+        else:
+            weights = {next(iter(models)): 1.0}
+            self._tabulate(judged, {}, weights)
+            words = (f"{(data.codes >= 0).sum()} rows are labelled, too few to hold any out and "
+                     f"choose by: the first candidate alone ({next(iter(models))}) was fitted. "
+                     "Label more rows.")  # fmt: skip
+            warnings.warn(words, FitWarning, stacklevel=2)
         self._refit(weights, models, data, judged)
         return self
 
@@ -173,33 +185,37 @@ class MixtureClassifierCV(PatternClassifier):
             look_up("candidates", self.candidates, choices, ", or a list of MixtureClassifiers")
         check_jobs("n_jobs", self.n_jobs)
 
-    def _folds(self, codes: IntArray) -> list[IntArray]:
-        """Return the rows to hold out together."""
+    def _folds(self, data: Data) -> tuple[Data, list[IntArray]]:
+        """Return the rows to hold out together, none if labels are too few."""
+        codes = data.codes
         if not isinstance(self.cv, Integral):
             parts = self.cv.split(codes[:, None], codes) if hasattr(self.cv, "split") else self.cv
             folds = [np.asarray(test) for _, test in parts]
             if any((codes[fold] >= 0).sum() == 0 for fold in folds):
                 raise ValueError(f"cv={self.cv!r}: a fold has no labelled row to judge by.")
-            return folds
+            return data, folds
         check_number("cv", self.cv, Integral, 2)
-        counts = np.bincount(codes[codes >= 0], minlength=1)
+        rng = check_random_state(self.random_state)
+        rows = np.arange(len(codes))
+        if len(codes) > MOST_JUDGED:
+            rows = _thinned(codes, rng)
+            data = dataclasses.replace(data, sample=rows)
+        counts = np.bincount(codes[rows][codes[rows] >= 0], minlength=1)
         most = int(counts[counts > 1].sum())
         if most < 2:
-            raise ValueError(
-                f"{int(counts.sum())} rows are labelled, too few to hold any out: fit a "
-                "MixtureClassifier, or label more rows."
-            )
+            return data, []
         blanks = self.scoring in ("auto", "seen")
-        fold = deal_out(codes, min(int(self.cv), most), self.random_state, blanks)
-        return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
+        fold = deal_out(codes[rows], min(int(self.cv), most), rng, blanks)
+        return data, [rows[fold == k] for k in range(fold.max() + 1)]
 
-    def _weigh(self, judged: Judged, models: dict[str, Any], data: Data) -> dict[str, float]:
+    def _weigh(self, judged: Judge, models: dict[str, Any], data: Data) -> dict[str, float]:
         """Return the weights of the candidates that count, and keep the table of all."""
-        names, rows = list(judged.trials), judged.rows
-        scoring = self.scoring
+        if not judged.trials:
+            return {}
+        everyone, rows, scoring = list(judged.trials), judged.rows, self.scoring
+        names = everyone
         if scoring == "auto":
             scoring, names = "log_loss", choose_mechanisms(judged, models, data)
-        everyone = list(judged.trials)
         trials = [judged.trials[k] for k in everyone]
         score, weight = scores(trials, data, rows, scoring)
         mean = weight @ score / weight.sum()
@@ -223,26 +239,36 @@ class MixtureClassifierCV(PatternClassifier):
             near = gap[inside] <= (error[inside] if self.combine == "one_se" else 0.0)
             found = np.zeros(len(inside))
             found[np.lexsort((gap[inside], np.where(near, size[inside], np.inf)))[0]] = 1.0
-        w = np.zeros(len(everyone))
-        w[inside] = found
-        figures = {k: (mean[i], gap[i], error[i], w[i], trials[i].n_parameters)
+        figures = {k: (mean[i], gap[i], error[i], trials[i].n_parameters)
                    for i, k in enumerate(everyone)}  # fmt: skip
-        order = sorted(models, key=lambda k: -figures[k][0] if k in figures else np.inf)
-        table = [figures.get(k, (np.nan, np.nan, np.nan, 0.0, None)) for k in order]
-        heads = ("mean_score", "gap", "gap_error", "weight", "n_parameters")
+        order = np.argsort(-found, kind="stable")
+        weights = {names[k]: float(found[k]) for k in order if found[k] > 0}
+        self._tabulate(judged, figures, weights)
+        held_out: Any = sum(w * np.asarray(judged.trials[k].tau) for k, w in weights.items())
+        self.held_out_proba_[rows] = held_out
+        return weights
+
+    def _tabulate(
+        self, judged: Judge, figures: dict[str, tuple[Any, ...]], weights: dict[str, float]
+    ) -> None:
+        """Keep the table of all candidates, best first."""
+        order = sorted(judged.models, key=lambda k: -figures[k][0] if k in figures else np.inf)
+        table = [figures.get(k, (np.nan, np.nan, np.nan, None)) for k in order]
+        mean, gap, error, size = map(list, zip(*table, strict=True))
         self.cv_results_ = {
             "name": order,
-            **{k: list(values) for k, values in zip(heads, zip(*table, strict=True), strict=True)},
+            "mean_score": mean,
+            "gap": gap,
+            "gap_error": error,
+            "weight": [weights.get(k, 0.0) for k in order],
+            "n_parameters": size,
             "seconds": [judged.seconds[k] for k in order],
             "note": [judged.notes.get(k, "") for k in order],
         }
-        held_out: Any = sum(v * np.asarray(t.tau) for v, t in zip(w, trials, strict=True) if v)
-        self.held_out_proba_ = np.full((len(data.codes), data.n_classes), np.nan)
-        self.held_out_proba_[rows] = held_out
-        return {everyone[k]: float(w[k]) for k in np.argsort(-w, kind="stable") if w[k] > 0}
+        self.held_out_proba_ = np.full((len(judged.data.codes), judged.data.n_classes), np.nan)
 
     def _refit(
-        self, weights: dict[str, float], models: dict[str, Any], data: Data, judged: Judged
+        self, weights: dict[str, float], models: dict[str, Any], data: Data, judged: Judge
     ) -> None:
         """Fit the candidates that count to all rows."""
         self.models_ = {}
@@ -346,3 +372,12 @@ class MixtureClassifierCV(PatternClassifier):
         elif isinstance(remarks := getattr(answer, "remarks", None), list):
             remarks.append(words)
         return answer
+
+
+def _thinned(codes: IntArray, rng: np.random.RandomState) -> IntArray:
+    """Return some of very many rows, as many of each class as belong there, but of none few."""
+    share, out = MOST_JUDGED / len(codes), []
+    for h in np.unique(codes):
+        own = rng.permutation(np.flatnonzero(codes == h))
+        out.append(own[: max(round(share * own.size), FEWEST_JUDGED)])
+    return np.sort(np.concatenate(out))

@@ -4,13 +4,14 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.stats import ks_2samp
 from sklearn.base import clone
 
+from hesitant._cores import one_blas_thread
 from hesitant._replicates import run_tasks
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.exceptions import collect_warnings
@@ -33,6 +34,7 @@ PLAINER = 1.0  # log probability that another parameter of the mechanism must br
 HOPELESS = 4.0  # standard errors, and log probability, behind the best after the first fold
 ROUGHLY = 0.01  # log-likelihood that a fit to judge by need not reach
 LONGEST = 60.0  # seconds of a fold; a candidate that takes more is not waited for again
+MOST_STEPS = 60  # of a fit to judge by that starts where another one ended
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Data:
     weight: FloatArray
     shown: BoolArray  # whether each row was reviewed
     together: bool = False  # whether several fits run at once; each then keeps to one thread
+    sample: IntArray | None = None  # rows that candidates are judged on, if not all of them
 
     @classmethod
     def of(cls, checked: CheckedData, experts: Any = "right", together: bool = False) -> "Data":
@@ -118,35 +121,49 @@ def try_fold(
 ) -> list[Trial]:
     """Fit each of some models to all rows but a fold's, and predict those.
 
-    Models that differ in their mechanism alone start from one another, and how strongly classes
-    are pulled together is found once for all models that ask for it.
+    Models that differ in their mechanism alone start from one another, or from ``starts``, and
+    how strongly classes are pulled together is found once for all models that ask for it.
     """
-    keep = np.setdiff1d(np.arange(len(data.codes)), out)
+    every = np.arange(len(data.codes)) if data.sample is None else data.sample
+    keep = np.setdiff1d(every, out)
     starts = dict(starts)
-    found: tuple[float, ...] | None = None
     done = []
     for clf in models:
         begin = time.perf_counter()
-        shape, single = shape_of(clf), clf.components == 1
+        shape = shape_of(clf)
         options: dict[str, Any] = {"tol": max(clf.tol, tol)}
         if shape in starts and clf.init is None:
             options["init"] = starts[shape]
-        shrunk = isinstance(clf.covariance, str) and clf.covariance == "shrunk"
-        if shrunk and found is not None:
+            if tol:
+                options["max_iter"] = min(clf.max_iter, MOST_STEPS)
+        if _is_shrunk(clf) and (found := _strengths(starts)):
             # components of a class must be free to lie apart
-            options["covariance"] = Shrunk(found[0], found[1], found[2] if single else 0.0)
+            together = found[2] if clf.components == 1 else 0.0
+            options["covariance"] = Shrunk(found[0], found[1], together)
         try:
-            fit, note = data.fit(clf, keep, **options)
-            model = fit.fitted_
-            if model.family.has_from_attributes:
+            # the matrices are small: threads would wait for each other longer than they work
+            with one_blas_thread():
+                fit, note = data.fit(clf, keep, **options)
+                trial = _predict(fit, data, out)
+            if fit.fitted_.family.has_from_attributes:
                 starts.setdefault(shape, fit)
-            if shrunk and single and clf.family == "gaussian":
-                found = found or tuple(map(float, fit.shrinkage_))
-            trial = _predict(fit, data, out)._replace(note=note, start=starts.get(shape))
+            trial = trial._replace(note=note, start=starts.get(shape))
         except FAILURES as error:
             trial = Trial(note=f"failed: {error}")
         done.append(trial._replace(seconds=time.perf_counter() - begin))
     return done
+
+
+def _is_shrunk(clf: Any) -> bool:
+    return isinstance(clf.covariance, str) and clf.covariance == "shrunk"
+
+
+def _strengths(starts: Mapping[str, Any]) -> tuple[float, ...]:
+    """Return how strongly the first Gaussian fit pulls classes together, if there is one."""
+    for fit in starts.values():
+        if _is_shrunk(fit) and fit.components == 1 and fit.family == "gaussian":
+            return tuple(map(float, fit.shrinkage_))
+    return ()
 
 
 def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
@@ -274,17 +291,11 @@ def prior_rows(trials: Sequence[Trial], data: Data, rows: IntArray) -> FloatArra
 # -- all candidates -----------------------------------------------------------------------------
 
 
-class Judged(NamedTuple):
-    """What came of it: trials of those that got to the end, on these rows, and of all why not."""
-
-    trials: dict[str, Trial]
-    rows: IntArray
-    notes: dict[str, str]
-    seconds: dict[str, float]
-
-
 class Judge:
-    """Candidates tried fold by fold."""
+    """Candidates tried fold by fold; ``trials`` of those that got to the end, on ``rows``.
+
+    ``notes`` say why others did not, ``seconds`` how long each took.
+    """
 
     def __init__(
         self,
@@ -299,14 +310,22 @@ class Judge:
         # one worker, unless this or joblib's configuration says more
         self.n_jobs = 1 if n_jobs is None and effective_n_jobs(None) == 1 else n_jobs
         self.verbose, self.tol = verbose, 0.0
+        self.rows = np.concatenate(self.folds or [np.zeros(0, dtype=int)])
         self.done: dict[str, list[Trial]] = {name: [] for name in models}
+        self.starts: dict[str, Any] = {}
+        self.trials: dict[str, Trial] = {}
         self.notes: dict[str, str] = {}
 
-    def all(self) -> Judged:
-        """Take every candidate through all folds."""
-        return self._result(self._run(list(self.models), self.folds))
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long each candidate took."""
+        return {k: sum(t.seconds for t in v) for k, v in self.done.items()}
 
-    def sift(self) -> Judged:
+    def all(self) -> Self:
+        """Take every candidate through all folds."""
+        return self._end(self._run(list(self.models), self.folds))
+
+    def sift(self) -> Self:
         """Take those through all folds that are not hopeless after the first.
 
         With scoring "auto" the plain candidates go first; mechanisms are tried with those that
@@ -319,8 +338,7 @@ class Judge:
         if self.scoring == "auto":
             others = [k for g in groups if g[0] in names for k in g[1:]]
             names += self._best_mechanisms(self._run(others, self.folds[:1]))
-        self._run(names, self.folds[1:])
-        return self._result([k for k in names if self._alive(k)])
+        return self._end(self._run(names, self.folds[1:]))
 
     def _alive(self, name: str) -> bool:
         return all(t.tau is not None for t in self.done[name])
@@ -329,19 +347,18 @@ class Judge:
         """Try models on folds; return the names of those that did not fail."""
         parts: dict[str, list[str]] = {}  # models that share a start or a search are one task
         for group in shapes({k: self.models[k] for k in names}):
-            shrunk = self.models[group[0]].covariance == "shrunk"
-            parts.setdefault("shrunk" if shrunk else group[0], []).extend(group)
-        first = self.folds[0]
-        starts = {shape_of(self.models[k]): t[0].start for k, t in self.done.items()
-                  if t and t[0].start is not None}  # fmt: skip
+            name = "shrunk" if _is_shrunk(self.models[group[0]]) else group[0]
+            parts.setdefault(name, []).extend(group)
         jobs = [(part, fold) for fold in folds for part in parts.values()]
-        tasks = [([self.models[k] for k in part], self.data, fold,
-                  starts if fold is first else {}, self.tol) for part, fold in jobs]  # fmt: skip
+        tasks = [([self.models[k] for k in part], self.data, fold, self.starts, self.tol)
+                 for part, fold in jobs]  # fmt: skip
         work = run_tasks(try_fold, tasks, n_jobs=self.n_jobs, progress=self.verbose > 0,
                          description="fits")  # fmt: skip
-        for (part, fold), trials in zip(jobs, work, strict=True):
+        for (part, _), trials in zip(jobs, list(work), strict=True):
             for name, trial in zip(part, trials, strict=True):
-                self.done[name].append(trial if fold is first else trial._replace(start=None))
+                self.done[name].append(trial._replace(start=None))
+                if self.tol and trial.start is not None:  # later folds start where this one ended
+                    self.starts.setdefault(shape_of(self.models[name]), trial.start)
                 if trial.note and (trial.tau is None or name not in self.notes):
                     self.notes[name] = trial.note
         return [k for k in names if self._alive(k)]
@@ -382,18 +399,16 @@ class Judge:
         self.notes |= dict.fromkeys(set(tried) - set(chosen), why)
         return chosen
 
-    def _result(self, names: list[str]) -> Judged:
+    def _end(self, names: list[str]) -> Self:
         arrays = ("tau", "label", "seen", "chance", "density", "drawn")
-        merged = {}
         for name in names:
             trials = self.done[name]
             parts: Any = {k: np.concatenate([getattr(t, k) for t in trials]) for k in arrays}
-            merged[name] = trials[0]._replace(start=None, **parts)
-        seconds = {k: sum(t.seconds for t in v) for k, v in self.done.items()}
-        return Judged(merged, np.concatenate(self.folds), self.notes, seconds)
+            self.trials[name] = trials[0]._replace(**parts)
+        return self
 
 
-def choose_mechanisms(judged: Judged, models: Mapping[str, Any], data: Data) -> list[str]:
+def choose_mechanisms(judged: Judge, models: Mapping[str, Any], data: Data) -> list[str]:
     """Return one name for each shape: what was seen decides between its mechanisms.
 
     The labelled rows are the easy ones and hardly tell mechanisms apart; the blanks do. None is
