@@ -149,6 +149,7 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", HARD)
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_hard_data_is_said_and_finite(paper, name):
     X, y, _ = paper
     change, message = HARD[name]

@@ -218,6 +218,7 @@ def test_ignorable_is_no_mechanism(three_classes):
     assert none.mechanism_.intercept_ == pytest.approx(np.log(rate / (1 - rate)))
 
 
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_seed_makes_restarts_repeatable(three_classes):
     X, y = three_classes
     options = {"classes": ["a", "b", "c", "d"], "mechanism": None, "n_init": 3}

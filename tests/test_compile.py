@@ -117,6 +117,7 @@ def run(tmp_path, family="gaussian", before="", **environment):
 
 
 @pytest.mark.parametrize("family", ["gaussian", "t"])
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_a_small_first_fit_compiles_nothing_and_says_the_same(tmp_path, family):
     found = run(tmp_path, family, HESITANT_COMPILE="")
     assert not found["numba"]

@@ -419,6 +419,7 @@ def test_a_second_start_resumes(table, sit):
     assert again.desk.before.answers == 0
 
 
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_two_processes_share_a_journal(table, sit):
     one, other = sit(table[0], reader="Anna"), sit(table[0], reader="Ben")
     row = one.case()["row"]

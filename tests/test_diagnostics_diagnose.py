@@ -288,6 +288,7 @@ def test_chance_is_seldom_taken_for_difficulty_in_a_crowd():
     assert sum(ratios) >= 3
 
 
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_too_crowded_to_tell():
     """About one row a parameter: no test is worth its name, and none is believed."""
     for seed in range(4):

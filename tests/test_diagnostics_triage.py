@@ -119,6 +119,7 @@ def test_new_cases_without_labels(fitted):
     assert frame["gain"].iloc[0] > 0
 
 
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_nothing_blank_gives_an_empty_list(fitted):
     X, _, clf = fitted
     assert len(triage(clf, X, clf.predict(X))) == 0

@@ -320,6 +320,7 @@ def test_pictures_are_pyplots_own(fitted, tmp_path):
     assert "blank" in (tmp_path / "picture.svg").read_text()  # text stays text
 
 
+@pytest.mark.filterwarnings("ignore:constrained_layout")
 def test_names_are_no_formulas(fitted):
     X, y, _ = fitted
     names = ["$\\frac{", "a" * 200]

@@ -245,6 +245,7 @@ def test_bad_options(fitted, options, message):
         bootstrap(clf, X, y, **options)
 
 
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_what_has_no_finite_value_in_some_replicates_stays_in_the_table():
     """A t class near two degrees of freedom has a covariance in some replicates only."""
     rng = np.random.default_rng(2)

@@ -101,6 +101,7 @@ def test_axes_know_their_classes(three_classes):
     assert (axes.moves.sum(axis=1) == 3).sum() == 2 + p * (p + 1) // 2
 
 
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_standard_errors_take_a_few_passes(three_classes, monkeypatch):
     X, y = three_classes
     clf = MixtureClassifier("t").fit(X, y)

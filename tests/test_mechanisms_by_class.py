@@ -120,6 +120,7 @@ def test_a_blank_that_nobody_saw_says_nothing():
 
 @pytest.mark.parametrize("family", ["t", "skew_normal"])
 @pytest.mark.parametrize("covariance", ["tied", "diag"])
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_families_and_covariances(family, covariance):
     X, y, _ = by_class(600)
     clf = MixtureClassifier(family, covariance=covariance, mechanism="entropy+class").fit(X, y)
@@ -213,6 +214,7 @@ def test_questions_after_the_fit(tmp_path):
 
 
 @pytest.mark.parametrize("mechanism", [ClassMechanism(), EntropyClassMechanism(basis="spline")])
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_as_objects_for_any_number_of_classes(three_classes, mechanism):
     X, y = three_classes
     clf = MixtureClassifier(mechanism=mechanism).fit(X, y)

@@ -77,6 +77,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_every_kind_of_model_comes_back_the_same(options, tmp_path):
     clf = MixtureClassifier(**options).fit(X, Y)
     again = load(save(clf, tmp_path / "a.model"))
@@ -425,6 +426,7 @@ def test_a_file_with_one_bad_part_is_refused(saved, place, value, tmp_path):
 
 
 @pytest.mark.parametrize("dof", [0.0, -1.0, np.nan, -np.inf])
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_degrees_of_freedom_must_be_positive(dof, tmp_path):
     path = tmp_path / "a.model"
     clf = MixtureClassifier(family="t", mechanism=None).fit(X, Y)

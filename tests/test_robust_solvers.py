@@ -82,6 +82,7 @@ def test_tails_can_grow_heavy_again():
         assert (again.dof_ < 10).all()
 
 
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_rare_classes_stay_in_the_sample():
     n = 60_000
     codes = np.full(n, -1)

@@ -86,6 +86,7 @@ def test_single_precision_keeps_the_answer():
 @pytest.mark.parametrize(
     "make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"]
 )
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_tables(paper, make):
     X, y, _ = paper
     table = make({"a": X[:, 0], "b": X[:, 1]})

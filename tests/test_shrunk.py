@@ -205,6 +205,7 @@ def test_the_prior_on_slopes_has_the_right_derivatives():
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diag"])
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_claims_are_held_against_rows_left_out(covariance):
     X, y, X_test, truth = wide(0)
     clf = MixtureClassifier(covariance=covariance, mechanism=None, max_iter=30)
@@ -229,6 +230,13 @@ def test_too_few_rows_are_warned_of(covariance):
     assert "covariance='shrunk'" in said
 
 
+def test_shrunken_classes_are_diagnosed():
+    data = simulate(n=137, random_state=0)
+    clf = MixtureClassifier(covariance="shrunk").fit(data.features, data.labels)
+    shape = clf.diagnose(data.features, data.labels).test("shape")
+    assert 0 <= shape.p_value <= 1
+
+
 def test_order_and_repetition_do_not_matter():
     X, y = apart(90)
     clf = MixtureClassifier(covariance="shrunk", mechanism=None)
@@ -239,6 +247,7 @@ def test_order_and_repetition_do_not_matter():
     np.testing.assert_allclose(once.covariances_, twice.covariances_, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_saved_cloned_and_started_from(tmp_path):
     X, y = apart(120)
     clf = MixtureClassifier("t", covariance=Shrunk(towards_mean=2.0)).fit(X, y)
