@@ -266,7 +266,7 @@ def speed() -> None:
 def main(replications: int = 20) -> None:
     warnings.simplefilter("ignore", FitWarning)
     print("four readers")
-    panel_study(replications)
+    panel_study(10 * replications)  # intervals that cover take many to count
     print("reported probabilities, 60 rows")
     report_study(replications)
     print("what if blanks depend on the class")

@@ -60,7 +60,7 @@ def one(world: str, seed: int) -> dict[str, float]:
     return out
 
 
-def main(replications: int = 50) -> None:
+def main(replications: int = 200) -> None:
     columns = (*MECHANISMS, "BIC", "best rule")
     print(f"{'% wrong':20s}" + "".join(f"{c:>15s}" for c in columns) + "  95 % intervals cover")
     for world in WORLDS:
