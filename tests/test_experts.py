@@ -360,6 +360,19 @@ def test_a_fit_can_be_drawn_from_and_bootstrapped(four):
         assert any(name.startswith("P(") for name in result.parameters)
 
 
+def test_readers_who_withhold_by_class_are_drawn_so():
+    X, truth, Y = draw(3, 500, (0.0, 0.0), (0.95, 0.95))
+    rng = np.random.default_rng(0)
+    shown = rng.random(Y.shape) < np.array([0.9, 0.3])[truth][:, None]
+    said = Statements.from_labels(np.where(shown, Y, -1))
+    clf = MixtureClassifier(mechanism="class", experts="fallible").fit(1.5 * X, said)
+    _, drawn, again = clf.sample(4000, random_state=0)
+    spoke = [again.given[drawn == c].mean() for c in (0, 1)]
+    chance = [expit(clf.readers_[f"intercept[{c}]"]).mean() for c in (0, 1)]
+    np.testing.assert_allclose(spoke, chance, atol=0.03)
+    assert spoke[0] > spoke[1] + 0.3
+
+
 # -- hostile panels -------------------------------------------------------------------------------
 
 

@@ -198,11 +198,16 @@ class Panel(Mechanism):
     def log_probability(self, *arguments: Any) -> Any:
         raise TypeError("A panel of readers has no single chance of a label.")
 
-    def speaking(self, log_tau: FloatArray, tau: FloatArray) -> FloatArray:
-        """Return the chance that each reader would speak of each row (n, J)."""
+    def speaking(
+        self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the chance that each reader would speak of each row (n, J).
+
+        A mean over the posteriors, or over ``classes`` (n, g) if they are better known.
+        """
         counts = self.counts or [(1, 1)] * len(self.readers)
         chances = [
-            self.hesitation.fitted(first, said / max(shown, 1)).probability(log_tau, tau)
+            self.hesitation.fitted(first, said / max(shown, 1)).probability(log_tau, tau, classes)
             for (first, _), (shown, said) in zip(self.split(self.parameters_), counts, strict=True)
         ]
         return np.column_stack(chances)
@@ -211,7 +216,7 @@ class Panel(Mechanism):
         self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None
     ) -> FloatArray:
         """Return the mean over readers of the chance that they would speak of each row."""
-        return self.speaking(log_tau, tau).mean(axis=1)
+        return self.speaking(log_tau, tau, classes).mean(axis=1)
 
     def ask(
         self, log_tau: FloatArray, tau: FloatArray, resolved: FloatArray, said: Statements
@@ -226,7 +231,7 @@ class Panel(Mechanism):
             for j, chance in enumerate(self.confusion()):
                 answer = entr(resolved @ chance).sum(axis=1)
                 removed[:, j] = answer - resolved @ entr(chance).sum(axis=1)
-        worth = np.where(said.given, 0.0, removed * self.speaking(log_tau, tau))
+        worth = np.where(said.given, 0.0, removed * self.speaking(log_tau, tau, resolved))
         most = worth.max(axis=1)
         share = np.clip(most / np.maximum(entr(tau).sum(axis=1), 1e-300), 0.0, 1.0)
         return np.where(most > 0, worth.argmax(axis=1), -1), share
@@ -246,7 +251,8 @@ class Panel(Mechanism):
         rng: np.random.Generator,
     ) -> Statements:
         """Return what the readers would say of rows of these classes, were they shown them all."""
-        spoke = rng.random((len(codes), len(self.readers))) < self.speaking(log_tau, tau)
+        chance = self.speaking(log_tau, tau, np.eye(tau.shape[1])[codes])
+        spoke = rng.random(chance.shape) < chance
         parts = [own for _, own in self.split(self.parameters_)]
         said = np.stack([self.answers.draw(codes, tau, own, rng) for own in parts], axis=1)
         chances = None
