@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from hesitant import _vector_math, likelihood, uncertainty
+from hesitant import _vector_math, likelihood
 from hesitant.families import _kernels
 from hesitant.solvers import _quasi_newton
 
@@ -43,7 +43,6 @@ PAIRS = {
         _kernels._log_rise_plainly,
         (np.append(X**2, [[0, 1e300, np.inf]], axis=0), np.array([0.5, 3, 1e30])),
     ),
-    "entropy": (uncertainty._shannon, uncertainty._shannon_plainly, (np.log(TAU), TAU)),
     "directions": (
         _quasi_newton._two_loop,
         _quasi_newton._two_loop_plainly,

@@ -8,12 +8,10 @@ or 1, so an entropy of 1e-250 is as accurate as one of 0.5.
 import math
 from abc import abstractmethod
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from hesitant._compile import njit
 from hesitant._typing import FloatArray
 
 __all__ = ["Margin", "Renyi", "Shannon", "SquaredLogOdds", "Uncertainty", "transformed_entropy"]
@@ -58,8 +56,8 @@ class Renyi(Uncertainty):
 
     def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.order == 1.0:
-            shannon: tuple[FloatArray, FloatArray] = _shannon(log_tau, tau)
-            return shannon
+            u = -np.einsum("ih,ih->i", tau, log_tau)
+            return u, -tau * (log_tau + u[:, None])
         top = log_tau.max(axis=1, keepdims=True)
         if math.isinf(self.order):
             return -top[:, 0], tau - np.eye(tau.shape[1])[log_tau.argmax(axis=1)]
@@ -154,26 +152,6 @@ class Margin(Uncertainty):
 def _tilt(t: FloatArray, tau: FloatArray, x: FloatArray) -> FloatArray:
     """``τ · expm1(x)``, τ = exp(t), without the overflow of a large x against a tiny τ."""
     return np.where(x < 1.0, tau * np.expm1(np.minimum(x, 1.0)), np.exp(t + x) - tau)
-
-
-def _shannon_room(t: FloatArray, tau: FloatArray) -> tuple[Any, Any]:
-    u, du = np.zeros(len(t)), np.empty(t.shape)
-    return (u, du), (t, tau, u, du)
-
-
-def _shannon_plainly(t: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-    u = -np.einsum("ik,ik->i", tau, t)
-    return u, -tau * (t + u[:, None])
-
-
-@njit(_shannon_plainly, _shannon_room, cache=True, nogil=True, error_model="numpy")
-def _shannon(t: FloatArray, tau: FloatArray, u: FloatArray, du: FloatArray) -> None:
-    n, g = t.shape
-    for i in range(n):
-        for k in range(g):
-            u[i] -= tau[i, k] * t[i, k]
-        for k in range(g):
-            du[i, k] = -tau[i, k] * (t[i, k] + u[i])
 
 
 def transformed_entropy(entropy: FloatArray, n_classes: int, floor: float = 1e-300) -> FloatArray:
