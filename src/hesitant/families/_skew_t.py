@@ -36,9 +36,9 @@ from hesitant.families._student_t import (
 )
 
 # A slant beyond this is a half-distribution for all that data can tell.
-_STEEP = 50.0
-# Where the prior on the size of slants sets in: far beyond what any data could tell apart.
-_WIDE = 250.0
+_STEEP = 15.0
+# Where the prior on the size of slants sets in: what is steeper takes many rows to tell.
+_WIDE = 25.0
 
 
 def _along(params: SkewTParams, X: AnyArray) -> FloatArray:
@@ -71,7 +71,7 @@ class SkewT(HeavyTailedFamily):
     -----
     The covariance structure is that of Ω (``scales_``); shapes are free in every structure.
 
-    The likelihood often rises for ever as a shape grows. A prior ``−½ log(1 + (|λ|/250)⁴)`` on the
+    The likelihood often rises for ever as a shape grows. A prior ``−½ log(1 + (|λ|/25)⁴)`` on the
     slant λ of each class, its shape in units in which features are uncorrelated, keeps it finite:
     it is flat where slants can be told apart, and falls as a Cauchy density does where a class
     is half of a symmetric one to all appearances. A warning says where it was felt. The prior
