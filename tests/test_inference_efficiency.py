@@ -403,6 +403,20 @@ def test_a_panel_that_never_hesitates_has_no_pattern():
     assert "no mechanism" in result.remarks[-1]
 
 
+def test_reports_that_tell_more_than_the_class():
+    X, _, truth = _panel(400, [])
+    rng = np.random.default_rng(0)
+    odds = 2 * X[:, :1] - 3 + 2 * truth[:, None] + rng.standard_normal((400, 2))
+    Q = np.stack((expit(-odds), expit(odds)), axis=2)
+    Q[rng.random((400, 2)) < 0.2] = np.nan
+    clf = MixtureClassifier(covariance="tied")
+    clf.fit(X, Statements.from_probabilities(Q, classes=[0, 1]))
+    result = clf.efficiency(n_draws=4000, random_state=0)
+    assert result.error_efficiency["ignorance / complete"] > 1
+    assert math.isnan(result.labels_worth["error"])
+    assert "tells more than the class of every row" in result.remarks[-1]
+
+
 def test_a_loaded_model_is_told_who_was_reviewed():
     data = simulate(n=1000, reviewed_share=0.3, random_state=0)
     clf = MixtureClassifier().fit(data.features, data.labels, reviewed=data.reviewed)

@@ -99,15 +99,11 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
         return self._ask("diagnostics:diagnose", X, y, estimator=self._answering(), **options)
 
     def summary(self, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
-        """Return every parameter with its standard error and confidence interval.
-
-        From the rows of the fit, unless X and y are given. Options as for
-        :func:`hesitant.inference.summary`.
-        """
+        """Return the table of :meth:`information`, as a data frame."""
         return self._ask("inference:summary", self._answering(), X, y, **options)
 
     def information(self, X: Any = None, y: Any = None, **options: Any) -> "ObservedInformation":
-        """Return the observed information: what :meth:`summary` shows, with its covariances.
+        """Return every parameter with its standard error and confidence interval.
 
         From the rows of the fit, unless X and y are given. Options as for
         :func:`hesitant.inference.information`.
@@ -115,22 +111,16 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
         return self._ask("inference:information", self._answering(), X, y, **options)
 
     def bootstrap(self, X: Any, y: Any = None, **options: Any) -> "BootstrapResult":
-        """Refit to resampled or simulated data.
-
-        Options as for :func:`hesitant.inference.bootstrap`.
-        """
+        """Refit to data drawn again, with options of :func:`hesitant.inference.bootstrap`."""
         _need_labels(X, y, "bootstrap")
         return self._ask("inference:bootstrap", self._answering(), X, y, **options)
 
     def efficiency(self, **options: Any) -> "Efficiency":
-        """Ask what the pattern of blanks buys.
-
-        Options as for :func:`hesitant.inference.efficiency`.
-        """
+        """Ask what the pattern buys, with options of :func:`hesitant.inference.efficiency`."""
         return self._ask("inference:efficiency", self._answering(), **options)
 
     def sensitivity(self, X: Any, y: Any, **options: Any) -> "Sensitivity":
-        """Ask what would change if blanks also depended on the class.
+        """Ask what if blanks also depended on the class.
 
         Options as for :func:`hesitant.inference.sensitivity`.
         """

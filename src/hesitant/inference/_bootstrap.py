@@ -100,10 +100,8 @@ def bootstrap(
 
     Parameters
     ----------
-    clf : fitted MixtureClassifier
-        Every replicate starts from its parameters.
-    X, y : array-likes
-        The data it was fitted to.
+    clf, X, y
+        A fitted MixtureClassifier, from whose parameters every replicate starts, and its data.
     kind : {"parametric", "nonparametric"}, default="parametric"
         Draw rows from the fitted model (its mechanism decides which get labels), or from the data.
     n_boot : int, default=200
@@ -117,13 +115,10 @@ def bootstrap(
         is too small: use False to judge that one.
     level : float, default=0.95
         Of the intervals.
-    random_state : int, RandomState, Generator or None
-        Results do not depend on the number of workers.
-    n_jobs : int, optional
-        Workers, by joblib: any of its backends. None is all cores where there are enough
-        replicates to be worth starting them. With more than one, each fit keeps to one thread.
-    progress : bool, default=False
-        Show a progress bar.
+    random_state, n_jobs, progress
+        The seed, on which alone results depend; workers of any joblib backend (None is all cores
+        where there are enough replicates to be worth starting them; with more than one, each fit
+        keeps to one thread); and whether to show a progress bar.
 
     Notes
     -----

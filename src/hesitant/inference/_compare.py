@@ -126,19 +126,14 @@ def compare(
     cv : int, default=5
         Folds of the labelled rows; 0 for no cross-validation. Blank rows stay in training always;
         a fold's rows leave it altogether, for turning them into blanks would fake a pattern.
-    sample_weight, reviewed : array-likes, optional
-        As for ``fit``. Held-out rows count alike in the log loss, whatever their weight.
+    sample_weight, reviewed, missing_label, classes
+        As for :class:`~hesitant.MixtureClassifier`; candidates that are classifiers already bring
+        their own last two, and must agree. Held-out rows count alike, whatever their weight.
     sort_by : {"cv_log_loss", "bic", "aic", "icl", "log_likelihood"}, optional
         By default the held-out log loss, or BIC if ``cv=0``. BIC chooses well between mechanisms
         and badly between the shapes of classes, none of which is quite right.
-    missing_label, classes
-        As for :class:`~hesitant.MixtureClassifier`, for candidates that are not classifiers
-        already; those bring their own, and must agree.
-    random_state : int, RandomState or None
-        For the folds.
-    n_jobs : int, optional
-        Workers, by joblib; None as for ``bootstrap``. With more than one, each fit keeps to one
-        thread.
+    random_state, n_jobs
+        Seed of the folds; workers, as for :func:`bootstrap`.
 
     Notes
     -----

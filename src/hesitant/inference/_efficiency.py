@@ -176,7 +176,6 @@ def efficiency(
         the rows of the fit, where the others keep their share of labels too (in a panel, rows
         are shown to readers as those of the fit were). A model that was loaded does not carry its
         rows: unless told otherwise all of them count as reviewed, by all readers.
-    random_state : int, RandomState, Generator or None
 
     Notes
     -----
@@ -429,6 +428,11 @@ def _remarks(
             "Too few of the rows drawn came near a boundary between classes to say anything of "
             "error rates: ask for more with n_draws, unless the classes are so far apart that "
             "nothing is left to gain."
+        )
+    elif scalars["error ignorance / complete"] > 1 + 2 * error["error ignorance / complete"]:
+        out.append(
+            "What the readers report depends on the features too, and tells more than the class "
+            "of every row would: there is no number of labels to measure hesitation by."
         )
     elif np.isnan(scalars["labels_worth error"]):
         out.append(

@@ -78,11 +78,9 @@ def information(
     Parameters
     ----------
     clf : fitted MixtureClassifier
-    X, y : array-likes, optional
-        Data, Dask collections included. By default the rows of the fit, which a classifier
-        remembers as long as it lives; one that was loaded or came from another process does not.
-    sample_weight, reviewed : array-likes, optional
-        As they were given to ``fit``, if X and y are given.
+    X, y, sample_weight, reviewed : array-likes, optional
+        As they were given to ``fit``, Dask collections included. By default the rows of the fit,
+        which a classifier remembers unless it was loaded or came from another process.
     level : float, default=0.95
         Confidence of the intervals.
     robust : bool, default=False

@@ -125,16 +125,13 @@ def sensitivity(
 
     Parameters
     ----------
-    clf : fitted MixtureClassifier
-    X, y : array-likes
-        The data of the fit.
+    clf, X, y, sample_weight, reviewed
+        A fitted MixtureClassifier, and the data of the fit.
     of : class value, optional
         The class whose labels the tilt is about; by default the smallest.
     tilts : sequence of float, optional
         Log odds of a label of that class against equally difficult rows of the others; 0 is
         always among them. By default nine from −2 to 2: odds from a seventh to sevenfold.
-    sample_weight, reviewed : array-likes, optional
-        As given to ``fit``.
 
     Examples
     --------
