@@ -156,3 +156,13 @@ def test_bad_top(fitted, top):
     X, y, clf = fitted
     with pytest.raises((ValueError, TypeError), match="top"):
         triage(clf, X, y, top=top)
+
+
+def test_a_row_that_fits_no_class_is_marked_for_a_panel_too(fitted):
+    X, y, _ = fitted
+    X, said = X.copy(), np.column_stack((y, y))
+    X[0], said[0] = 15.0, -1
+    clf = MixtureClassifier(experts="fallible").fit(X, said)
+    frame = triage(clf, X, said).set_index("row")
+    assert frame.loc[0, "unusual"]
+    assert frame["unusual"].mean() < 0.05

@@ -153,9 +153,12 @@ def _look(block: Block, model: FittedModel) -> tuple[FloatArray, ...]:
 
 def least_density(model: FittedModel, rows: ManyRows) -> float:
     """Return the log density that nearly all labelled rows exceed; below, a row fits no class."""
-    if not isinstance(rows, Rows) or (rows.codes >= 0).sum() < FEWEST:
+    if not isinstance(rows, Rows):
         return -np.inf
-    density = model.by_rows(rows.X[rows.codes >= 0], lambda *found: found[2], (), float, 1)
+    labelled = rows.codes >= 0 if rows.said is None else rows.said.given.any(axis=1)
+    if labelled.sum() < FEWEST:
+        return -np.inf
+    density = model.by_rows(rows.X[labelled], lambda *found: found[2], (), float, 1)
     return float(np.quantile(density, UNUSUAL))
 
 
