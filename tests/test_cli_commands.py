@@ -58,6 +58,9 @@ def test_predictions_are_one_row_for_each_cell(demo):
     assert (shares.sum(axis=1) - 1).abs().max() < 1e-9
     labelled = frame.dropna(subset=["population"])
     assert (labelled["population"] == labelled["predicted"]).mean() > 0.95
+    unusual = {row["name"] for row in answer["triage"]["unusual"]}  # blank rows that fit no class
+    assert unusual
+    assert unusual == set(frame["cell"][frame["unusual"] & frame["population"].isna()])
 
 
 def test_predict_agrees_with_the_analysis_and_reads_standard_input(demo):

@@ -91,6 +91,7 @@ def analyse(
     """Read, fit, judge, write and tell; ``also`` are files to name beside those written."""
     import pandas as pd
 
+    from hesitant.diagnostics._triage import least_density
     from hesitant.exceptions import collect_warnings
     from hesitant.persistence._files import to_bytes
     from hesitant.report import make_report
@@ -140,7 +141,10 @@ def analyse(
         origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
         tells = getattr(clf, "mechanism_", None)  # whether what was said tells of the class
         told = clf.resolve(checked) if tells is not None and tells.by_class else None
-        predictions = prediction_frame(clf, checked, columns, frame, told)
+        main = getattr(clf, "model_", clf)
+        least = least_density(main.fitted_, main.fit_rows)
+        origin["least_density"] = repr(least)
+        predictions = prediction_frame(clf, checked, columns, frame, least, told)
         contents = (
             # lone surrogates, as broken exports have them, cannot be written as UTF-8
             report.to_html().encode("utf-8", "replace"),

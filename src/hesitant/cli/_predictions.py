@@ -17,14 +17,21 @@ if TYPE_CHECKING:
 
 
 def prediction_frame(
-    model: Any, X: Any, columns: "Columns", table: "pd.DataFrame", told: Any = None
+    model: Any,
+    X: Any,
+    columns: "Columns",
+    table: "pd.DataFrame",
+    least: float | None,
+    told: Any = None,
 ) -> "pd.DataFrame":
     """Return what a model says of rows, beside the table's own columns and in its order.
 
     First ``row`` (counted from 1, without the header), then the table, then ``predicted``, its
-    ``probability``, ``entropy``, ``labelling_probability``, and one ``P(class)`` for each class. A
-    column of the table that has one of these names is called ``... (table)``. ``told`` are class
-    probabilities given what was said of the rows: of blank rows, and of a panel's, they count.
+    ``probability``, ``entropy``, ``labelling_probability``, whether the row fits no class
+    (``unusual``: of a log density below ``least``, if that is known), and one ``P(class)`` for
+    each class. A column of the table that has one of these names is called ``... (table)``.
+    ``told`` are class probabilities given what was said of the rows: of blank rows, and of a
+    panel's, they count.
     """
     import numpy as np
     import pandas as pd
@@ -45,6 +52,10 @@ def prediction_frame(
         ("entropy", classifier.entropy(Z)),
         ("labelling_probability", classifier.labelling_probability(Z)),
     ]
+    if least is not None:
+        said.append(
+            ("unusual", getattr(classifier, "model_", classifier).score_samples(Z) < least)
+        )
     said += [(f"P({name})", tau[:, h]) for h, name in enumerate(names_of(classifier.classes_))]
     ours = {"row", *(name for name, _ in said)}
     own = table.iloc[columns.rows].reset_index(drop=True)
@@ -64,7 +75,7 @@ def predict(
     import pandas as pd
 
     from hesitant.cli._analysis import allows_gaps
-    from hesitant.persistence import load
+    from hesitant.persistence import load, read_notes
     from hesitant.tables import TableError
     from hesitant.tables.cells import Sheet
     from hesitant.tables.errors import show_path
@@ -74,7 +85,8 @@ def predict(
         target = "-"
     check_target(target, force=force, keep=[table.table, path])
     with terminal.stage("Loading the model"):
-        model = load(path)
+        model, notes = load(path), read_notes(path)
+        least = float(notes["least_density"]) if "least_density" in notes else None
     with terminal.stage("Reading"):
         frame = read(table, min_columns=1)
         names = getattr(model, "feature_names_in_", None)
@@ -94,7 +106,7 @@ def predict(
             "Choose them, in the order of the fit, with --features.",
         )
     with terminal.stage("Predicting"):
-        result = prediction_frame(model, X, columns, frame)
+        result = prediction_frame(model, X, columns, frame, least)
     write_frame(result, target, force=force)
     if names is not None and table.features:
         terminal.note("--features has no effect: the model's features have names.")
