@@ -231,6 +231,11 @@ def test_a_wrong_label_is_found():
     assert wrong in [row["position"] for row in doubtful["rows"]]
 
 
+def test_checked_data_give_the_same_report():
+    clf = fit(BASE.features, BASE.labels)
+    assert clf.report(clf.check()).to_dict() == clf.report(BASE.features, BASE.labels).to_dict()
+
+
 def test_report_without_labels_says_what_is_missing():
     clf = fit(BASE.features, BASE.labels)
     with pytest.raises(TypeError, match=r"^report\(X\) lacks y"):

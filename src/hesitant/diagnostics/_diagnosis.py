@@ -94,11 +94,8 @@ class Diagnosis(Result):
     @property
     def tone(self) -> str:
         """Former name of ``finding``."""
-        warnings.warn(
-            "Diagnosis.tone is now Diagnosis.finding; the old name goes in the next release.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
+        words = "Diagnosis.tone is now Diagnosis.finding; the old name goes in the next release."
+        warnings.warn(words, DeprecationWarning, stacklevel=2)
         return self.finding
 
     def test(self, name: str) -> Test:

@@ -217,10 +217,8 @@ def shape_test(fits: Fits) -> Test:
         raise CannotTest("the uncertainty has no largest value to place knots by")
     mechanism = copy.copy(own)
     mechanism.basis = _WithSplines(own.basis, own.maximum)
-    wider = mechanism.basis.size - own.basis.size
-    more = np.append(theta, np.zeros(wider))
-    if hasattr(own, "leverage_"):  # the prior of wide data is about the basis alone
-        mechanism.steepness_ = np.pad(own.steepness_, (0, wider))
+    vars(mechanism).pop("leverage_", None)  # a prior of the basis's own slopes alone
+    more = np.append(theta, np.zeros(mechanism.basis.size - own.basis.size))
     state = dataclasses.replace(model.state, theta=more)
     wide = dataclasses.replace(model, mechanism=mechanism, state=state)
     with open_chart(model.likelihood(rows), model.state) as (chart, _):

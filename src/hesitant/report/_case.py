@@ -46,15 +46,15 @@ class Case:
         n_boot: int = 0,
         random_state: Any = None,
     ) -> None:
-        self.whole, self.main, self.y = clf, getattr(clf, "model_", clf), y
+        self.whole, self.main = clf, getattr(clf, "model_", clf)
         self.given = check_in_memory(self.main, X, y, sample_weight, reviewed)
         self.clf, self.data = self.main, self.given
         self.said: Any = self.given.statements
         self.panel = self.said is not None
         if self.said is not None:
-            vote, given = self.said.vote(), self.given
-            self.y, seen = self.said.labels(vote), np.asarray(self.said.shown.any(axis=1))
-            voted = Rows(given.X, vote, given.weight, seen, n_classes=len(given.classes))
+            given, seen = self.given, np.asarray(self.said.shown.any(axis=1))
+            g = len(given.classes)
+            voted = Rows(given.X, self.said.vote(), given.weight, seen, n_classes=g)
             self.data = dataclasses.replace(given, rows=voted, statements=None)
             plain = {"experts": "right", "mechanism": "entropy", "missing_label": None}
             self.clf = refit(self.main, self.data, None, warned=[], **plain)
