@@ -489,3 +489,12 @@ def test_mechanisms_are_compared_on_some_of_very_many_rows(data, monkeypatch):
     assert any("one row in 2" in remark for remark in some.remarks)
     assert some.mechanisms == pytest.approx(half.mechanisms, abs=1e-3)
     assert some.test("score") == whole.test("score")
+
+
+def test_a_prior_of_the_slopes_has_no_part_in_the_shape_test():
+    """Shrunk classes keep the slopes off their maximum; the true curve is not rejected for it."""
+    drawn = simulate(500, random_state=0)
+    clf = MixtureClassifier(covariance="shrunk", missing_label=None)
+    found = clf.fit(drawn.features, drawn.labels).diagnose(drawn.features, drawn.labels)
+    assert hasattr(found.full.mechanism_, "leverage_")
+    assert found.test("shape").p_value > 0.01

@@ -216,8 +216,11 @@ def shape_test(fits: Fits) -> Test:
     if not math.isfinite(own.maximum):
         raise CannotTest("the uncertainty has no largest value to place knots by")
     mechanism = copy.copy(own)
+    if vars(mechanism).pop("leverage_", None) is not None:
+        # a prior that knows the basis's own slopes alone, and keeps them from their maximum
+        free = dataclasses.replace(model, mechanism=copy.copy(mechanism)).likelihood(rows)
+        theta = free.refit_mechanism(model.state).theta
     mechanism.basis = _WithSplines(own.basis, own.maximum)
-    vars(mechanism).pop("leverage_", None)  # a prior of the basis's own slopes alone
     more = np.append(theta, np.zeros(mechanism.basis.size - own.basis.size))
     state = dataclasses.replace(model.state, theta=more)
     wide = dataclasses.replace(model, mechanism=mechanism, state=state)
