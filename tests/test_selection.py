@@ -268,6 +268,17 @@ def test_one_label_a_class_is_too_few_to_choose_by(data):
     assert np.isfinite(clf.predict_proba(data.features)).all()
 
 
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
+def test_no_fit_remembers_the_labels_it_is_judged_by():
+    rng = np.random.default_rng(0)
+    X, truth = rng.standard_normal((100, 60)), np.arange(100) % 3
+    y = np.where(rng.random(100) < 0.6, truth, -1)
+    models = [MixtureClassifier(covariance=c, mechanism=None, alpha=1.0) for c in ("tied", "diag")]
+    clf = MixtureClassifierCV(models, random_state=0).fit(X, y)
+    right = clf.held_out_proba_[y >= 0].argmax(axis=1) == y[y >= 0]
+    assert right.mean() < 0.6  # features of pure noise
+
+
 def test_of_very_many_rows_some_are_judged(data, monkeypatch):
     monkeypatch.setattr("hesitant.model_selection._classifier_cv.MOST_JUDGED", 120)
     y = data.labels.copy()

@@ -117,12 +117,19 @@ class Trial(NamedTuple):
 
 
 def try_fold(
-    models: Sequence[Any], data: Data, out: IntArray, starts: dict[str, Any], tol: float
+    models: Sequence[Any],
+    data: Data,
+    out: IntArray,
+    starts: dict[str, Any],
+    strengths: Sequence[float],
+    tol: float,
 ) -> list[Trial]:
     """Fit each of some models to all rows but a fold's, and predict those.
 
     Models that differ in their mechanism alone start from one another, or from ``starts``, and
-    how strongly classes are pulled together is found once for all models that ask for it.
+    how strongly classes are pulled together is found once for all models that ask for it. No fit
+    starts from another fold's: that has seen the labels to predict, and where rows are few for
+    the parameters it would remember them.
     """
     every = np.arange(len(data.codes)) if data.sample is None else data.sample
     keep = np.setdiff1d(every, out)
@@ -136,10 +143,10 @@ def try_fold(
             options["init"] = starts[shape]
             if tol:
                 options["max_iter"] = min(clf.max_iter, MOST_STEPS)
-        if _is_shrunk(clf) and (found := _strengths(starts)):
+        if _is_shrunk(clf) and len(strengths):
             # components of a class must be free to lie apart
-            together = found[2] if clf.components == 1 else 0.0
-            options["covariance"] = Shrunk(found[0], found[1], together)
+            together = strengths[2] if clf.components == 1 else 0.0
+            options["covariance"] = Shrunk(strengths[0], strengths[1], together)
         try:
             # the matrices are small: threads would wait for each other longer than they work
             with one_blas_thread():
@@ -147,6 +154,7 @@ def try_fold(
                 trial = _predict(fit, data, out)
             if fit.fitted_.family.has_from_attributes:
                 starts.setdefault(shape, fit)
+            strengths = strengths or _strengths(fit)
             trial = trial._replace(note=note, start=starts.get(shape))
         except FAILURES as error:
             trial = Trial(note=f"failed: {error}")
@@ -158,12 +166,10 @@ def _is_shrunk(clf: Any) -> bool:
     return isinstance(clf.covariance, str) and clf.covariance == "shrunk"
 
 
-def _strengths(starts: Mapping[str, Any]) -> tuple[float, ...]:
-    """Return how strongly the first Gaussian fit pulls classes together, if there is one."""
-    for fit in starts.values():
-        if _is_shrunk(fit) and fit.components == 1 and fit.family == "gaussian":
-            return tuple(map(float, fit.shrinkage_))
-    return ()
+def _strengths(fit: Any) -> tuple[float, ...]:
+    """Return how strongly a Gaussian fit pulls classes together, if it was asked to find out."""
+    asked = fit is not None and _is_shrunk(fit) and fit.components == 1
+    return tuple(map(float, fit.shrinkage_)) if asked and fit.family == "gaussian" else ()
 
 
 def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
@@ -312,7 +318,8 @@ class Judge:
         self.verbose, self.tol = verbose, 0.0
         self.rows = np.concatenate(self.folds or [np.zeros(0, dtype=int)])
         self.done: dict[str, list[Trial]] = {name: [] for name in models}
-        self.starts: dict[str, Any] = {}
+        self.starts: dict[str, Any] = {}  # fits to all rows but the first fold's
+        self.strengths: tuple[float, ...] = ()
         self.trials: dict[str, Trial] = {}
         self.notes: dict[str, str] = {}
 
@@ -350,15 +357,17 @@ class Judge:
             name = "shrunk" if _is_shrunk(self.models[group[0]]) else group[0]
             parts.setdefault(name, []).extend(group)
         jobs = [(part, fold) for fold in folds for part in parts.values()]
-        tasks = [([self.models[k] for k in part], self.data, fold, self.starts, self.tol)
+        tasks = [([self.models[k] for k in part], self.data, fold,
+                  self.starts if fold is self.folds[0] else {}, self.strengths, self.tol)
                  for part, fold in jobs]  # fmt: skip
         work = run_tasks(try_fold, tasks, n_jobs=self.n_jobs, progress=self.verbose > 0,
                          description="fits")  # fmt: skip
-        for (part, _), trials in zip(jobs, list(work), strict=True):
+        for (part, fold), trials in zip(jobs, list(work), strict=True):
             for name, trial in zip(part, trials, strict=True):
                 self.done[name].append(trial._replace(start=None))
-                if self.tol and trial.start is not None:  # later folds start where this one ended
+                if self.tol and fold is self.folds[0] and trial.start is not None:
                     self.starts.setdefault(shape_of(self.models[name]), trial.start)
+                    self.strengths = self.strengths or _strengths(trial.start)
                 if trial.note and (trial.tau is None or name not in self.notes):
                     self.notes[name] = trial.note
         return [k for k in names if self._alive(k)]
