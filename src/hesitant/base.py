@@ -120,24 +120,15 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
         return self._ask("inference:efficiency", self._answering(), **options)
 
     def sensitivity(self, X: Any, y: Any, **options: Any) -> "Sensitivity":
-        """Ask what if blanks also depended on the class.
-
-        Options as for :func:`hesitant.inference.sensitivity`.
-        """
+        """Ask what if the class mattered: :func:`hesitant.inference.sensitivity`."""
         return self._ask("inference:sensitivity", self._answering(), X, y, **options)
 
     def triage(self, X: Any, y: Any = None, **options: Any) -> "pd.DataFrame":
-        """Rank blank rows by what a label would teach.
-
-        Options as for :func:`hesitant.diagnostics.triage`.
-        """
+        """Rank blank rows by what a label would teach: :func:`hesitant.diagnostics.triage`."""
         return self._ask("diagnostics:triage", self._answering(), X, y, **options)
 
     def report(self, X: Any, y: Any = None, **options: Any) -> "Report":
-        """Put verdict, pictures, tables and triage list on one page.
-
-        Options as for :func:`hesitant.report.make_report`.
-        """
+        """Put all of it on one page, with options of :func:`hesitant.report.make_report`."""
         _need_labels(X, y, "report")
         return self._ask("report:make_report", self, X, y, **options)
 

@@ -166,16 +166,6 @@ def summary(clf: Any, X: Any = None, y: Any = None, **options: Any) -> "pd.DataF
 
     Options as for :func:`information`, whose table this is. What the data do not determine is
     said in a warning.
-
-    Examples
-    --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> from hesitant.inference import summary
-    >>> data = simulate(n=500, random_state=0)
-    >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> list(summary(clf).columns)
-    ['parameter', 'estimate', 'std_error', 'lower', 'upper']
     """
     result = information(clf, X, y, **options)
     for remark in result.remarks:
