@@ -38,11 +38,6 @@ PAIRS = {
         likelihood._weigh_plainly,
         (np.log(TAU), TAU, JOINT[:, 0].copy(), CODES, WEIGHT, 0.1 * JOINT),
     ),
-    "tails": (
-        _kernels.log_rise,
-        _kernels._log_rise_plainly,
-        (np.append(X**2, [[0, 1e300, np.inf]], axis=0), np.array([0.5, 3, 1e30])),
-    ),
     "directions": (
         _quasi_newton._two_loop,
         _quasi_newton._two_loop_plainly,
@@ -134,7 +129,7 @@ def test_without_a_folder_to_write_in_kernels_are_compiled_and_not_kept(tmp_path
     # Permissions do not stop everybody, so numba is told that it has nowhere to look.
     nowhere = "import numba.core.caching as c; c.CompileResultCacheImpl._locator_classes = []"
     kernel = f"{nowhere}; import hesitant.families._kernels as k; k.cholesky.compile_now()"
-    kernel += "; k.log_rise.compile_now()"
+    kernel += "; import hesitant.likelihood as m; m._weigh.compile_now()"
     done = subprocess.run(
         [sys.executable, "-W", "always", "-c", kernel], capture_output=True, text=True, check=True
     )

@@ -14,7 +14,6 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray
-from hesitant._vector_math import STRIP, log1p_strip
 
 Place: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Centre and spread of the features, their units, and the classes' locations in those."""
@@ -207,24 +206,3 @@ def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
 def log_volumes(whitener: FloatArray, spread: FloatArray) -> FloatArray:
     """Log determinant of each whitener, in units of ``spread``."""
     return np.einsum("hj->h", np.log(np.einsum("hjj->hj", whitener) / spread))
-
-
-def _log_rise_plainly(q: FloatArray, nu: FloatArray) -> FloatArray:
-    return np.log1p(np.minimum(q / nu, np.finfo(float).max))
-
-
-@njit(plain=_log_rise_plainly, **_OPTIONS)
-def log_rise(q: FloatArray, nu: FloatArray) -> FloatArray:
-    """Return ``log(1 + q/ν)`` of squared distances (n, g)."""
-    n, g = q.shape
-    out = np.empty((n, g))
-    y, rise, work = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
-    for start in range(0, n, STRIP):
-        m = min(STRIP, n - start)
-        for h in range(g):
-            for b in range(m):
-                y[b] = q[start + b, h] / nu[h]
-            log1p_strip(y, m, rise, work)
-            for b in range(m):
-                out[start + b, h] = rise[b]
-    return out

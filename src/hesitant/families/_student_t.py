@@ -21,7 +21,7 @@ from hesitant.families._dof import (
     t_constants,
 )
 from hesitant.families._gaps import Seen, complete
-from hesitant.families._kernels import Place, log_rise, squared_distances
+from hesitant.families._kernels import Place, squared_distances
 from hesitant.families._location_scale import (
     LocationScaleChart,
     LocationScaleFamily,
@@ -270,7 +270,8 @@ class StudentT(HeavyTailedFamily):
         self, params: HeavyTailedParams, q: FloatArray, volume: FloatArray, seen: Seen
     ) -> tuple[FloatArray, Any]:
         q[~(q < _FAR)] = np.inf  # NaN, too, comes of an overflow
-        rise = log_rise(q, params.nu)
+        rise = np.minimum(q / params.nu, np.finfo(float).max)
+        np.log1p(rise, out=rise)
         constant = within_bounds(volume + _by_number(seen, partial(t_constants, params.nu)))
         return constant - 0.5 * _by_number(seen, params.nu.__add__) * rise, (q, rise)
 

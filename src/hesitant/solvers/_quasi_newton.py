@@ -124,8 +124,7 @@ def maximise(
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float:
-    # Not a matrix product: threads of linear algebra would wait for each other longer than this.
-    return float(np.einsum("j,j->", a, b))
+    return float(a @ b)
 
 
 def _two_loop_plainly(
