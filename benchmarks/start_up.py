@@ -12,7 +12,7 @@ FIT = """
 import time, numpy as np
 from hesitant import MixtureClassifier
 rng = np.random.default_rng(0)
-X, y = rng.normal(size=(300, 2)), rng.integers(-1, 2, 300)
+X, y = rng.normal(size=({n}, {p})), rng.integers(-1, 2, {n})
 begin = time.perf_counter()
 MixtureClassifier().fit(X, y)
 print(time.perf_counter() - begin)
@@ -36,10 +36,14 @@ def main() -> None:
     added = min(run(IMPORT.format("from hesitant import MixtureClassifier")) for _ in range(5))
     print(f"from hesitant import MixtureClassifier, after scikit-learn: {added:.2f} s")
     with tempfile.TemporaryDirectory() as folder:
-        small = run(FIT, NUMBA_CACHE_DIR=folder, HESITANT_COMPILE="")
-        cold = run(FIT, NUMBA_CACHE_DIR=folder)
-        warm = run(FIT, NUMBA_CACHE_DIR=folder)
-    print(f"first small fit ever: {small:.2f} s; if it compiles {cold:.1f} s; later {warm:.2f} s")
+        env = {"NUMBA_CACHE_DIR": folder, "HESITANT_COMPILE": ""}
+        small = run(FIT.format(n=300, p=2), **env)
+        print(f"first small fit ever: {small:.2f} s")
+        cold, warm = (run(FIT.format(n=200_000, p=10), **env) for _ in range(2))
+        print(f"first fit of 200,000 x 10, which compiles: {cold:.1f} s; later {warm:.1f} s")
+    with tempfile.TemporaryDirectory() as folder:
+        every = run(FIT.format(n=300, p=2), NUMBA_CACHE_DIR=folder, HESITANT_COMPILE="always")
+    print(f"a first small fit that must compile every kernel: {every:.1f} s")
 
 
 if __name__ == "__main__":

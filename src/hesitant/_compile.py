@@ -1,9 +1,9 @@
 """numba's ``njit``, put off until a kernel is first called, and worth compiling.
 
 Importing numba takes longer than hundreds of fits, and a program that only reads a model or prints
-its help never needs it. Compiling takes seconds, once for every machine: where nothing has been
-compiled yet, kernels that have a plain version (the same but for rounding) use it, until the
-numbers it was given add up. ``HESITANT_COMPILE=always`` in the environment compiles at once.
+its help never needs it. Compiling takes seconds, once for every machine: a kernel that has not
+been compiled yet leaves the work to its plain version (the same but for rounding), if it has one,
+until the numbers that it was given add up. ``HESITANT_COMPILE=always`` in the environment compiles at once.
 """
 
 import functools
@@ -18,16 +18,9 @@ from typing import Any
 import numpy as np
 
 _LOCK = threading.RLock()
-# Numbers that plain versions are given before compiling pays: about a second's work.
-PATIENCE = 20_000_000
-
-
-class _Effort:
-    """How much plain versions have been given, and whether kernels are to be compiled."""
-
-    given = 0
-    compiling: bool | None = None
-    warned = False
+# Numbers that a plain version is given before compiling pays: some tenths of a second's work.
+PATIENCE = 5_000_000
+_warned = False
 
 
 def njit(
@@ -45,6 +38,8 @@ def njit(
     def decorate(function: Callable[..., Any]) -> Any:
         compiled: Any = None
         instead = function if plain is True else plain
+        patience = PATIENCE if instead is not None else 0
+        asked = False
 
         def compile_now() -> Any:
             nonlocal compiled
@@ -54,12 +49,20 @@ def njit(
                     compiled = whole if room is None else functools.partial(_fill, whole, room)
             return compiled
 
+        def bear(arguments: tuple[Any, ...]) -> bool:
+            """Whether the plain version may do it once more."""
+            nonlocal patience, asked
+            if not asked:
+                asked, patience = True, 0 if _compiled_before(function) else patience
+            patience -= sum(a.size for a in arguments if isinstance(a, np.ndarray))
+            return patience > 0
+
         @functools.wraps(function)
         def kernel(*arguments: Any) -> Any:
             try:
                 if compiled is not None:
                     return compiled(*arguments)
-                if instead is not None and _plain_will_do(arguments):
+                if patience > 0 and bear(arguments):
                     return instead(*arguments)
                 return compile_now()(*arguments)
             except SystemError as error:
@@ -85,8 +88,9 @@ def _compile(function: Any, options: dict[str, Any]) -> Any:
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
-    if not _Effort.warned:
-        _Effort.warned = True
+    global _warned
+    if not _warned:
+        _warned = True
         warnings.warn(
             "No folder can be written in which compiled code could be kept: every process will "
             "compile anew, which takes some seconds. Set NUMBA_CACHE_DIR to a folder that can be "
@@ -103,24 +107,18 @@ def _fill(compiled: Any, room: Callable[..., Any], *arguments: Any) -> Any:
     return results if number is None else (number, *results)
 
 
-def _plain_will_do(arguments: tuple[Any, ...]) -> bool:
-    if _Effort.compiling is None:
-        _Effort.compiling = os.environ.get("HESITANT_COMPILE") == "always" or _compiled_before()
-    if not _Effort.compiling:
-        _Effort.given += sum(a.size for a in arguments if isinstance(a, np.ndarray))
-        _Effort.compiling = _Effort.given > PATIENCE
-    return not _Effort.compiling
-
-
-def _compiled_before() -> bool:
-    """Whether numba has kept a kernel of this package where it usually does."""
-    package, name = Path(__file__).parent, "_vector_math.normalise-*.nbi"
+def _compiled_before(function: Any) -> bool:
+    """Whether numba has kept this kernel where it usually does, or is told to compile all."""
+    if os.environ.get("HESITANT_COMPILE") == "always":
+        return True
+    file = Path(function.__code__.co_filename)
+    name = f"{file.stem}.{function.__qualname__}-*.nbi"
     given = os.environ.get("NUMBA_CACHE_DIR")
     caches = [Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")), Path("~/Library/Caches")]
     try:
         folders = [Path(given)] if given else [c.expanduser() / "numba" for c in caches]
-        kept = [folder.glob(f"{package.name}_*/{name}") for folder in folders]
-        beside = [] if given else [(package / "__pycache__").glob(name)]
+        kept = [folder.glob(f"{file.parent.name}_*/{name}") for folder in folders]
+        beside = [] if given else [(file.parent / "__pycache__").glob(name)]
         return any(next(found, None) for found in (*beside, *kept))
     except (OSError, RuntimeError):  # no home
         return False
