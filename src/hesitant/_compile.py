@@ -3,7 +3,8 @@
 Importing numba takes longer than hundreds of fits, and a program that only reads a model or prints
 its help never needs it. Compiling takes seconds, once for every machine: a kernel that has not
 been compiled yet leaves the work to its plain version (the same but for rounding), if it has one,
-until the numbers that it was given add up. ``HESITANT_COMPILE=always`` in the environment compiles at once.
+until the numbers that it was given add up. ``HESITANT_COMPILE=always`` in the environment compiles
+at once.
 """
 
 import functools
