@@ -14,12 +14,15 @@ those of a panel are drawn as the features are (some of these where classes meet
 
 import copy
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import brentq
 
-from hesitant._typing import FloatArray
+from hesitant._typing import AnyArray, FloatArray
 from hesitant.chart import Chart
 from hesitant.experts import Panel
 from hesitant.inference._boundary import Sampler, fit_sampler
@@ -31,7 +34,14 @@ from hesitant.rows import Rows
 from hesitant.statements import NOT_SHOWN, Statements
 
 WAYS = ("complete", "ignorance", "full")
+PAIRS = {
+    f"{one} / {other}": (one, other)
+    for one, other in (("ignorance", "complete"), ("full", "complete"), ("full", "ignorance"))
+}
+# Differences of log criteria below this are rounding.
+ROUNDING = 1e-11
 
+Figure: TypeAlias = tuple[float, FloatArray]
 Rng: TypeAlias = np.random.Generator
 Outcome: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Chance of what is seen of rows (n,), their weights (n, g), derivatives in θ (n, q)."""
@@ -233,3 +243,101 @@ def _boundary(
     for a, b, sign in ((best, best, 1), (other, other, 1), (best, other, -1), (other, best, -1)):
         np.add.at(out, (row, a, b), sign * weight)
     return out, weight
+
+
+# -- figures, each with the batches' influence on it (to first order, and relative to it) ---------
+
+
+def ratio(above: FloatArray, below: FloatArray) -> Figure:
+    """Return the ratio of two sums over batches."""
+    total = float(above.sum())
+    by = above / (total or 1.0) - below / below.sum()
+    return total / float(below.sum()), by
+
+
+def less(figure: Figure) -> Figure:
+    """Return one less a figure."""
+    value, by = figure
+    return 1 - value, -value / max(1 - value, 1e-300) * by
+
+
+def spread(by: FloatArray) -> float:
+    """Return the standard error of a sum over batches."""
+    return float(math.sqrt(len(by)) * np.std(by, ddof=1))
+
+
+def figures_of(
+    parts: dict[str, FloatArray], log_unit: float, open_rows: Figure, usable: bool
+) -> dict[str, Figure]:
+    """Return all that one number tells, but for the Bayes error."""
+    Q = parts["boundary"]
+    known = {way: _criteria(parts[way], Q, usable) for way in WAYS}
+    pattern = parts["full"] is not parts["ignorance"]
+    out = {}
+    for way in WAYS:
+        size, by = known[way]["error"]
+        out[f"excess {way}"] = math.exp(size + log_unit), by
+    # With a share of the open rows settled the information is I + share D. In coordinates where I
+    # is the identity and D diagonal both criteria are sums.
+    D = parts["complete"] - parts["ignorance"]
+    half = np.linalg.cholesky(parts["ignorance"].sum(axis=0))
+    gain, vector = np.linalg.eigh(_whitened(half, D.sum(axis=0)))
+    weight = np.einsum("jk,jk->k", vector, _whitened(half, Q.sum(axis=0)) @ vector)
+    log_size: dict[str, Callable[[float], float]] = {
+        "error": lambda share: np.log(np.sum(weight / (1 + share * gain))),
+        "parameters": lambda share: -np.log(np.abs(1 + share * gain)).mean(),
+    }
+    for name, of_share in log_size.items():
+        for pair, (one, other) in PAIRS.items():
+            more, less = known[other][name], known[one][name]
+            out[f"{name} {pair}"] = math.exp(more[0] - less[0]), more[1] - less[1]
+        gained = known["full"][name][0] - known["ignorance"][name][0]
+        share = _share_worth(of_share, gained) if pattern else 0.0
+        by = np.zeros(len(Q))
+        if 0 < share < 2:
+            there = _criteria(parts["ignorance"] + share * D, Q, usable)[name][1]
+            slope = (of_share(share + 1e-5) - of_share(share - 1e-5)) / 2e-5
+            by = (known["full"][name][1] - there) / (slope * share)
+        out[f"labels_worth {name}"] = share * open_rows[0], by + open_rows[1]
+    return out
+
+
+def _criteria(info: FloatArray, boundary: FloatArray, usable: bool) -> dict[str, Figure]:
+    """Return logarithms of what estimates with this information are judged by.
+
+    The influences are those on the criteria themselves, relative to them.
+    """
+    V = np.linalg.inv(info.sum(axis=0))
+    log_det = np.linalg.slogdet(V)[1]
+    shares = np.einsum("jk,bjk->b", V, info) / len(V)
+    trace = float(np.vdot(V, boundary.sum(axis=0)))
+    error = math.nan, np.full(len(info), math.nan)
+    # A kernel with negative parts may, from very few rows, give a negative sum: then nothing is
+    # known of the error.
+    if usable and trace > 0:
+        bent = V @ boundary.sum(axis=0) @ V
+        by = np.einsum("jk,bjk->b", V, boundary) - np.einsum("jk,bjk->b", bent, info)
+        error = math.log(trace), by / trace
+    return {"error": error, "parameters": (float(log_det) / len(V), -shares)}
+
+
+def _whitened(half: AnyArray, A: AnyArray) -> FloatArray:
+    """Return ``L⁻¹ A L⁻ᵀ``."""
+    once = solve_triangular(half, A, lower=True)
+    return np.asarray(solve_triangular(half, once.T, lower=True))
+
+
+def _share_worth(criterion: Callable[[float], float], gained: float) -> float:
+    """Return the share of open rows whose labels would do as much as the pattern gained.
+
+    Above 1 it is no share, but tells how far the pattern exceeds all labels; at most 2. It is
+    NaN if neither pattern nor labels make a difference that can be told from rounding.
+    """
+    target = criterion(0.0) + gained
+    if math.isnan(target) or not criterion(0.0) - criterion(1.0) > ROUNDING:
+        return math.nan
+    if -gained <= ROUNDING:
+        return 0.0
+    if criterion(2.0) >= target:
+        return 2.0
+    return float(brentq(lambda share: criterion(share) - target, 0.0, 2.0))
