@@ -24,7 +24,7 @@ from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.desk import Desk, _sitting
 from hesitant.desk._findings import guessed, when_to_stop
 
-EVERY, EARLIEST = 10, 20  # no advice to stop comes before 20 answers
+EVERY = 10
 WAYS = {"chosen by the desk": 0.1, "drawn at random": 1.0}
 NAMES = "abc"
 # Classes of `simulate`, and how many labels of each class there are at first: 0 is for blanks that
@@ -88,7 +88,7 @@ def sitting(seed: int, world: str, audit: float, answers: int) -> dict[str, Any]
             if k % EVERY == 0:
                 errors.append(error)
             advice = when_to_stop(desk, desk.model)
-            if stop is None and k >= EARLIEST and advice["still"] and advice["little"]:
+            if stop is None and advice["still"]:
                 stop = k, error
             case = desk.case("expert")
             if k == answers or case is None:

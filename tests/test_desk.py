@@ -329,6 +329,14 @@ def test_the_audit_takes_in_cases_that_were_chosen_before(table, sit):
     assert all(a["audit"] for a in sitting.answers())
 
 
+def test_stopping_is_advised_when_answers_change_next_to_nothing(table, sit, monkeypatch):
+    sitting = sit(table[0])
+    assert "Too early to say" in sitting.get("/part/report").text
+    for found, words in (((3, 400), "Going on is worth it"), ((2, 400), "Stopping is sensible")):
+        monkeypatch.setattr(sitting.desk, "changed", lambda since, found=found: found)
+        assert words in sitting.get("/part/report").text
+
+
 def test_wilsons_interval():
     # Brown, Cai and DasGupta (2001) print (0.7226, 0.9452) for 36 of 41
     found = share(20, 20)

@@ -19,8 +19,9 @@ from hesitant.exceptions import collect_warnings
 if TYPE_CHECKING:
     import pandas as pd
 
-# Stopping is sensible once ten answers teach so much less than at first, and change so little.
-SMALL_PROMISE, SMALL_CHANGE = 0.2, 0.005
+# Stopping is sensible once so many answers have changed so small a share of the guesses. What
+# answers are expected to teach is no yardstick: it leaps when classes get matrices of their own.
+LATELY, SMALL_CHANGE = 20, 0.005
 
 
 def share(right: int, n: int) -> dict[str, Any]:
@@ -68,15 +69,12 @@ def disagreements(answers: Sequence[Answer]) -> list[dict[str, Any]]:
 
 
 def when_to_stop(desk: Desk, model: Model) -> dict[str, Any]:
-    """Return what the next ten answers are expected to teach, and what the last ten changed."""
-    first, changed = desk.journal.fact(model.kind), desk.changed()
-    left = None if not first or model.promise is None else model.promise / first
+    """Return what the next ten answers are expected to teach, and what the last twenty changed."""
+    changed = desk.changed(since=LATELY)
     return {
         "promise": model.promise,
-        "share_left": left,
         "changed": changed,
         "still": changed is not None and changed[0] <= max(1, SMALL_CHANGE * changed[1]),
-        "little": left is None or left <= SMALL_PROMISE,
         "expected_error": model.expected_error,
     }
 

@@ -113,11 +113,6 @@ class Model:
         known = (data, codes, reviewed, len(answers), panel, View.of(data, codes))
         return cls(*known, none, zero, zero, none[:0])
 
-    @property
-    def kind(self) -> str:
-        """What the first promise of such a model is noted as: a panel's is no yardstick here."""
-        return "promise" if self.panel is None else "promise of a panel"
-
     def rows(self, agreed: bool = False) -> tuple[FloatArray, Any, Any]:
         """Return features, what was said of them, and reviewed, as they are given to a fit.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from hesitant._typing import IntArray
 from hesitant.desk._journal import Answer, Journal, now
-from hesitant.desk._learning import NEXT, Model, Worker, held_out, learn
+from hesitant.desk._learning import Model, Worker, held_out, learn
 from hesitant.desk._table import Data, Setup, guess
 
 ANSWERS = ("label", "cannot tell", "not shown")
@@ -179,12 +179,10 @@ class Desk:
                 self.before = self.model
                 if self.journal.answers():  # those of an earlier sitting come on top
                     self.worker.ask()
-        if model.promise and not self.journal.fact(model.kind):
-            self.journal.note(**{model.kind: model.promise})
         if not self.worker.overtaken:
             self.held_out = held_out(model)
 
-    def changed(self, since: int = NEXT) -> tuple[int, int] | None:
+    def changed(self, since: int) -> tuple[int, int] | None:
         """Return how many blank rows the last answers gave another guess, of how many."""
         _, model = self.ready()
         older = [found for n, found in self._past if n <= model.answers - since]
