@@ -2,11 +2,10 @@
 
 The prior of covariance="shrunk" is that of made-up rows: some that spread like the pooled matrix
 of all classes, which in turn has some that spread like its diagonal, and some at the classes'
-common mean. How many of each is chosen by what fits to most of the labelled rows say of the rest.
-Of matrices that is the probability of their labels: what the classifier is for, and where classes
-are not of the family's shape densities mislead. Of means it is the density: where only easy rows
-are labelled, means much too close together predict labels as well.
-``python -m benchmarks.study_shrinkage`` compares the two.
+common mean. How many of each is chosen by the probability that fits to most of the labelled rows
+give to the labels of the rest: what the classifier is for. The density of the rest would be the
+other choice (``python -m benchmarks.study_shrinkage``): it misleads where classes are not of the
+family's shape.
 """
 
 from collections.abc import Sequence
@@ -57,11 +56,7 @@ def strengths(Z: FloatArray, weights: FloatArray, given: FloatArray, floor: floa
     if not np.isnan(given).any():
         return given
     grid = [g if np.isnan(v) else np.array([v]) for v, g in zip(given, GRID, strict=True)]
-    by_label, by_density = held_out(Z, weights, grid, floor)
-    to_mean = likely(by_density, grid)[2]
-    near = int(np.abs(grid[2] - to_mean).argmin())
-    grid[2] = np.array([to_mean])
-    found = likely(by_label[:, :, near : near + 1], grid)
+    found = likely(held_out(Z, weights, grid, floor)[0], grid)
     return np.where(np.isnan(given), found, given)
 
 
