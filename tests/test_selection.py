@@ -266,6 +266,8 @@ def test_one_label_a_class_is_too_few_to_choose_by(data):
     assert list(clf.models_) == [clf.cv_results_["name"][0]] == ["gaussian, tied, none"]
     assert np.isnan(clf.held_out_proba_).all()
     assert np.isfinite(clf.predict_proba(data.features)).all()
+    report = clf.report(data.features, y).to_dict()
+    assert "too few" in report["held_out"]["why_not"]
 
 
 @pytest.mark.filterwarnings("ignore::hesitant.FitWarning")

@@ -104,7 +104,7 @@ class Case:
         """
         proba = np.full((self.n, len(self.classes)), np.nan)
         own = getattr(self.whole, "held_out_proba_", None)
-        if own is not None and np.shape(own) == proba.shape:
+        if own is not None and np.shape(own) == proba.shape and np.isfinite(own).any():
             return np.where(self.blank[:, None], np.nan, own), ""
         codes, counts = self.labels.codes, self.labels.counts
         # the only label of a class cannot be held out: the class would have none
