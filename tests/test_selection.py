@@ -232,6 +232,14 @@ def test_a_feature_that_says_nothing_stops_counting(data):
     assert clf.family_.rates_[2] < 0.7 * clf.family_.rates_[:2].min()
 
 
+def test_kernels_do_not_depend_on_units(data):
+    units = np.array([1e90, 1e-90])
+    clf = MixtureClassifier(KernelDensity(), mechanism=None, alpha=1.0)
+    expected = clf.fit(data.features, data.labels).predict_proba(data.features)
+    found = clf.fit(data.features * units, data.labels).predict_proba(data.features * units)
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
 def test_own_folds(data):
     labelled = np.flatnonzero(data.labelled)
     folds = [(None, labelled[::2]), (None, labelled[1::2])]

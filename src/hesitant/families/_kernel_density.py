@@ -89,6 +89,7 @@ class KernelDensity(Family):
         spread = np.maximum(spread, np.where(whole > 0, 0.02 * whole, 1.0))
         if n <= g:
             return 1.0 / (spread * p)
+        Z = Z / spread  # single precision would not hold any unit of measurement
         apart = np.abs(Z.T[:, :, None] - Z.T[:, None, :]).astype(np.float32).reshape(p, -1)
         left = (own * mass[:, None]).sum(axis=0) - own * mass[:, None] + _SHARED
         factor = (own.sum(axis=0) + 1.0) / left
@@ -107,7 +108,7 @@ class KernelDensity(Family):
             slope = -(apart @ (kernel * pull).astype(np.float32).ravel()).astype(float)
             return float(mass @ np.log(mine / total)), slope
 
-        start = 1.0 / (spread * np.sqrt(p))
+        start = np.full(p, 1.0 / np.sqrt(p))
         tried = [value_and_slope(start * c)[0] for c in _WIDTHS]
         start = np.log(start * _WIDTHS[int(np.argmax(tried))])
 
@@ -118,7 +119,7 @@ class KernelDensity(Family):
 
         found = minimize(objective, start, jac=True, method="L-BFGS-B",
                          options={"maxiter": _STEPS, "maxls": 4})  # fmt: skip
-        return np.exp(found.x)
+        return np.exp(found.x) / spread
 
     # -- what a family has to say -----------------------------------------------------------------
 
