@@ -88,7 +88,7 @@ def sitting(seed: int, world: str, audit: float, answers: int) -> dict[str, Any]
             if k % EVERY == 0:
                 errors.append(error)
             advice = when_to_stop(desk, desk.model)
-            if stop is None and advice["still"]:
+            if stop is None and advice["still"] and not advice["shape_at"]:
                 stop = k, error
             case = desk.case("expert")
             if k == answers or case is None:

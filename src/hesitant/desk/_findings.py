@@ -70,11 +70,13 @@ def disagreements(answers: Sequence[Answer]) -> list[dict[str, Any]]:
 
 def when_to_stop(desk: Desk, model: Model) -> dict[str, Any]:
     """Return what the next ten answers are expected to teach, and what the last twenty changed."""
-    changed = desk.changed(since=LATELY)
+    changed, clf = desk.changed(since=LATELY), model.clf
     return {
         "promise": model.promise,
         "changed": changed,
         "still": changed is not None and changed[0] <= max(1, SMALL_CHANGE * changed[1]),
+        # labels of each class that are needed before it has a matrix of its own: guesses leap then
+        "shape_at": None if clf is None or clf.covariance == "full" else model.data.setup.enough,
         "expected_error": model.expected_error,
     }
 

@@ -138,8 +138,7 @@ def _estimator(known: Model, start: Model | None, agreed: bool = False) -> Any:
     # a curve needs some of each kind: labels given freely, and labels withheld
     enough = min((reviewed & (codes >= 0)).sum(), (reviewed & (codes < 0)).sum()) >= 5
     fewest = min(counts[name] for name in present)
-    # a matrix of its own takes labels of each class
-    shape = "full" if fewest >= 2 * len(setup.features) else "shrunk"
+    shape = "full" if fewest >= setup.enough else "shrunk"
     old = None if start is None else start.clf
     classes = present if panel is None else panel.classes.tolist()
     warm = old is not None and list(old.classes_) == classes and old.covariance == shape

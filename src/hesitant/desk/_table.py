@@ -68,6 +68,11 @@ class Setup:
     withheld: bool  # whether somebody looked at what the table leaves blank
     audit: float  # share of cases drawn at random
 
+    @property
+    def enough(self) -> int:
+        """How many labels of each class make a covariance matrix of its own worth fitting."""
+        return 2 * len(self.features)
+
     @classmethod
     def of(cls, given: Mapping[str, Any], frame: "pd.DataFrame") -> Self:
         """Check what a page, a journal or a command says, and fill in what it leaves open."""
