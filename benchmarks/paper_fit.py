@@ -2,8 +2,8 @@
 
 The baseline is what a careful user would write: EM to the ignorance solution, then SciPy's BFGS on
 the full likelihood with analytic gradients. Both reach the same maximum. They take turns, with one
-thread of linear algebra each: with more, products of matrices so small wait for threads, and the
-baseline takes one to three times as long, as busy as the machine happens to be.
+thread of linear algebra each: with more, products of matrices so small may wait for threads, and
+the ratio would tell how busy the machine is.
 """
 
 from functools import partial
