@@ -1,11 +1,11 @@
 """How strongly classes should be pulled together: two criteria in several made-up worlds.
 
 Three classes, half of the rows labelled (in "hard cases blank" the easier half). Strengths of
-``covariance="shrunk"`` are chosen on labelled rows left out: by the probability of their labels
-(as the package does), or by their density. Then each is fitted with blanks and without regard to
-their pattern, and judged on 4,000 new rows. Beside them scikit-learn's linear discriminant
-analysis with ``shrinkage="auto"``, of labelled rows alone, and the package's default mechanism.
-``python -m benchmarks.study_shrinkage [replications]``.
+``covariance="shrunk"`` are chosen on labelled rows left out: by the probability of their labels,
+by their density, or by both (the density where labels hardly tell, as the package does). Then each
+is fitted with blanks and without regard to their pattern, and judged on 4,000 new rows. Beside
+them scikit-learn's linear discriminant analysis with ``shrinkage="auto"``, of labelled rows alone,
+and the package's default mechanism. ``python -m benchmarks.study_shrinkage [replications]``.
 """
 
 import sys
@@ -17,7 +17,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from hesitant import MixtureClassifier
 from hesitant.families import Gaussian, Shrunk
-from hesitant.families._shrinkage import GRID, held_out, likely
+from hesitant.families._shrinkage import CLOSE, GRID, held_out, judged, likely
 
 NEW_ROWS, CLASSES = 4000, 3
 # rows, features, covariances of the classes, errors
@@ -77,9 +77,11 @@ def draw(world: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 def choices(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Shrunk]]:
     """Yield the strengths that each criterion chooses."""
     center, spread = Gaussian()._units(X)
-    Z, weights = (X - center) / spread, (y[:, None] == np.arange(CLASSES)).astype(float)
+    Z = (X[y >= 0] - center) / spread
+    weights = (y[y >= 0, None] == np.arange(CLASSES)).astype(float)
     by_label, by_density = held_out(Z, weights, GRID, 1e-6 * CLASSES)
     yield "labels", Shrunk(*likely(by_label, GRID))
+    yield "both", Shrunk(*likely(judged(by_label, by_density, CLOSE * len(Z) / X.shape[1]), GRID))
     yield "density", Shrunk(*likely(by_density, GRID))
 
 

@@ -154,6 +154,16 @@ def test_many_rows_are_fitted_freely():
 
 
 @pytest.mark.parametrize("mechanism", [None, "entropy"])
+def test_so_they_are_where_only_easy_cases_are_labelled(mechanism):
+    """Classes of the labelled rows alone are too far apart, which no prior should make up for."""
+    data = simulate(n=2000, random_state=4)
+    X, y = data.features, data.labels
+    shrunk = MixtureClassifier(covariance="shrunk", mechanism=mechanism).fit(X, y)
+    full = MixtureClassifier(mechanism=mechanism).fit(X, y)
+    assert np.abs(shrunk.predict_proba(X) - full.predict_proba(X)).mean() < 3e-3
+
+
+@pytest.mark.parametrize("mechanism", [None, "entropy"])
 def test_claims_hold_in_wide_data(mechanism):
     accuracy, claimed, reference = [], [], []
     for seed in range(4):

@@ -3,9 +3,11 @@
 The prior of covariance="shrunk" is that of made-up rows: some that spread like the pooled matrix
 of all classes, which in turn has some that spread like its diagonal, and some at the classes'
 common mean. How many of each is chosen by the probability that fits to most of the labelled rows
-give to the labels of the rest: what the classifier is for. The density of the rest would be the
-other choice (``python -m benchmarks.study_shrinkage``): it misleads where classes are not of the
-family's shape.
+give to the labels of the rest: what the classifier is for. Choices that labels can hardly tell
+apart are decided by the density of the rest: where only easy rows are labelled, classes of the
+labelled rows are too sure of themselves, and pulling them together would hide it. The density
+alone misleads where classes are not of the family's shape
+(``python -m benchmarks.study_shrinkage``).
 """
 
 from collections.abc import Sequence
@@ -20,6 +22,9 @@ from hesitant.families._kernels import whiteners
 
 FOLDS = 5
 MOST = 3000  # rows that are looked at
+# How much more probable labels must become to be a reason, for one feature. With more features
+# classes claim too much for want of rows, which only labels can tell.
+CLOSE = 0.02
 FARTHEST = 10.0  # robust spreads: an outlier must not decide
 # In numbers of made-up rows: towards the pooled matrix, its diagonal, the common mean.
 GRID = (
@@ -56,17 +61,34 @@ def strengths(Z: FloatArray, weights: FloatArray, given: FloatArray, floor: floa
     if not np.isnan(given).any():
         return given
     grid = [g if np.isnan(v) else np.array([v]) for v, g in zip(given, GRID, strict=True)]
-    found = likely(held_out(Z, weights, grid, floor)[0], grid)
+    known = np.flatnonzero(weights.sum(axis=1) > 0)
+    known = known[:: -(-len(known) // MOST)]
+    Z, weights = Z[known], weights[known]
+    close = CLOSE * weights.sum() / Z.shape[1]
+    by_label, by_density = held_out(Z, weights, grid, floor)
+    found = likely(judged(by_label, by_density, close), grid)
     return np.where(np.isnan(given), found, given)
+
+
+def judged(by_label: FloatArray, by_density: FloatArray, close: float) -> FloatArray:
+    """Return a value for each point of the grid.
+
+    Labels decide; by how much less than ``close`` they prefer a point does not matter, and the
+    density has as large a say in its place.
+    """
+    behind = np.minimum(by_label - by_label.max() + close, 0.0)
+    best = by_density[behind == 0.0].max()
+    return behind + np.clip(by_density - best, -close, 0.0)
 
 
 def held_out(
     Z: FloatArray, weights: FloatArray, grid: Sequence[FloatArray], floor: float
 ) -> FloatArray:
-    """Return the log probability of labels left out, and the log density, over the grid."""
-    known = np.flatnonzero(weights.sum(axis=1) > 0)
-    known = known[:: -(-len(known) // MOST)]
-    Z, weights = np.clip(Z[known], -FARTHEST, FARTHEST), weights[known]
+    """Return the log probability of labels left out, and the log density, over the grid.
+
+    All rows have a class.
+    """
+    Z = np.clip(Z, -FARTHEST, FARTHEST)
     codes, weight = weights.argmax(axis=1), weights.sum(axis=1)
     fold, value = _folds(Z, codes), np.zeros((2, *map(len, grid)))
     with one_blas_thread():  # matrices so small would wait for threads longer than they take

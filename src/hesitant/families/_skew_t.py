@@ -38,7 +38,7 @@ from hesitant.families._student_t import (
 # A slant beyond this is a half-distribution for all that data can tell.
 _STEEP = 15.0
 # Where the prior on the size of slants sets in: what is steeper takes many rows to tell.
-_WIDE = 25.0
+_WIDE = 50.0
 
 
 def _along(params: SkewTParams, X: AnyArray) -> FloatArray:
