@@ -247,3 +247,10 @@ class Family(BaseEstimator):
     def has_from_attributes(self) -> bool:
         """Whether a fit of this family can start from given parameters."""
         return type(self).from_attributes is not Family.from_attributes
+
+
+def positive_counts(count: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of each class; an empty class stays where it is, very wide."""
+    if count.min() < 0 or mass.min() < 0:
+        raise StepError("a class has a negative weight")
+    return np.maximum(count, 1e-12), np.maximum(mass, 1e-12)

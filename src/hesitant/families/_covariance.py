@@ -13,6 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant.families._base import StepError
+from hesitant.families._kernels import whiteners
 
 # A pull beyond this is rigid, and leaves the data no digits.
 _FIRM = 1e9
@@ -214,3 +216,14 @@ STRUCTURES: dict[str, type[Structure]] = {
     "spherical": Spherical,
     "shrunk": Shrunk,
 }
+
+
+def whiten(scale: FloatArray) -> FloatArray:
+    """Return whiteners W of scale matrices Ω, lower triangular with ``W Ω Wᵀ = I``."""
+    whitener, positive = whiteners(scale)
+    if not positive:  # perhaps by rounding alone, between features of very different sizes
+        size = np.einsum("...ii->...i", scale)
+        whitener, positive = whiteners(scale + 1e-12 * size[..., None] * np.eye(size.shape[-1]))
+    if not positive:
+        raise StepError("a scale matrix is not positive definite")
+    return whitener

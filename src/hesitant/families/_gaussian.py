@@ -8,11 +8,8 @@ import numpy as np
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Coordinates, Statistics
 from hesitant.families._gaps import Seen
-from hesitant.families._location_scale import (
-    LocationScaleChart,
-    LocationScaleFamily,
-    LocationScaleParams,
-)
+from hesitant.families._location_scale import LocationScaleFamily, LocationScaleParams
+from hesitant.families._location_scale_chart import LocationScaleChart
 
 _LOG_2PI = math.log(2 * math.pi)
 

@@ -10,11 +10,10 @@ import numpy as np
 from scipy.special import softmax
 
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.families._base import Coordinates, Statistics, of_classes
+from hesitant.families._base import Coordinates, Statistics, of_classes, positive_counts
 from hesitant.families._dof import log_gamma_ratio, t_constants
 from hesitant.families._gaps import complete, find_gaps
 from hesitant.families._kernels import Place, log_volumes, standardise, weighted_moments
-from hesitant.families._location_scale import positive_counts
 from hesitant.families._skew_t_chart import SkewTChart
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
 from hesitant.families._skew_t_params import (

@@ -22,9 +22,8 @@ import numpy as np
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.families._base import Statistics, StepError
-from hesitant.families._covariance import Structure
+from hesitant.families._covariance import Structure, whiten
 from hesitant.families._dof import digamma
-from hesitant.families._location_scale import whiten
 from hesitant.families._student_t import HeavyTailedParams, distances
 
 # A lean below this is too near symmetry to leave it, one above too near the edge to return.

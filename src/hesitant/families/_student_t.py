@@ -11,6 +11,7 @@ import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Coordinates, Statistics, StepError, of_classes
+from hesitant.families._covariance import whiten
 from hesitant.families._dof import (
     HIGHEST,
     LOWEST,
@@ -22,12 +23,8 @@ from hesitant.families._dof import (
 )
 from hesitant.families._gaps import Seen, complete
 from hesitant.families._kernels import Place, squared_distances
-from hesitant.families._location_scale import (
-    LocationScaleChart,
-    LocationScaleFamily,
-    LocationScaleParams,
-    whiten,
-)
+from hesitant.families._location_scale import LocationScaleFamily, LocationScaleParams
+from hesitant.families._location_scale_chart import LocationScaleChart
 
 # Where estimated degrees of freedom start, unless a start says better.
 _START = 10.0
