@@ -1,5 +1,6 @@
 """From checked data to the best state: starts, solver, restarts."""
 
+import contextlib
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
@@ -57,7 +58,8 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> Fit:
         raise ValueError(_advice(error, None)) from error
     probe_family(likelihood.family, states[0].params, likelihood.sample, len(classes))
     likelihood = copy.copy(likelihood)
-    likelihood.mechanism = steadied(likelihood, states[0])
+    with contextlib.suppress(*FAILURES), np.errstate(all="ignore"):  # the fit will say why
+        likelihood.mechanism = steadied(likelihood, states[0])
     limits = how.tol, how.max_iter, how.verbose
     jobs = [(state, Progress(*limits), state is not given) for state in states]
     if n_init == 1:

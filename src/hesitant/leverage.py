@@ -58,6 +58,8 @@ def steadied(likelihood: Likelihood, state: State) -> Mechanism:
     with one_blas_thread():
         joint = flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat
         values = np.linalg.eigvalsh(joint)
+    if not np.isfinite(values).all():
+        return mechanism
     out = copy.copy(mechanism)
     out.leverage_ = np.maximum(values, 0.0)
     out.steepness_ = products / max(float(np.trace(products)), 1e-300)

@@ -195,7 +195,8 @@ def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
     out = np.empty_like(scales)
     for scale, whitener in zip(scales, out, strict=True):
         root, failed = dpotrf(scale.T, lower=1)
-        if failed or not (np.diagonal(root) ** 2 >= _SMALLEST * np.diagonal(scale)).all():
+        left = np.diagonal(root) ** 2  # of each variance, by the features before it
+        if failed or not ((left >= _SMALLEST * np.diagonal(scale)) & (left < np.inf)).all():
             root = np.zeros_like(scale)
             if not cholesky(scale, np.arange(len(scale)), root):
                 return out, False

@@ -445,6 +445,8 @@ def _narrow_features(spread: FloatArray, floor: float) -> tuple[BoolArray, bool]
     constant = np.diagonal(spread) < floor
     if constant.any():
         return constant, True
+    if not np.isfinite(spread).all():  # a class beyond all measure
+        return None
     value, vector = np.linalg.eigh(spread)
     size = np.abs(vector[:, 0])
     return None if value[0] >= floor else (size > 0.05 * size.max(), False)

@@ -17,9 +17,9 @@ from hesitant.families._kernels import Place, log_volumes, standardise, weighted
 from hesitant.families._skew_t_chart import SkewTChart
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
 from hesitant.families._skew_t_params import (
+    STEEPEST,
     Marginal,
     SkewTParams,
-    dot,
     leaning,
     marginal,
     skewed_normals,
@@ -36,8 +36,9 @@ from hesitant.families._student_t import (
 
 # A slant beyond this is a half-distribution for all that data can tell.
 _STEEP = 15.0
-# Where the prior on the size of slants sets in: what is steeper takes many rows to tell.
-_WIDE = 50.0
+# With so many rows a class, or more, the prior on the size of slants sets in at STEEPEST, with
+# fewer earlier: the steeper a slant, the fewer rows lie where it is no half-distribution.
+_MANY, _FEW = 250.0, 25.0
 
 
 def _along(params: SkewTParams, X: AnyArray) -> FloatArray:
@@ -46,10 +47,16 @@ def _along(params: SkewTParams, X: AnyArray) -> FloatArray:
     return x @ params.axis.T - np.einsum("hj,hj->h", params.location, params.axis)
 
 
-def _ridge(slant: FloatArray) -> FloatArray:
+def _hold(params: SkewTParams, X: AnyArray) -> SkewTParams:
+    """Return parameters with a prior that is right for so many rows."""
+    share = np.clip(len(X) / len(params.slant), _FEW, _MANY) / _MANY
+    return dataclasses.replace(params, steepest=np.array([STEEPEST * share]))
+
+
+def _ridge(params: SkewTParams) -> FloatArray:
     """Return ρ for which ``−½ ρ |λ|²`` has the slope of the prior at these slants."""
-    share = dot(slant, slant) / _WIDE**2
-    return 2.0 / _WIDE**2 * share / (1.0 + share**2)
+    share, size = params.slant_share
+    return 2.0 / size * share / (1.0 + share**2)
 
 
 class SkewT(HeavyTailedFamily):
@@ -136,7 +143,7 @@ class SkewT(HeavyTailedFamily):
         count, mass = positive_counts(count, mass)
         second = second + self._prior_scatter(len(count)) * np.eye(first.shape[1])
         pool, sums = partial(self._pool, params), (count, mass, first, second, drive, driven)
-        shift, whitener, axis = skewed_step(pool, params, sums, _ridge(params.slant))
+        shift, whitener, axis = skewed_step(pool, params, sums, _ridge(params))
         return dataclasses.replace(
             params,
             location=params.location + shift,
@@ -153,12 +160,12 @@ class SkewT(HeavyTailedFamily):
         return self.structure.pool(scatter, count)
 
     def log_prior(self, params: Any) -> float:
-        share = dot(params.slant, params.slant) / _WIDE**2
+        share, _ = params.slant_share
         return super().log_prior(params) - 0.5 * float(np.log1p(share**2).sum())
 
-    def _slant_pull(self, slant: FloatArray) -> FloatArray:
+    def _slant_pull(self, params: SkewTParams) -> FloatArray:
         """Return the derivative of the prior in the slants."""
-        return -_ridge(slant)[:, None] * slant
+        return -_ridge(params)[:, None] * params.slant
 
     def blend(self, params: SkewTParams, proposal: SkewTParams, share: float) -> SkewTParams:
         mixed: SkewTParams = super().blend(params, proposal, share)
@@ -182,7 +189,7 @@ class SkewT(HeavyTailedFamily):
         return SkewTChart(self, params, counts, edge or None)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> SkewTParams:
-        return self._lean(self._symmetric().initial(X, weights), X, weights)
+        return _hold(self._lean(self._symmetric().initial(X, weights), X, weights), X)
 
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> SkewTParams:
         if "shapes" in given:
@@ -191,12 +198,12 @@ class SkewT(HeavyTailedFamily):
                     f"init has {sorted(given)}: 'shapes' need 'locations' and 'scales' beside "
                     "them."
                 )
-            out: SkewTParams = super().from_attributes(given, X)
-            return out
+            return _hold(super().from_attributes(given, X), X)
         symmetric = self._symmetric()
         params = symmetric.from_attributes(given, X)
         rows = np.ascontiguousarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
-        return self._lean(params, rows, softmax(symmetric.log_density(params, rows), axis=1))
+        weights = softmax(symmetric.log_density(params, rows), axis=1)
+        return _hold(self._lean(params, rows, weights), X)
 
     def _symmetric(self) -> StudentT:
         """Return the family without skewness."""

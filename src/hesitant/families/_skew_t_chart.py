@@ -82,7 +82,7 @@ class SkewTChart(HeavyTailedChart):
         pull = drive[:, None] * slant - times(W, first)
         pulled, _, _, second = self.family._with_prior(params, (count, mass, first, second))
         # The prior's pull on the slant, as one on η and on W
-        held = _solve(W, self.family._slant_pull(slant))
+        held = _solve(W, self.family._slant_pull(params))
         d_zeta = times(self.reference.whitener, driven + held)
         # Where in the chart is this?
         zeta = transposed_times(self.half, params.axis)

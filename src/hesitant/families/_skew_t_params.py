@@ -17,6 +17,8 @@ with residuals, of which V follows as it does of others. One of ``−½ ρ |λ|�
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from hesitant.families._dof import digamma
 from hesitant.families._student_t import HeavyTailedParams, distances
 
 # A lean below this is too near symmetry to leave it, one above too near the edge to return.
+STEEPEST = 250.0  # where the prior on the size of slants sets in, with rows enough
 _LEAST, _MOST = 0.6, 0.98
 _FAR, _CUT = 0.95, 0.99
 _EDGES = 4  # features tried
@@ -59,6 +62,17 @@ class SkewTParams(HeavyTailedParams):
     """Location, scale, degrees of freedom and slant λ (g, p) of whitened residuals."""
 
     slant: FloatArray
+    # |λ| beyond this is held back by a prior (1,); by that of very many rows if this is empty
+    steepest: FloatArray = dataclasses.field(default_factory=partial(np.zeros, 0), kw_only=True)
+
+    common: ClassVar[tuple[str, ...]] = (*HeavyTailedParams.common, "steepest")
+    newer: ClassVar[tuple[str, ...]] = ("steepest",)  # than the first model files
+
+    @property
+    def slant_share(self) -> tuple[FloatArray, float]:
+        """|λ|² by that at which the prior sets in (g,), and the latter."""
+        size = (float(self.steepest[0]) if self.steepest.size else STEEPEST) ** 2
+        return dot(self.slant, self.slant) / size, size
 
     @property
     def axis(self) -> FloatArray:

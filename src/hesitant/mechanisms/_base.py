@@ -363,7 +363,8 @@ def odds(log_p: FloatArray) -> FloatArray:
     The scores of both, times their chances, add up to nothing. So the mean of their outer products
     (Fisher's information) is the outer product of either score times the odds of its outcome.
     """
-    return np.exp(log_p) / np.maximum(-np.expm1(log_p), 1e-300)
+    # Of an outcome that is certain but for rounding, the score is rounding too.
+    return np.exp(log_p) / np.maximum(-np.expm1(log_p), 1e-16)
 
 
 class Ignorable(Mechanism):

@@ -287,7 +287,8 @@ def _put_together(document: Any, like: Any, name: str = "params") -> Any:
         expect(isinstance(document, list) and len(document) == len(like), f"{name!r} is too long")
         return type(like)(_put_together(d, v, name) for d, v in zip(document, like, strict=True))
     fields = vars(like)
-    needed = {k for k, v in fields.items() if np.size(v)}  # earlier files lack what is empty
+    # Files of earlier versions lack what is empty, and what came later.
+    needed = {k for k, v in fields.items() if np.size(v)} - set(getattr(like, "newer", ()))
     right = isinstance(document, dict) and needed <= set(document) <= set(fields)
     expect(right, "the parameters are not those of its family")
     return type(like)(**{k: _put_together(v, fields[k], k) for k, v in document.items()})
