@@ -34,8 +34,9 @@ from hesitant.families._student_t import (
     within_bounds,
 )
 
-# A slant beyond this is a half-distribution for all that data can tell.
-_STEEP = 15.0
+# A slant beyond both, the latter a share of where its prior sets in, is a half-distribution for
+# all that so many rows can tell.
+_STEEP, _STEEP_SHARE = 15.0, 0.2
 # With so many rows a class, or more, the prior on the size of slants sets in at STEEPEST, with
 # fewer earlier: the steeper a slant, the fewer rows lie where it is no half-distribution.
 _MANY, _FEW = 250.0, 25.0
@@ -254,9 +255,10 @@ class SkewT(HeavyTailedFamily):
     def remarks(self, params: Any, names: list[str]) -> list[str]:
         out = super().remarks(params, names)
         size = np.linalg.norm(params.slant, axis=1)
-        if (size > _STEEP).any():
+        steep = (size > _STEEP) & (params.slant_share[0] > _STEEP_SHARE**2)
+        if steep.any():
             out.append(
-                f"{of_classes(names, size > _STEEP, 'is', 'are')} skewed as far as can be "
+                f"{of_classes(names, steep, 'is', 'are')} skewed as far as can be "
                 f"(|slant| {size.max():.3g}): half of a symmetric distribution, cut off at its "
                 "location. Its shape is held finite by a weak prior, and its size means little."
             )
