@@ -28,9 +28,9 @@ def ours(X: np.ndarray, y: np.ndarray, g: int, mechanism: Mechanism, threads: in
     mechanism = mechanism.prepare(g)
     theta = np.array([0.5, -2.0])[: mechanism.n_parameters]
     state = State(np.full(g, 1 / g), family.initial(X[:20_000], start[: len(X)]), theta)
-    with Rows(X, y, n_classes=g, threads=threads) as rows:
-        likelihood = Likelihood(rows, family, mechanism)
-        return best_of(lambda: likelihood.maximise(state, likelihood.evaluate(state)), 5)
+    rows = Rows(X, y, n_classes=g, threads=threads)
+    likelihood = Likelihood(rows, family, mechanism)
+    return best_of(lambda: likelihood.maximise(state, likelihood.evaluate(state)), 5)
 
 
 def peak() -> float:

@@ -32,9 +32,9 @@ def one_pass(family: Family, X: np.ndarray, y: np.ndarray, g: int) -> float:
     first = X[:2000]
     start = np.eye(g)[np.arange(len(first)) % g]
     state = State(np.full(g, 1 / g), family.initial(first, start), np.array([0.5, -2.0]))
-    with Rows(X, y, n_classes=g) as rows:
-        likelihood = Likelihood(rows, family, mechanism)
-        return best_of(lambda: likelihood.maximise(state, likelihood.evaluate(state)), 7)
+    rows = Rows(X, y, n_classes=g)
+    likelihood = Likelihood(rows, family, mechanism)
+    return best_of(lambda: likelihood.maximise(state, likelihood.evaluate(state)), 7)
 
 
 def passes(n: int, p: int, g: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks._common import best_of, blobs
 from hesitant import FitWarning, MixtureClassifier
 from hesitant.base import likelihood_of
-from hesitant.chart import open_chart
+from hesitant.chart import chart_at
 from hesitant.inference._curvature import curvature
 from hesitant.inference._scores import find_axes
 
@@ -37,13 +37,13 @@ def two_ways(n: int, p: int, g: int, family: str) -> None:
         X = X + 2 * np.abs(rng.standard_normal((n, 1))) + rng.standard_t(3, X.shape)
     clf = MixtureClassifier(family).fit(X, y)
     likelihood = likelihood_of(clf)
-    with open_chart(likelihood, clf.state_) as (chart, evaluation):
-        axes = find_axes(likelihood.family, chart)
-        found = curvature(likelihood, axes, evaluation)[0]
-        expected = by_differences(likelihood, chart)
-        assert np.abs(found - expected).max() < 1e-3 * np.abs(expected).max()
-        fast = best_of(lambda: curvature(likelihood, axes, evaluation), 3)
-        slow = best_of(lambda: by_differences(likelihood, chart), 1)
+    chart, evaluation = chart_at(likelihood, clf.state_)
+    axes = find_axes(likelihood.family, chart)
+    found = curvature(likelihood, axes, evaluation)[0]
+    expected = by_differences(likelihood, chart)
+    assert np.abs(found - expected).max() < 1e-3 * np.abs(expected).max()
+    fast = best_of(lambda: curvature(likelihood, axes, evaluation), 3)
+    slow = best_of(lambda: by_differences(likelihood, chart), 1)
     print(
         f"  {family:8s} n = {n:>9,}, p = {p:2d}, g = {g}, {chart.size:3d} parameters: "
         f"{fast:6.2f} s against {slow:6.2f} s, {slow / fast:4.1f} times faster"

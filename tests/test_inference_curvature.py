@@ -8,7 +8,7 @@ import pytest
 
 from hesitant import FitWarning, MixtureClassifier
 from hesitant.base import likelihood_of
-from hesitant.chart import open_chart
+from hesitant.chart import chart_at
 from hesitant.datasets import simulate
 from hesitant.families import StudentT
 from hesitant.inference import information
@@ -33,19 +33,19 @@ def test_curvature_is_that_of_the_value(three_classes, family):
         warnings.simplefilter("ignore", FitWarning)
         clf = MixtureClassifier(family, covariance="tied").fit(X, y)
     likelihood = likelihood_of(clf, X, y)
-    with open_chart(likelihood, clf.state_) as (chart, evaluation):
-        total, _, _ = curvature(likelihood, find_axes(likelihood.family, chart), evaluation)
+    chart, evaluation = chart_at(likelihood, clf.state_)
+    total, _, _ = curvature(likelihood, find_axes(likelihood.family, chart), evaluation)
 
-        def value(v):
-            return likelihood.evaluate(chart.decode(v)).objective
+    def value(v):
+        return likelihood.evaluate(chart.decode(v)).objective
 
-        rng = np.random.default_rng(0)
-        for _ in range(5):
-            d = rng.standard_normal(chart.size)
-            d *= 0.01 / np.linalg.norm(d)
-            middle = evaluation.objective
-            expected = (2 * middle - value(d) - value(-d)) / 0.01**2
-            assert d @ total @ d / 0.01**2 == pytest.approx(expected, rel=5e-3)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        d = rng.standard_normal(chart.size)
+        d *= 0.01 / np.linalg.norm(d)
+        middle = evaluation.objective
+        expected = (2 * middle - value(d) - value(-d)) / 0.01**2
+        assert d @ total @ d / 0.01**2 == pytest.approx(expected, rel=5e-3)
 
 
 MECHANISMS = {
@@ -74,30 +74,30 @@ def test_curvature_is_that_of_the_gradient(three_classes, family, covariance, me
         clf = MixtureClassifier(family, covariance=covariance, mechanism=MECHANISMS[mechanism])
         clf.fit(X, y, **rows)
     likelihood = likelihood_of(clf, X, y, **rows)
-    with open_chart(likelihood, clf.state_) as (chart, evaluation):
-        total, _, _ = curvature(likelihood, find_axes(likelihood.family, chart), evaluation)
-        expected = np.empty_like(total)
-        for axis, step in enumerate(1e-3 * np.eye(chart.size)):
-            ahead, behind = (chart.decode(v) for v in (step, -step))
-            rise = chart.gradient(ahead, likelihood.evaluate(ahead))
-            rise -= chart.gradient(behind, likelihood.evaluate(behind))
-            expected[axis] = -rise / 2e-3
+    chart, evaluation = chart_at(likelihood, clf.state_)
+    total, _, _ = curvature(likelihood, find_axes(likelihood.family, chart), evaluation)
+    expected = np.empty_like(total)
+    for axis, step in enumerate(1e-3 * np.eye(chart.size)):
+        ahead, behind = (chart.decode(v) for v in (step, -step))
+        rise = chart.gradient(ahead, likelihood.evaluate(ahead))
+        rise -= chart.gradient(behind, likelihood.evaluate(behind))
+        expected[axis] = -rise / 2e-3
     np.testing.assert_allclose(total, (expected + expected.T) / 2, atol=1e-5 * np.abs(total).max())
 
 
 def test_axes_know_their_classes(three_classes):
     X, y = three_classes
     own = MixtureClassifier().fit(X, y)
-    with open_chart(likelihood_of(own), own.state_) as (chart, _):
-        axes = find_axes(own.family_, chart)
+    chart, _ = chart_at(likelihood_of(own), own.state_)
+    axes = find_axes(own.family_, chart)
     p = X.shape[1]
     assert axes.moves[:2].all()  # weights
     assert (axes.moves[2:].sum(axis=1) == 1).all()
     assert len(axes.together) == 2 + p + p * (p + 1) // 2
     assert sorted(np.concatenate(axes.together)) == list(range(axes.size))
     tied = MixtureClassifier(covariance="tied").fit(X, y)
-    with open_chart(likelihood_of(tied), tied.state_) as (chart, _):
-        axes = find_axes(tied.family_, chart)
+    chart, _ = chart_at(likelihood_of(tied), tied.state_)
+    axes = find_axes(tied.family_, chart)
     assert (axes.moves.sum(axis=1) == 3).sum() == 2 + p * (p + 1) // 2
 
 
@@ -135,10 +135,10 @@ def test_row_scores_add_up_to_the_gradient(two):
     with pytest.warns(FitWarning, match="converge"):
         clf = MixtureClassifier(max_iter=3, tol=0).fit(X[:200], y[:200])  # far from the top
     likelihood = likelihood_of(clf, X, y)
-    with open_chart(likelihood, clf.state_) as (chart, evaluation):
-        gradient = chart.gradient(chart.reference, evaluation)
-        axes = find_axes(clf.family_, chart)
-        scores = class_scores(axes, X)
+    chart, evaluation = chart_at(likelihood, clf.state_)
+    gradient = chart.gradient(chart.reference, evaluation)
+    axes = find_axes(clf.family_, chart)
+    scores = class_scores(axes, X)
     log_tau, tau, _ = log_posterior(clf.family_, clf.state_, X)
     u, du = clf.mechanism_.uncertainty.evaluate(log_tau, tau)
     _, slope, _ = clf.mechanism_.log_probability(u, y >= 0, clf.state_.theta)

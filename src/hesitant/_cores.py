@@ -1,7 +1,9 @@
 """How many threads to use, by the conventions of the field's OpenMP code."""
 
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
@@ -58,3 +60,16 @@ def threads_allowed(n_jobs: int | None) -> int:
     else:
         most = _openmp_effective_n_threads()
     return max(1, most + 1 + (-1 if n_jobs is None else int(n_jobs)))
+
+
+def in_threads(threads: int, function: Callable[..., Any], *parts: Iterable[Any]) -> Iterator[Any]:
+    """Map a function over parts, in so many threads; answers come in the order of the parts."""
+    if threads == 1:
+        return map(function, *parts)
+    return _pool(threads, os.getpid()).map(function, *parts)
+
+
+@cache
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """Return threads that are kept: to start them takes as long as a block of rows."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="hesitant")

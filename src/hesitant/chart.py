@@ -1,8 +1,5 @@
 """An unconstrained, well-scaled chart of everything that is estimated."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 
 from hesitant._typing import FloatArray
@@ -61,17 +58,15 @@ class Chart:
         )
 
 
-@contextmanager
-def open_chart(likelihood: Likelihood, state: State) -> Iterator[tuple[Chart, Evaluation]]:
-    """Open the rows, and give the chart about a state with the likelihood there."""
+def chart_at(likelihood: Likelihood, state: State) -> tuple[Chart, Evaluation]:
+    """Return the chart about a state, and the likelihood there."""
     if not likelihood.family.has_coordinates:
         raise ValueError(
             f"The family {type(likelihood.family).__name__} has no `coordinates` method, so the "
             "information cannot be computed: write one, or use bootstrap()."
         )
-    with likelihood.rows:
-        evaluation = likelihood.evaluate(state)
-        yield Chart(likelihood, state, evaluation, mechanism=True), evaluation
+    evaluation = likelihood.evaluate(state)
+    return Chart(likelihood, state, evaluation, mechanism=True), evaluation
 
 
 def _standard_steps(information: FloatArray) -> FloatArray:

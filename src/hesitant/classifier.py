@@ -180,13 +180,12 @@ class MixtureClassifier(PatternClassifier):
             remarks += label_remarks(classes, self.missing_label, rough.tally)
         family = family.prepare(partial(rough.sample, SAMPLE), classes)
         likelihood = Likelihood(rows, family, mechanism, self.alpha, rough)
-        with rows, rough:
-            fit = fit_mixture(likelihood, classes, self)
-            likelihood.mechanism = mechanism = fit.mechanism or mechanism
-            if self.alpha == 0:  # clusters have no names of their own
-                named = match_to_labels(fit.state, family, rows)
-                fit = dataclasses.replace(fit, state=named)
-            remarks += fit_remarks(fit, likelihood, classes, data.named_features)
+        fit = fit_mixture(likelihood, classes, self)
+        likelihood.mechanism = mechanism = fit.mechanism or mechanism
+        if self.alpha == 0:  # clusters have no names of their own
+            named = match_to_labels(fit.state, family, rows)
+            fit = dataclasses.replace(fit, state=named)
+        remarks += fit_remarks(fit, likelihood, classes, data.named_features)
         self._data = data
         progress = fit.progress
         self._publish(
@@ -399,8 +398,8 @@ class MixtureClassifier(PatternClassifier):
         check_is_fitted(self, "fitted_")
         if all(part is None for part in given):
             return self.log_likelihood_, self.n_rows_ or math.nan  # the first files did not say
-        with self.check(*given).rows as rows:
-            value = self.fitted_.likelihood(rows).evaluate(self.state_).log_likelihood
+        rows = self.check(*given).rows
+        value = self.fitted_.likelihood(rows).evaluate(self.state_).log_likelihood
         return float(value), rows.tally.weight
 
     def log_likelihood(

@@ -52,12 +52,9 @@ class CheckedData:
 
     def part(self, which: Any) -> "CheckedData":
         """Return some of the rows in memory."""
-        every: Any = self.rows
-        columns = {k: getattr(every, k) for k in ("weight", "reviewed", "said")}
-        own: dict[str, Any] = {k: None if v is None else v[which] for k, v in columns.items()}
-        how = {"n_classes": len(self.classes), "threads": every.threads}
-        some = Rows(every.X[which], every.codes[which], **own, **how)
-        return dataclasses.replace(self, rows=some, statements=own["said"])
+        assert isinstance(self.rows, Rows)
+        some = self.rows[which]
+        return dataclasses.replace(self, rows=some, statements=some.said)
 
 
 def take(
@@ -104,9 +101,8 @@ def take(
         check_number_of_classes(ordered, estimator.missing_label)
         weight = None if sample_weight is None else check_weight(sample_weight, X)
         seen = None if reviewed is None else check_reviewed(reviewed, len(X))
-        threads = estimator._threads(X)
-        g = len(ordered)
-        rows = Rows(X, codes, weight, seen, said=statements, n_classes=g, threads=threads)
+        how = {"n_classes": len(ordered), "threads": estimator._threads(X)}
+        rows = Rows(X, codes, weight, seen, statements, **how)
     return CheckedData(rows, ordered, statements, getattr(estimator, "feature_names_in_", None))
 
 

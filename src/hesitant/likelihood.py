@@ -5,8 +5,7 @@ For any likelihood of the package the gradient is a weighted complete-data score
     w_ih = c_i (1[h = y_i] if labelled else τ_ih)  +  v_i ∂ log p(said_i | x_i) / ∂ℓ_ih.
 
 The first part is what EM uses; the second, signed and summing to zero over h, is the pull of what
-was said of the row (:mod:`hesitant.mechanisms._base`). The family turns weights into
-statistics, from which follow both its M-step and its score.
+was said of the row. The family turns weights into statistics, for its M-step and its score.
 """
 
 import dataclasses
@@ -46,6 +45,7 @@ class Evaluation(NamedTuple):
     statistics: Statistics
 
 
+@dataclasses.dataclass(eq=False)
 class Likelihood:
     """A mixture family and a missing-label mechanism, joined over rows of data.
 
@@ -54,16 +54,14 @@ class Likelihood:
     are roughly right, to start from.
     """
 
-    def __init__(
-        self,
-        rows: ManyRows,
-        family: Family,
-        mechanism: Mechanism,
-        alpha: float = 0.5,
-        rough: ManyRows | None = None,
-    ) -> None:
-        self.rows, self.family, self.mechanism, self.alpha = rows, family, mechanism, alpha
-        self.rough = rows if rough is None else rough
+    rows: ManyRows
+    family: Family
+    mechanism: Mechanism
+    alpha: float = 0.5
+    rough: Any = None
+
+    def __post_init__(self) -> None:
+        self.rough = self.rows if self.rough is None else self.rough
 
     @property
     def total(self) -> float:
@@ -119,9 +117,7 @@ class Likelihood:
 def chance_log_likelihood(labelled: float, blank: float) -> float:
     """Return the maximised log-likelihood of labels missing completely at random.
 
-    Added to an ignorance likelihood it makes a likelihood of the same data as the full one: the
-    features, the labels, and which reviewed rows have them. It has one parameter, the share
-    labelled.
+    Added to an ignorance likelihood it makes a likelihood of the same data as the full one.
     """
     total = max(labelled + blank, 1e-300)
     return float(xlogy(labelled, labelled / total) + xlogy(blank, blank / total))

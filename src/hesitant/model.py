@@ -2,12 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from hesitant._cores import in_threads
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.experts import Panel
 from hesitant.families import Family
@@ -88,11 +88,7 @@ class FittedModel:
             out[part] = pick(*self.posterior(np.array(X[part], dtype=np.float64, order="C")))
 
         starts = range(0, len(X), BLOCK_SIZE)
-        if len(starts) == 1:
-            work(0)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(work, starts))
+        list(in_threads(min(threads, len(starts)), work, starts))
         return out
 
     def likelihood(self, rows: ManyRows) -> Likelihood:
@@ -101,8 +97,7 @@ class FittedModel:
 
     def resolve(self, rows: ManyRows) -> FloatArray:
         """Return class probabilities given features and what was said of each row."""
-        with rows:
-            return np.concatenate(rows.collect(partial(_resolve_block, model=self)))
+        return np.concatenate(rows.collect(partial(_resolve_block, model=self)))
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, AnyArray]:
         """Draw features and classes, as positions among them."""

@@ -2,21 +2,19 @@
 
 Blocks do not depend on the number of threads and partial sums are added in the order of the
 blocks, so a result is the same to the last bit however many cores compute it. What a row needs
-beyond its features is kept small (a code of one byte, weights only where they differ) and unfolded
-block by block.
+beyond its features is kept small and unfolded block by block.
 """
 
 import dataclasses
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from hesitant._cores import in_threads
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 
 BLOCK_SIZE = 8192
@@ -98,20 +96,13 @@ class ManyRows(ABC):
     def sample(self, size: int, alpha: float = 0.5) -> Sample:
         """Return features, codes and weights of all rows that count, or of about ``size``.
 
-        Not at random: the same rows give the same sample, so that a fit repeats itself. With
-        ``alpha`` labelled and blank rows count as in :func:`sided`; those that do not count at
-        all are left out.
+        Not at random, so that a fit repeats itself. With ``alpha`` labelled and blank rows count
+        as in :func:`sided`.
         """
 
     @abstractmethod
     def relabelled(self, codes: IntArray) -> "ManyRows":
         """Return the same rows with other codes, all of them reviewed."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        return None
 
 
 class Rows(ManyRows):
@@ -127,64 +118,42 @@ class Rows(ManyRows):
         codes: IntArray,
         weight: FloatArray | None = None,
         reviewed: BoolArray | None = None,
-        *,
         said: Any = None,
+        *,
         n_classes: int | None = None,
         threads: int = 1,
         block_size: int = BLOCK_SIZE,
     ) -> None:
         self.X, self.codes, self.weight, self.reviewed = X, codes, weight, reviewed
         self.n_features, self.said = X.shape[1], said
-        n = len(codes)
         # Blocks of one size, so that no thread waits for another's larger share.
-        blocks = -(-n // block_size)
-        edges = [n * k // blocks for k in range(blocks + 1)]
+        blocks = -(-len(codes) // block_size)
+        edges = [len(codes) * k // blocks for k in range(blocks + 1)]
         self.slices = [slice(a, b) for a, b in pairwise(edges)]
         self.threads = min(threads, len(self.slices))
-        self._pool: ThreadPoolExecutor | None = None
-        self._users, self._lock = 0, threading.Lock()
-        self._only = self._block(self.slices[0]) if len(self.slices) == 1 else None
+        self._only = make_block(*self._part(self.slices[0])) if len(self.slices) == 1 else None
         n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
         self.tally = Tally(*self.sum(partial(tally_block, n_classes=n_classes)))
 
-    def __enter__(self) -> Self:
-        with self._lock:
-            self._users += 1
-            if self.threads > 1 and self._pool is None:
-                self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="hesitant")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._pool is not None and not self._users:  # others may be at work
-                self._pool.shutdown(cancel_futures=True)
-                self._pool = None
-
     def __getstate__(self) -> dict[str, Any]:
-        # Threads stay behind when rows travel.
-        return {**vars(self), "_pool": None, "_users": 0, "_lock": None}
+        return {**vars(self), "threads": 1}  # rows travel to where there are many processes
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lock = threading.Lock()
+    def __getitem__(self, which: Any) -> "Rows":
+        how: dict[str, Any] = {"n_classes": len(self.tally.labelled), "threads": self.threads}
+        return Rows(*self._part(which), **how)
 
-    def _block(self, rows: slice) -> Block:
-        columns = (self.weight, self.reviewed, self.said)
-        parts = (None if column is None else column[rows] for column in columns)
-        return make_block(self.X[rows], self.codes[rows], *parts)
+    def _part(self, which: Any) -> Iterator[Any]:
+        columns = (self.X, self.codes, self.weight, self.reviewed, self.said)
+        return (None if column is None else column[which] for column in columns)
 
     def _each(self, function: Callable[..., Any], *extra: Sequence[Any]) -> Iterator[Any]:
         def work(rows: slice, *own: Any) -> Any:
-            return quietly(function, self._block(rows), *own)
+            return quietly(function, self._only or make_block(*self._part(rows)), *own)
 
-        return iter((map if self._pool is None else self._pool.map)(work, self.slices, *extra))
+        return in_threads(self.threads, work, self.slices, *extra)
 
     def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
-        if self._only is None:
-            return list(self._each(function, *extra))
-        with np.errstate(all="ignore"):
-            return [function(self._only, *(e[0] for e in extra))]
+        return list(self._each(function, *extra))
 
     collect = map
 
@@ -204,8 +173,7 @@ class Rows(ManyRows):
             if weight.min() > 0:
                 return block.X, block.codes, weight
         keep = sample_positions(self.codes, self.weight, self.tally.strides(size), alpha)
-        own = None if self.weight is None else self.weight[keep]
-        block = make_block(self.X[keep], self.codes[keep], own, None)
+        block = make_block(*self._part(keep))
         return block.X, block.codes, sided(block, alpha)
 
 
@@ -231,13 +199,7 @@ def sided(block: Block, alpha: float) -> FloatArray:
     return block.weight * np.where(block.labelled, 2 * alpha, 2 * (1 - alpha))
 
 
-def make_block(
-    X: AnyArray,
-    codes: AnyArray,
-    weight: AnyArray | None,
-    reviewed: AnyArray | None,
-    said: Any = None,
-) -> Block:
+def make_block(X: AnyArray, codes: AnyArray, weight: Any, reviewed: Any, said: Any) -> Block:
     """Unfold some rows into what the kernels like."""
     X = np.ascontiguousarray(X, dtype=np.float64)
     if not X.flags.writeable:  # read-only arrays would be compiled for a second time

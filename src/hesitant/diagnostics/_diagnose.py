@@ -117,39 +117,38 @@ def diagnose(
         return diagnose_readers(estimator, X, y, said, sample_weight=sample_weight)
     fits, remarks = _fit_both(estimator, X, y, sample_weight, reviewed)
     found: dict[str, Any] = {"suggested": "none", "missing_by_class": False}
-    with fits.rows:
-        measured, t, seen = fits.measured, fits.measured.entropy, fits.measured.seen
-        groups = {"labelled": t[seen], "blank": t[~seen]}
-        tests = {
-            "ks": kolmogorov_smirnov(*groups.values()),
-            "mw": mann_whitney(*groups.values()),
-            "lr": likelihood_ratio(fits),
-            "wald": wald_test(fits),
-            "score": score_test(fits),
-            "shape": shape_test(fits),
-        }
-        if n_boot:
-            draws = {"random_state": random_state, "n_jobs": n_jobs, "progress": progress}
-            tests["bootstrap"] = bootstrap_likelihood_ratio(fits, n_boot, **draws)
-        if np.unique(measured.weight).size > 1:
-            remarks.append(_WEIGHED)
-        if fits.full is not None:
-            shares, (bic, given, words) = labelled_shares(fits), compare_mechanisms(fits)
-            found["suggested"] = best = min(bic, key=lambda name: bic[name])
-            # On real classes of the wrong shape the shares alone cry wolf where labels were lost
-            # at random (18 % of fits), BIC alone where they were lost by difficulty (55 %); both
-            # together in 5 and 23 %, against 68 % where labels are lost by class.
-            found["missing_by_class"] = shares.doubtful and "class" in best
-            tests, remarks = tests | given, remarks + words
-            if found["missing_by_class"]:
-                favoured = f"The data favour mechanism={best!r} (BIC): use it, and compare."
-                remarks += [shares.words, favoured]
-            own = fits.full.mechanism_
-            beta = dict(zip(own.parameter_names, own.parameters_.tolist(), strict=True))
-            found |= {"by_class": shares.records, "mechanisms": bic, "coefficients": beta}
-            if t.size >= 10:
-                how = {"fitted": measured.probability, "bandwidth": bandwidth, "level": level}
-                found["curve"] = labelling_curve(t, seen, **how)
+    measured, t, seen = fits.measured, fits.measured.entropy, fits.measured.seen
+    groups = {"labelled": t[seen], "blank": t[~seen]}
+    tests = {
+        "ks": kolmogorov_smirnov(*groups.values()),
+        "mw": mann_whitney(*groups.values()),
+        "lr": likelihood_ratio(fits),
+        "wald": wald_test(fits),
+        "score": score_test(fits),
+        "shape": shape_test(fits),
+    }
+    if n_boot:
+        draws = {"random_state": random_state, "n_jobs": n_jobs, "progress": progress}
+        tests["bootstrap"] = bootstrap_likelihood_ratio(fits, n_boot, **draws)
+    if np.unique(measured.weight).size > 1:
+        remarks.append(_WEIGHED)
+    if fits.full is not None:
+        shares, (bic, given, words) = labelled_shares(fits), compare_mechanisms(fits)
+        found["suggested"] = best = min(bic, key=lambda name: bic[name])
+        # On real classes of the wrong shape the shares alone cry wolf where labels were lost
+        # at random (18 % of fits), BIC alone where they were lost by difficulty (55 %); both
+        # together in 5 and 23 %, against 68 % where labels are lost by class.
+        found["missing_by_class"] = shares.doubtful and "class" in best
+        tests, remarks = tests | given, remarks + words
+        if found["missing_by_class"]:
+            favoured = f"The data favour mechanism={best!r} (BIC): use it, and compare."
+            remarks += [shares.words, favoured]
+        own = fits.full.mechanism_
+        beta = dict(zip(own.parameter_names, own.parameters_.tolist(), strict=True))
+        found |= {"by_class": shares.records, "mechanisms": bic, "coefficients": beta}
+        if t.size >= 10:
+            how = {"fitted": measured.probability, "bandwidth": bandwidth, "level": level}
+            found["curve"] = labelling_curve(t, seen, **how)
     pairs = groups["labelled"].size * groups["blank"].size
     found["harder_share"] = float(1 - tests["mw"].statistic / pairs) if pairs else np.nan
     for name, group in groups.items():
@@ -211,6 +210,5 @@ def _knows(model: FittedModel, data: CheckedData) -> bool:
     """Whether a model was fitted to exactly these rows."""
     if model.alpha != 0.5 or not model.converged:
         return False
-    with data.rows as rows:
-        value = model.likelihood(rows).evaluate(model.state).log_likelihood
+    value = model.likelihood(data.rows).evaluate(model.state).log_likelihood
     return bool(abs(value - model.log_likelihood) <= 1e-9 * (1 + abs(value)))

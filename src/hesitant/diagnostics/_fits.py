@@ -18,7 +18,7 @@ from joblib import effective_n_jobs
 
 from hesitant._replicates import refit, replicate, workers
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant.chart import open_chart
+from hesitant.chart import chart_at
 from hesitant.diagnostics._tests import CannotTest, Test, chi_squared, named, need_rows
 from hesitant.inference._information import ObservedInformation, information_of
 from hesitant.inference._scores import Weights, find_axes, products
@@ -224,11 +224,11 @@ def shape_test(fits: Fits) -> Test:
     more = np.append(theta, np.zeros(mechanism.basis.size - own.basis.size))
     state = dataclasses.replace(model.state, theta=more)
     wide = dataclasses.replace(model, mechanism=mechanism, state=state)
-    with open_chart(model.likelihood(rows), model.state) as (chart, _):
-        axes = find_axes(model.family, chart)
-        stride = max(1, int(rows.tally.n) // SAMPLE)
-        known = products(rows, axes, partial(_information, model=wide), stride=stride)
-        score = wide.likelihood(rows).evaluate(state).theta_gradient[theta.size :]
+    chart, _ = chart_at(model.likelihood(rows), model.state)
+    axes = find_axes(model.family, chart)
+    stride = max(1, int(rows.tally.n) // SAMPLE)
+    known = products(rows, axes, partial(_information, model=wide), stride=stride)
+    score = wide.likelihood(rows).evaluate(state).theta_gradient[theta.size :]
     first = axes.size + theta.size
     cross = known[first:, :first]
     estimated = np.linalg.pinv(known[:first, :first], rcond=1e-12, hermitian=True)

@@ -13,7 +13,7 @@ from hesitant._cores import one_blas_thread
 from hesitant._optional import need
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import check_classifier
-from hesitant.chart import open_chart
+from hesitant.chart import chart_at
 from hesitant.checks import check_number
 from hesitant.diagnostics._fits import ROWS_A_PARAMETER
 from hesitant.exceptions import FitWarning
@@ -112,8 +112,7 @@ def triage(
         rows = Rows(values, np.full(len(values), -1), n_classes=len(model.classes))
     else:
         rows = clf.check(X, y, sample_weight, reviewed).rows
-    with rows:
-        parts = rows.collect(partial(_look, model=model))
+    parts = rows.collect(partial(_look, model=model))
     tau, entropy, density, chance = (np.concatenate(part) for part in zip(*parts, strict=True))
     if model.mechanism.by_class and not new:  # what was said tells of the class itself
         features, tau = tau, model.resolve(rows)
@@ -171,12 +170,12 @@ def known_of(model: FittedModel, rows: ManyRows, fitted_to: ManyRows | None) -> 
         warnings.warn(_FEW, FitWarning, stacklevel=3)
         return None
     likelihood = model.likelihood(rows if fitted_to is None else fitted_to)
-    with open_chart(likelihood, model.state) as (chart, evaluation):
-        axes = find_axes(model.family, chart)
-        if fitted_to is None:
-            n = likelihood.rows.tally.weight  # the chart is scaled to these rows
-            return axes, np.eye(axes.size) * n / (model.n_rows or n)
-        information, _, gradient = curvature(likelihood, axes, evaluation)
+    chart, evaluation = chart_at(likelihood, model.state)
+    axes = find_axes(model.family, chart)
+    if fitted_to is None:
+        n = likelihood.rows.tally.weight  # the chart is scaled to these rows
+        return axes, np.eye(axes.size) * n / (model.n_rows or n)
+    information, _, gradient = curvature(likelihood, axes, evaluation)
     _, V = known_from(axes, information)
     if gradient[: axes.size] @ V @ gradient[: axes.size] > 0.1:
         warnings.warn(RISES, FitWarning, stacklevel=3)

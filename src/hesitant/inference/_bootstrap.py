@@ -205,12 +205,9 @@ def _replicate(
     """Return the state of a fit to rows drawn again, whether it converged, and was matched."""
     X, codes, said, place = _draw(clf, data, kind, stratify, rng)
     rows: Any = data.rows
-    own: dict[str, Any] = {
-        name: None if given is None else given[place]
-        for name, given in (("weight", rows.weight), ("reviewed", rows.reviewed))
-    }
+    weight, reviewed = (None if v is None else v[place] for v in (rows.weight, rows.reviewed))
     threads, g = 1 if n_jobs == 1 else rows.threads, len(data.classes)
-    again = Rows(X, codes, **own, said=said, n_classes=g, threads=threads)
+    again = Rows(X, codes, weight, reviewed, said, n_classes=g, threads=threads)
     data = dataclasses.replace(data, rows=again, statements=said)
     fit = refit(clf, data, None, start=clf, n_jobs=n_jobs)
     # Where something else was said than labels, readers name the classes.

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from hesitant._cores import one_blas_thread
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.base import likelihood_of
-from hesitant.chart import open_chart
+from hesitant.chart import chart_at
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
 from hesitant.inference._curvature import curvature, invert, scatter
@@ -111,10 +111,10 @@ def information_of(
     """Return the same for rows that have been joined to the model already."""
     state, units = model.state, natural_units(model)
     robust = robust or model.alpha != 0.5
-    with open_chart(likelihood, state) as (chart, evaluation):
-        axes = find_axes(likelihood.family, chart)
-        total, from_data, gradient = curvature(likelihood, axes, evaluation)
-        filling = scatter(likelihood, axes) if robust else None
+    chart, evaluation = chart_at(likelihood, state)
+    axes = find_axes(likelihood.family, chart)
+    total, from_data, gradient = curvature(likelihood, axes, evaluation)
+    filling = scatter(likelihood, axes) if robust else None
     jacobian = units.jacobian(axes)
     units, kept = units.reduce(jacobian, state)
     jacobian = jacobian[kept]

@@ -22,7 +22,7 @@ from hesitant.mechanisms import row_term
 from hesitant.model import FittedModel
 from hesitant.model_selection._candidates import shape_of, shapes
 from hesitant.model_selection._labelled import LEAST
-from hesitant.rows import Block, Rows
+from hesitant.rows import Block
 
 FAILURES = (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError)
 SCORING = ("log_loss", "seen", "weighted_log_loss")
@@ -75,21 +75,13 @@ class Data:
             return bool((said.given & said.shown).any() and (said.shown & ~said.given).any())
         return len(np.unique(self.codes[self.shown] >= 0)) == 2
 
-    def part(self, rows: IntArray) -> CheckedData:
-        """Return some of the rows."""
-        every: Any = self.checked.rows
-        own: dict[str, Any] = {k: None if (v := getattr(every, k)) is None else v[rows]
-                               for k in ("weight", "reviewed", "said")}  # fmt: skip
-        some = Rows(every.X[rows], every.codes[rows], **own, n_classes=self.n_classes)
-        return dataclasses.replace(self.checked, rows=some, statements=own["said"])
-
     def fit(self, clf: Any, rows: IntArray | None = None, **options: Any) -> tuple[Any, str]:
         """Return a fresh fit, to some rows or all, and what it warned of."""
         if self.together:
             options["n_jobs"] = 1
         with collect_warnings() as warned:
             fit = clone(clf).set_params(classes=list(self.checked.classes), verbose=0, **options)
-            fit.fit(self.checked if rows is None else self.part(rows), None)
+            fit.fit(self.checked if rows is None else self.checked.part(rows), None)
         return fit, " ".join(warned)
 
 
@@ -174,7 +166,7 @@ def _strengths(fit: Any) -> tuple[float, ...]:
 
 def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
     model: FittedModel = fit.fitted_
-    tau, seen, _, chance, density = predicted(model, data.part(rows))
+    tau, seen, _, chance, density = predicted(model, data.checked.part(rows))
     codes = data.codes[rows]
     own = np.log(np.maximum(tau[np.arange(len(rows)), codes], LEAST))
     label = own if isinstance(model.mechanism, Panel) else seen - np.log(np.maximum(chance, LEAST))
@@ -195,8 +187,7 @@ def predicted(model: FittedModel, data: CheckedData) -> tuple[FloatArray, ...]:
     Class probabilities (n, g), the log probability of what was seen (n,), class probabilities
     given that (n, g), the chance of a label (n,), log densities (n,).
     """
-    with data.rows as rows:
-        parts = rows.collect(partial(_foretell_block, model=model))
+    parts = data.rows.collect(partial(_foretell_block, model=model))
     return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
 
 
