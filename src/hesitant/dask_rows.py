@@ -28,7 +28,6 @@ from hesitant.rows import (
     Tally,
     add,
     make_block,
-    quietly,
     sample_positions,
     sided,
     tally_block,
@@ -98,7 +97,8 @@ def _on_chunk(
         return None  # an empty chunk adds nothing
     codes, weight, reviewed = notes
     block = make_block(_numbers(features), codes, weight, reviewed, said)
-    return quietly(function, block, *extra)
+    with np.errstate(all="ignore"):
+        return function(block, *extra)
 
 
 def _numbers(chunk: Any) -> AnyArray:
@@ -198,7 +198,8 @@ def _pick_chunk(
     if not len(X):
         return np.zeros((0, *rest), dtype=dtype)
     _refuse_in_chunk(X, model.named_features, model.family.takes_gaps, k, first_row)
-    return np.asarray(quietly(pick, *model.posterior(X)), dtype=dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(pick(*model.posterior(X)), dtype=dtype)
 
 
 def _chunks(name: str, X: Any) -> tuple[list[Delayed], list[int] | None]:

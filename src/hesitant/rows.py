@@ -148,7 +148,8 @@ class Rows(ManyRows):
 
     def _each(self, function: Callable[..., Any], *extra: Sequence[Any]) -> Iterator[Any]:
         def work(rows: slice, *own: Any) -> Any:
-            return quietly(function, self._only or make_block(*self._part(rows)), *own)
+            with np.errstate(all="ignore"):  # solvers try absurd points, and see from the value
+                return function(self._only or make_block(*self._part(rows)), *own)
 
         return in_threads(self.threads, work, self.slices, *extra)
 
@@ -223,12 +224,6 @@ def tally_block(block: Block, n_classes: int) -> tuple[Any, ...]:
         float(len(block.codes)),
         np.append(counting, np.count_nonzero(counts & ~seen)).astype(float),
     )
-
-
-def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call without floating-point warnings: solvers try absurd points, and see from the value."""
-    with np.errstate(all="ignore"):
-        return function(*arguments)
 
 
 def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
