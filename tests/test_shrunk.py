@@ -229,6 +229,19 @@ def test_claims_are_held_against_rows_left_out(covariance):
     assert "covariance='shrunk'" in said
 
 
+@pytest.mark.parametrize("mechanism", ["class", "entropy+class"])
+def test_intercepts_by_class_that_few_labels_cannot_place_are_warned_of(mechanism):
+    X, y, X_test, truth = wide(0)
+    clf = MixtureClassifier(covariance="shrunk", mechanism=mechanism)
+    with pytest.warns(hesitant.FitWarning, match=r"labelled rows for 60 features.*'entropy'"):
+        clf.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf.fit(X[:, :10], y)
+    chances = clf.predict_proba(X_test[:, :10])
+    assert chances.max(axis=1).mean() - np.mean(chances.argmax(axis=1) == truth) < 0.15
+
+
 @pytest.mark.parametrize("covariance", ["full", "tied", "diag"])
 def test_too_few_rows_are_warned_of(covariance):
     X, y, _, _ = wide(0)
