@@ -7,24 +7,23 @@ import warnings
 from collections import Counter
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hesitant._words import noun, number, percent, short
+from hesitant.cli import _options as o
 from hesitant.cli._data import learn, stem, table_notes
 from hesitant.cli._mistakes import in_options
-from hesitant.cli._options import ModelOptions, TableOptions
-from hesitant.cli._predictions import draw, prediction_frame, write_frame
+from hesitant.cli._predictions import allows_gaps, prediction_frame, write_frame
 from hesitant.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     from hesitant.tables import Columns
 
 FEWEST_LABELS = 10  # of fewer, none can be held out to compare models by
-DEMO_ROWS = 2000
 _LISTED = 12  # features that are named; the report has them all
 
 
-def classifier(model: ModelOptions, y: Any = None) -> Any:
+def classifier(model: o.ModelOptions, y: Any = None) -> Any:
     """Return the classifier that options describe, not yet fitted.
 
     A combination of models of several shapes, unless a family, covariance, components, mechanism,
@@ -56,16 +55,8 @@ def classifier(model: ModelOptions, y: Any = None) -> Any:
     )
 
 
-def allows_gaps(model: Any) -> bool:
-    """Tell whether a model can do with rows that lack features."""
-    return bool(model.__sklearn_tags__().input_tags.allow_nan)
-
-
 def output_files(source: str, out: str | None) -> dict[str, Path]:
-    """Return where the files of an analysis go: beside the table, or where ``--out`` says.
-
-    ``out`` is a folder, or the beginning of the files' names.
-    """
+    """Return where the files of an analysis go: beside the table, or where ``--out`` says."""
     from hesitant.tables.sources import refuse_folder
 
     if source != "-":
@@ -80,33 +71,41 @@ def output_files(source: str, out: str | None) -> dict[str, Path]:
 
 
 def analyse(
-    table: TableOptions,
-    model: ModelOptions,
-    out: str | None,
+    table: o.TableOptions,
+    model: o.ModelOptions,
     terminal: Terminal,
-    *,
+    out: Annotated[
+        str | None, o.output("out", "beside the table, named after it", metavar="PREFIX")
+    ] = None,
+    force: o.Force = False,
+    config: o.Config = None,
+) -> None:
+    """Fit a model to a table with blanks; write a report, predictions and the model."""
+    _analyse(table, model, terminal, output_files(table.table, out), force)
+
+
+def _analyse(
+    table: o.TableOptions,
+    model: o.ModelOptions,
+    terminal: Terminal,
+    files: dict[str, Path],
     force: bool,
-    also: dict[str, str] | None = None,
+    **also: Path,
 ) -> None:
     """Read, fit, judge, write and tell; ``also`` are files to name beside those written."""
-    import pandas as pd
-
     from hesitant.diagnostics._triage import least_density
     from hesitant.exceptions import collect_warnings
     from hesitant.persistence._files import to_bytes
     from hesitant.report import make_report
-    from hesitant.tables import write_together
-    from hesitant.tables.output import prepare_targets, table_bytes
+    from hesitant.tables import output, write_together
 
-    files = output_files(table.table, out)
     with terminal.stage("Reading"):
         gaps = allows_gaps(classifier(model)) and not (model.standardise or model.pca)
         frame, columns, notes = learn(table, gaps)
-    prepare_targets(files.values(), force=force, keep=table.inputs)
+    output.prepare_targets(files.values(), force=force, keep=table.inputs)
     command = _command(table, model)
     notes += table_notes(columns, command)
-    prepared, names, preparation = prepare(columns, model.standardise, model.pca)
-    X = pd.DataFrame(prepared, columns=pd.Index(names))
+    X, preparation = prepare(columns, model.standardise, model.pca)
     with terminal.stage("Fitting"), collect_warnings() as warned:
         said, reviewed = columns.said, columns.reviewed
         reviewed = reviewed if said is columns.y else None  # statements say who saw what
@@ -128,7 +127,7 @@ def analyse(
             None,
             ids=None if columns.ids is None else columns.ids.tolist(),
             rows=columns.rows + 1,
-            name=_shown_name(table.table),
+            name=data["name"],
             n_boot=model.bootstrap or 0,
             notes=notes,
             wording=in_options,
@@ -138,46 +137,43 @@ def analyse(
             command=command,
         )
     with terminal.stage("Drawing and writing"):
-        origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
         tells = getattr(clf, "mechanism_", None)  # whether what was said tells of the class
         told = clf.resolve(checked) if tells is not None and tells.by_class else None
         main = getattr(clf, "model_", clf)
         least = least_density(main.fitted_, main.fit_rows)
-        origin["least_density"] = repr(least)
+        origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
+        origin |= {"least_density": repr(least), "options": json.dumps(options)}
         predictions = prediction_frame(clf, checked, columns, frame, least, told)
         contents = (
             # lone surrogates, as broken exports have them, cannot be written as UTF-8
             report.to_html().encode("utf-8", "replace"),
-            table_bytes(predictions, files["predictions"]),
-            to_bytes(saved, notes={**origin, "options": json.dumps(options)}),
+            output.table_bytes(predictions, files["predictions"]),
+            to_bytes(saved, notes=origin),
         )
         targets = dict(zip(files.values(), contents, strict=True))
-        write_together(targets, force=force, keep=table.inputs)  # type: ignore[arg-type]
-    document = report.to_dict()
-    for note in document["notes"]:
-        terminal.note(note)
-    shown = {what: str(path) for what, path in files.items()}
-    _print(document, (also or {}) | shown, terminal)
+        write_together(targets, force=force, keep=table.inputs)
+    shown = {what: str(path) for what, path in (also | files).items()}
+    _print(report.to_dict(), shown, terminal)
 
 
-def prepare(columns: "Columns", standardise: bool, pca: int | None) -> tuple[Any, list[str], Any]:
-    """Standardise and rotate the features, if asked to."""
-    if not standardise and pca is None:
-        return columns.X, list(columns.feature_names), None
+def prepare(columns: "Columns", standardise: bool, pca: int | None) -> tuple[Any, Any]:
+    """Return the features, standardised and rotated if asked to, and what did that."""
     import pandas as pd
 
     from hesitant.persistence import Preparation
 
+    X = pd.DataFrame(columns.X, columns=pd.Index(columns.feature_names))
+    if not standardise and pca is None:
+        return X, None
     preparation = Preparation(standardise=standardise, n_components=pca)
-    named = pd.DataFrame(columns.X, columns=pd.Index(columns.feature_names))
     try:
-        prepared = preparation.fit_transform(named)
+        prepared = preparation.fit_transform(X)
     except ValueError as error:
         raise ValueError(str(error).replace("n_components=", "--pca ")) from error
-    return prepared, [str(n) for n in preparation.get_feature_names_out()], preparation
+    return pd.DataFrame(prepared, columns=preparation.get_feature_names_out()), preparation
 
 
-def _preparation_note(model: ModelOptions, preparation: Any) -> str:
+def _preparation_note(model: o.ModelOptions, preparation: Any) -> str:
     what = "standard deviations from the mean" if model.standardise else "the features' own units"
     if preparation.rotation_ is None:
         return f"Features were standardised: all numbers about them are in {what}."
@@ -189,15 +185,11 @@ def _preparation_note(model: ModelOptions, preparation: Any) -> str:
 # -- what it takes to repeat it -----------------------------------------------------------------
 
 
-def _shown_name(source: str) -> str:
-    return "standard input" if source == "-" else Path(source).name
-
-
-def _options(table: TableOptions, model: ModelOptions) -> dict[str, Any]:
+def _options(table: o.TableOptions, model: o.ModelOptions) -> dict[str, Any]:
     return {name: v for name, v in (asdict(table) | asdict(model)).items() if name != "table"}
 
 
-def _command(table: TableOptions, model: ModelOptions) -> str:
+def _command(table: o.TableOptions, model: o.ModelOptions) -> str:
     """Return the command line that repeats the analysis, defaults left out."""
     words = ["hesitant", "analyse", table.table]
     defaults = {f.name: f.default for f in (*fields(table), *fields(model))}
@@ -211,15 +203,15 @@ def _command(table: TableOptions, model: ModelOptions) -> str:
     return shlex.join(words)
 
 
-def _provenance(table: TableOptions, frame: Any, columns: "Columns") -> dict[str, Any]:
+def _provenance(table: o.TableOptions, frame: Any, columns: "Columns") -> dict[str, Any]:
     from hesitant.tables import sha256_of
 
     stdin, other = table.table == "-", table.features_from
     beside = {}
     if other:
-        beside = {"features_from": _shown_name(other), "features_sha256": sha256_of(other)}
+        beside = {"features_from": Path(other).name, "features_sha256": sha256_of(other)}
     return beside | {
-        "name": _shown_name(table.table),
+        "name": "standard input" if stdin else Path(table.table).name,
         # standard input is gone once read: its content is summed instead, and that is said
         "sha256": sha256_of(frame if stdin else table.table),
         "sha256_of": "the table's content" if stdin else "the file",
@@ -235,63 +227,74 @@ def _provenance(table: TableOptions, frame: Any, columns: "Columns") -> dict[str
 
 
 def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) -> None:
-    """Print the verdict, the counts, the mechanism and where the files are."""
+    """Print the notes, the verdict, the counts, the mechanism and where the files are."""
+    for note in document["notes"]:
+        terminal.note(note)
     terminal.answer({"files": files, **document})
     verdict = document["verdict"]
     terminal.heading(verdict["headline"])
-    for paragraph in verdict["paragraphs"]:
-        terminal.say(in_options(paragraph))
-    for caution in verdict["cautions"]:
-        terminal.say(in_options(f"Caution: {caution}"))
+    for text in (*verdict["paragraphs"], *(f"Caution: {c}" for c in verdict["cautions"])):
+        terminal.say(in_options(text))
     used, columns = document["features"], document["repeat"]["data"]["features"]
     shown = ", ".join(short(name) for name in columns[:_LISTED])
     more = f" and {len(columns) - _LISTED:,} more" if len(columns) > _LISTED else ""
     rotated = "" if used == columns else f"{noun(len(used), 'principal component')} of "
     terminal.say(f"Features: {rotated}{shown}{more}.")
-    terminal.heading("Labels and blanks")
-    rows = [
+
+    def table(title: str, header: tuple[str, ...], rows: Any) -> None:
+        terminal.heading(title)
+        terminal.table(header, list(rows))
+
+    table(
+        "Labels and blanks",
+        ("class", "labelled", "blank, expected", "missing"),
         (
-            c["class"],
-            f"{c['labelled']:,}",
-            f"{c['blank_expected']:,.0f}",
-            percent(c["blank_share"]),
-        )
-        for c in document["labels"]["classes"]
-    ]
-    terminal.table(("class", "labelled", "blank, expected", "missing"), rows)
+            (
+                c["class"],
+                f"{c['labelled']:,}",
+                f"{c['blank_expected']:,.0f}",
+                percent(c["blank_share"]),
+            )
+            for c in document["labels"]["classes"]
+        ),
+    )
     for group in document["parameters"]["groups"]:
         if group["title"] == "Labelling mechanism":
-            terminal.heading("Chance of a label (logit scale)")
             ends = ("estimate", "lower", "upper")
-            cells = [(row["of"], *(number(row[k]) for k in ends)) for row in group["rows"]]
-            terminal.table(("", *ends), cells)
+            rows = ((row["of"], *(number(row[k]) for k in ends)) for row in group["rows"])
+            table("Chance of a label (logit scale)", ("", *ends), rows)
     readers = document["readers"].get("rows", [])
     if readers:
-        terminal.heading("Readers")
         counts, found = ("shown", "labelled"), ("accuracy", "intercept", "slope")
-        cells = [
+        rows = (
             (r["reader"], *(f"{r[k]:,}" for k in counts), *(number(r.get(k)) for k in found))
             for r in readers
-        ]
-        terminal.table(("", *counts, *found), cells)
+        )
+        table("Readers", ("", *counts, *found), rows)
     terminal.heading("Files")
     for what, path in files.items():
         terminal.path(what, path)
 
 
-def demo(out: str, terminal: Terminal, *, force: bool) -> None:
-    """Write invented cells to a folder and analyse them as a user would."""
+def demo(
+    terminal: Terminal,
+    out: Annotated[str, o.plain("folder", True, metavar="FOLDER")] = "demo",
+    force: o.Force = False,
+) -> None:
+    """Analyse built-in data: invented cells of four populations, some left ungated."""
+    from hesitant.datasets import make_cytometry_like
     from hesitant.tables.output import prepare_targets
 
     table = Path(out) / "cells.csv"
-    prepare_targets([table, *output_files(str(table), None).values()], force=force, keep=())
-    frame = draw("cytometry", DEMO_ROWS, seed=1).to_frame("population")
+    files = output_files(str(table), None)
+    prepare_targets([table, *files.values()], force=force, keep=())
+    frame = make_cytometry_like(2000, random_state=1).to_frame("population")
     frame.insert(0, "cell", [f"cell-{i + 1:04d}" for i in range(len(frame))])
     write_frame(frame, str(table), force=force)
     terminal.say(
-        f"{DEMO_ROWS:,} invented cells, four populations, three markers; those "
+        f"{len(frame):,} invented cells, four populations, three markers; those "
         "between the populations are mostly left ungated."
     )
-    read = TableOptions(str(table), label="population", id="cell")
-    analyse(read, ModelOptions(), None, terminal, force=force, also={"data": str(table)})
+    read = o.TableOptions(str(table), label="population", id="cell")
+    _analyse(read, o.ModelOptions(), terminal, files, force, data=table)
     terminal.say(f"To answer yourself: hesitant desk {table} --label population --id cell")

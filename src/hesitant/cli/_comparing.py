@@ -1,7 +1,7 @@
 """``hesitant compare``: which family, covariance and mechanism explain a table best."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,18 +12,7 @@ from hesitant.cli._mistakes import in_options
 from hesitant.cli._predictions import check_target
 from hesitant.cli._terminal import Terminal
 
-
-def grid_of(candidates: o.CandidateOptions) -> dict[str, list[Any]]:
-    """Return the values to combine; a name that does not exist is wrong use."""
-    mechanisms = _known("--mechanism", candidates.mechanism or ["entropy", "none"], o.MECHANISMS)
-    return {
-        "family": _known("--family", candidates.family or o.FAMILIES, o.FAMILIES),
-        "covariance": _known(
-            "--covariance", candidates.covariance or ["full", "tied"], o.COVARIANCES
-        ),
-        "mechanism": [None if m == "none" else m for m in mechanisms],
-        "random_state": [candidates.seed],
-    }
+_Names = list[str] | None
 
 
 def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -37,14 +26,28 @@ def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]
 
 def compare(
     table: o.TableOptions,
-    candidates: o.CandidateOptions,
-    grid: dict[str, list[Any]],
-    terminal: Terminal,
     *,
-    out: str | None,
-    force: bool,
+    family: Annotated[_Names, o.model("families", "all", metavar="NAME")] = None,
+    covariance: Annotated[_Names, o.model("covariances", "full and tied", metavar="NAME")] = None,
+    mechanism: Annotated[_Names, o.model("mechanisms", "entropy and none", metavar="NAME")] = None,
+    folds: Annotated[int, o.model("folds", True, **o.within(2))] = 5,
+    standardise: o.Standardise = False,
+    pca: o.Pca = None,
+    seed: o.Seed = 0,
+    jobs: o.Jobs = None,
+    terminal: Terminal,
+    out: Annotated[str | None, o.output("ranking", metavar="FILE")] = None,
+    force: o.Force = False,
+    config: o.Config = None,
 ) -> None:
-    """Fit every candidate, rank them and print the ranking."""
+    """Rank families, covariances and mechanisms by how well they explain a table."""
+    mechanisms = _known("--mechanism", mechanism or ["entropy", "none"], o.MECHANISMS)
+    grid: dict[str, list[Any]] = {
+        "family": _known("--family", family or o.FAMILIES, o.FAMILIES),
+        "covariance": _known("--covariance", covariance or ["full", "tied"], o.COVARIANCES),
+        "mechanism": [None if m == "none" else m for m in mechanisms],
+        "random_state": [seed],
+    }
     from hesitant.inference import compare as rank
     from hesitant.tables import write_table
 
@@ -55,19 +58,19 @@ def compare(
     notes += table_notes(columns)
     for note in notes:
         terminal.note(note)
-    X, _, _ = prepare(columns, candidates.standardise, candidates.pca)
+    X, _ = prepare(columns, standardise, pca)
     total = len(grid["family"]) * len(grid["covariance"]) * len(grid["mechanism"])
-    with terminal.stage(f"Fitting {total} models, {candidates.folds + 1} times each"):
+    with terminal.stage(f"Fitting {total} models, {folds + 1} times each"):
         result = rank(
             X,
             columns.said,
             grid,
-            cv=candidates.folds,
+            cv=folds,
             sample_weight=columns.weight,
             reviewed=columns.reviewed if columns.opinions is None else None,
             missing_label=None,
-            random_state=candidates.seed,
-            n_jobs=-1 if candidates.jobs is None else candidates.jobs,
+            random_state=seed,
+            n_jobs=-1 if jobs is None else jobs,
         )
     if out is not None:
         write_table(result.to_frame(), out, force=force)

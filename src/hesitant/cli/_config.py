@@ -1,7 +1,6 @@
 """``--config file.toml``: options from a file, under the names they have on the command line."""
 
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +26,20 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
         raise typer.BadParameter(f"{path} is not TOML: {error}.") from error
     siblings = ctx.parent.command.commands if ctx.parent else {}  # type: ignore[attr-defined]
     own = _names(ctx.command)
-    anywhere = {name for command in siblings.values() for name in _names(command)} | set(own)
+    anywhere = {name for command in siblings.values() for name in _names(command)}
     section = document.pop(str(ctx.info_name), {})
     if not isinstance(section, dict):
         raise typer.BadParameter(f"{path}: [{ctx.info_name}] must be a table.")
     general = {k: v for k, v in document.items() if k not in siblings}
-    for key, value in general.items():
-        if isinstance(value, dict) and _plain(key) not in anywhere:
-            hint = _hint(key, siblings, "[{}]")
-            raise typer.BadParameter(f"{path}: there is no command {key[:60]!r}.{hint}")
-    for given, known in ((general, anywhere), (section, set(own))):
-        for key in given:
-            if _plain(key) not in known:
-                hint = _hint(key, known)
-                raise typer.BadParameter(f"{path}: there is no option {key[:60]!r}.{hint}")
+    for given, known in ((general, anywhere), (section, own)):
+        for key, value in given.items():
+            if _plain(key) in known:
+                continue
+            what, form, names = "option", "{!r}", known
+            if isinstance(value, dict) and given is general:
+                what, form, names = "command", "[{}]", siblings
+            hint = did_you_mean(_plain(key), sorted(names), form).replace("_", "-")
+            raise typer.BadParameter(f"{path}: there is no {what} {key[:60]!r}.{hint}")
     chosen = {_plain(k): v for k, v in {**general, **section}.items()}
     ctx.default_map = {
         own[k].name: _as_given(v, own[k], path, ctx) for k, v in chosen.items() if k in own
@@ -50,10 +49,6 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
 
 def _plain(key: str) -> str:
     return key.replace("-", "_")
-
-
-def _hint(key: str, known: Iterable[str], form: str = "{!r}") -> str:
-    return did_you_mean(_plain(key), sorted(known), form).replace("_", "-")
 
 
 def _names(command: Any) -> dict[str, Any]:

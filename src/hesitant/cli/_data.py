@@ -21,15 +21,13 @@ if TYPE_CHECKING:
 _SUFFIXES = r"\.(csv|tsv|txt|tab|xlsx|jsonl?|ndjson|parquet|pq|feather|arrow|fcs)"
 
 
-def read(
-    options: ReadOptions, *, text: Sequence[str | None] = (), min_columns: int = 2
-) -> "pd.DataFrame":
+def read(options: ReadOptions, *text: str, min_columns: int = 2) -> "pd.DataFrame":
     """Read the table; identifiers and labels stay text, so that 007 is not 7."""
     from hesitant.tables import read_table
 
     how = ("format", "encoding", "delimiter", "decimal", "transform", "compensate")
     chosen: dict[str, Any] = {name: getattr(options, name) for name in how}
-    words = [name for name in (options.id, *text) if name is not None]
+    words = [*text, options.id or ""]
     return read_table(options.table, text=words, min_columns=min_columns, **chosen)
 
 
@@ -55,12 +53,12 @@ def learn(table: TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns", l
     if table.features_from:
         frame, labels, shown, notes = _join(table)
     else:
-        words = () if table.label is None else (table.label, *table.label.split(","))
-        frame = read(table, text=[word.strip() for word in words])
+        label = table.label or ""
+        frame = read(table, label, *map(str.strip, label.split(",")))
         notes = list(frame.attrs["hesitant"].get("notes", ()))
         if table.label is None:
             raise typer.BadParameter(_which_label(frame), param_hint="'--label'")
-        labels = split_names([table.label], frame.columns, _aliases(frame))
+        labels = split_names([label], frame.columns, _aliases(frame))
     columns = select(
         table,
         frame,
@@ -69,7 +67,7 @@ def learn(table: TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns", l
         drop=split_names(table.drop or (), frame.columns),
         reviewed=table.reviewed,
         weight=table.weight,
-        missing=list(table.missing) if table.missing else None,
+        missing=table.missing or None,
     )
     if shown is not None and not shown.all() and table.reviewed is None:
         seen = shown[columns.rows]
@@ -79,10 +77,7 @@ def learn(table: TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns", l
 
 
 def _join(options: TableOptions) -> "Joined":
-    from hesitant.tables import read_table
-    from hesitant.tables.annotations import join
-    from hesitant.tables.reading import parse_json, recognise
-    from hesitant.tables.sources import open_source
+    from hesitant.tables import annotations, read_table, reading, sources
 
     if options.id is None:
         problem = "--features-from needs the column of identifiers that both files have."
@@ -93,15 +88,14 @@ def _join(options: TableOptions) -> "Joined":
         transform=options.transform,
         compensate=options.compensate,
     )
-    content = open_source(options.table)
-    export: Any
-    if (options.format or recognise(content)) in ("json", "jsonl"):
-        export = parse_json(content, options.encoding)
+    content = sources.open_source(options.table)
+    if (options.format or reading.recognise(content)) in ("json", "jsonl"):
+        export = reading.parse_json(content, options.encoding)
         if isinstance(export, dict) and isinstance(export.get("records"), list):
             export = export["records"]
     else:
-        export = read(options, text=[options.label or "label"])
-    return join(export, table, content.name, id=options.id, label=options.label)
+        export = read(options, options.label or "label")
+    return annotations.join(export, table, content.name, id=options.id, label=options.label)
 
 
 def _which_label(frame: "pd.DataFrame") -> str:
@@ -130,10 +124,8 @@ def split_names(
     """
     names: list[str] = []
     for value in given:
-        if value in known or "," not in value:
-            names.append(value)
-        else:
-            names += [part.strip() for part in value.split(",") if part.strip()]
+        whole = value in known or "," not in value
+        names += [value] if whole else [p.strip() for p in value.split(",") if p.strip()]
     return [name if name in known else (aliases or {}).get(name, name) for name in names]
 
 

@@ -70,22 +70,22 @@ def reporting(
             raise  # of standard output, where nothing more can be said
         if os.environ.get("HESITANT_TRACEBACK"):
             raise
-        _tell(error, terminal)
+        document, words = _told(error)
+        terminal.fail(words, document)
         raise typer.Exit(1) from error
 
 
-def _tell(error: Exception, terminal: Terminal) -> None:
-    """Say what went wrong: as data (what, what to do, and where), and as a sentence."""
+def _told(error: Exception) -> tuple[dict[str, Any], str]:
+    """Return what went wrong as data (what, what to do, and where), and as a sentence."""
     from hesitant.tables import TableError
 
-    # the package's own checks speak to whoever wrote the options: their words are the message
-    document: dict[str, Any] = {"problem": in_options(str(error))}
     if isinstance(error, TableError):
-        document = {"source": error.source, "problem": in_options(error.problem)}
-        document |= {"remedy": in_options(error.remedy)}
-        document |= {"row": error.row, "line": error.line, "column": error.column}
-        terminal.fail(str(TableError(**document)), document)
-        return
+        names = ("source", "problem", "remedy", "row", "line", "column")
+        document = {name: getattr(error, name) for name in names}
+        document |= {name: in_options(document[name]) for name in ("problem", "remedy")}
+        return document, str(TableError(**document))
+    # the package's own checks speak to whoever wrote the options: their words are the message
+    document = {"problem": in_options(str(error))}
     if isinstance(error, MemoryError):
         document["problem"] = "There is not enough memory for this table."
         document["remedy"] = "Keep the columns you need, or a sample of the rows."
@@ -93,4 +93,4 @@ def _tell(error: Exception, terminal: Terminal) -> None:
         name = f"{error.filename}: " if error.filename else ""
         document["problem"] = f"{name}{error.strerror or error}."
         document["remedy"] = "Check the path, your permission and the disk."
-    terminal.fail(" ".join(document.values()), document)
+    return document, " ".join(document.values())

@@ -1,19 +1,16 @@
-"""The options that commands share, each said once, and how a command takes groups of them."""
+"""The options that commands share, each said once."""
 
-import inspect
 import math
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
-from functools import partial, wraps
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
 from hesitant.cli._config import read_config
-from hesitant.cli._terminal import Terminal
 
-DATA, MODEL, OUTPUT = "The table", "The model", "Output"
+PANELS = "The table", "The model", "Output"  # of the help
 FAMILIES = ("gaussian", "t", "skew_t", "skew_normal")
 COVARIANCES = ("full", "tied", "diag", "spherical", "shrunk")
 MECHANISMS = ("entropy", "class", "entropy+class", "mixed", "none")
@@ -21,8 +18,9 @@ ON_MISSING = ("model", "drop", "error")
 READ = ("csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "fcs")
 FORMATS = ".csv, .tsv, .parquet or .feather"
 
-
 _HELP = {
+    "table": "CSV, TSV, .xlsx, JSON, JSONL, Parquet, Feather or FCS, also packed (.gz); or, with "
+    "--features-from, an export of an annotation tool; - for standard input.",
     "id": "Column that names the rows.",
     "features": "Column to use as a feature; repeat, or separate by commas.",
     "on_missing": "What to do with rows that lack a feature.",
@@ -65,59 +63,44 @@ _HELP = {
     "force": "Replace existing files.",
     "json": "Print one JSON document.",
     "quiet": "Print mistakes only.",
+    "model": "A model file from analyse.",
+    "labels": "Column of labels, blank where nobody said.",
+    "parts": "table1, table2, full, simulation or figures; everything by default.",
+    "data": "Where the real data are.",
+    "resume": "Continue an interrupted simulation.",
+    "anew": "Begin an interrupted simulation anew.",
+    "folder": "Where the files go.",
+    "show": "What to look at: text, a link, or an image or text file beside the table.",
+    "reader": "Who answers, where the page does not say.",
+    "audit": "Share of cases drawn at random, unmarked, from 0 to 1.",
+    "port": "Port on this machine; 0 is any free one.",
+    "no_browser": "Print the address, and open no window.",
+    "out": "Where the files go: a folder, or how their names begin.",
+    "predictions": f"Where the predictions go: {FORMATS}; - for standard output.",
+    "ranking": f"Write the ranking too: {FORMATS}.",
+    "simulated": f"Where the table goes: {FORMATS}; - for standard output.",
+    "kind": "paper: two Gaussian classes, as in the paper; cytometry: four skewed cell "
+    "populations.",
+    "truth": "Add a column with the true class of every row.",
+    "n": "How many rows.",
     "config": "Read options from a TOML file, under these same names.",
 }
 
 
 def option(panel: str | None, help: str, default: Any = False, *names: str, **more: Any) -> Any:
-    """Return the declaration of an option, by its help or the name this has in `_HELP`.
-
-    ``default`` is what the help says of it.
-    """
+    """Declare an option by its help, or the name this has in `_HELP`, and the default it tells."""
     text = _HELP.get(help, help)
     return typer.Option(*names, help=text, rich_help_panel=panel, show_default=default, **more)
 
 
-_data, _model, _output = (partial(option, panel) for panel in (DATA, MODEL, OUTPUT))
+plain, data, model, output = (partial(option, panel) for panel in (None, *PANELS))
 
 
-def takes(**groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the fields of dataclasses as options, handed over as one object each."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        parameters = []
-        for name, given in inspect.signature(command, eval_str=True).parameters.items():
-            if name not in groups:
-                parameters.append(given.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-                continue
-            hints = get_type_hints(groups[name], include_extras=True)
-            first = getattr(groups[name], "first", ())
-            for f in sorted(fields(groups[name]), key=lambda f: [*first, f.name].index(f.name)):
-                default = inspect.Parameter.empty if f.default is MISSING else f.default
-                kind = inspect.Parameter.KEYWORD_ONLY
-                annotation = hints[f.name]
-                parameters.append(
-                    inspect.Parameter(f.name, kind, default=default, annotation=annotation)
-                )
-
-        @wraps(command)
-        def call(**given: Any) -> None:
-            made = {
-                name: group(**{field.name: given.pop(field.name) for field in fields(group)})
-                for name, group in groups.items()
-            }
-            command(**given, **made)
-
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        call.__annotations__ = {p.name: p.annotation for p in parameters}
-        return call
-
-    return decorate
+def argument(name: str, metavar: str) -> Any:
+    return typer.Argument(metavar=metavar, help=_HELP[name], show_default=False)
 
 
 def one_of(*names: str) -> dict[str, Any]:
-    """Return what makes an option accept these names only, and complete them in the shell."""
-
     def check(value: str | None) -> str | None:
         if value is not None and value not in names:
             raise typer.BadParameter(f"{value[:60]!r} is not one of {', '.join(names)}.")
@@ -130,7 +113,6 @@ def one_of(*names: str) -> dict[str, Any]:
 
 
 def within(low: float, high: float | None = None) -> dict[str, Any]:
-    """Return what makes an option accept numbers of a range only, and repeat any other."""
     remedy = f"give {low} or more" if high is None else f"give a number from {low} to {high}"
 
     def check(value: float | None) -> float | None:
@@ -144,61 +126,54 @@ def within(low: float, high: float | None = None) -> dict[str, Any]:
 
 def _check_jobs(value: int | None) -> int | None:
     if value == 0:
-        hint = "give 1 or more, -1 for all, or leave the option out"
-        raise typer.BadParameter(f"0 cores can do nothing: {hint}.")
+        raise typer.BadParameter(
+            "0 cores can do nothing: give 1 or more, -1 for all, or leave the option out."
+        )
     return value
 
 
 _COLUMN: dict[str, Any] = {"metavar": "COLUMN"}
 _FOUND = "found from the content"
-_TABLE = (
-    "CSV, TSV, .xlsx, JSON, JSONL, Parquet, Feather or FCS, also packed (.gz); or, with "
-    "--features-from, an export of an annotation tool; - for standard input."
-)
 
-Table = Annotated[str, typer.Argument(metavar="TABLE", help=_TABLE, show_default=False)]
-Id = Annotated[str | None, _data("id", **_COLUMN)]
-Features = Annotated[list[str] | None, _data("features", "every numeric column", **_COLUMN)]
-Missing = Annotated[list[str] | None, _data("missing", metavar="VALUE")]
-Standardise = Annotated[bool, _model("standardise", False, "--standardise")]
-Pca = Annotated[int | None, _model("pca", metavar="K", **within(1))]
-Seed = Annotated[int, _model("seed", True, **within(0, 2**32 - 1))]
-Jobs = Annotated[int | None, _model("jobs", "all", callback=_check_jobs)]
-Force = Annotated[bool, _output("force", False, "--force")]
+Table = Annotated[str, argument("table", "TABLE")]
+Id = Annotated[str | None, data("id", **_COLUMN)]
+Features = Annotated[list[str] | None, data("features", "every numeric column", **_COLUMN)]
+Missing = Annotated[list[str] | None, data("missing", metavar="VALUE")]
+Standardise = Annotated[bool, model("standardise", False, "--standardise")]
+Pca = Annotated[int | None, model("pca", metavar="K", **within(1))]
+Seed = Annotated[int, model("seed", True, **within(0, 2**32 - 1))]
+Jobs = Annotated[int | None, model("jobs", "all", callback=_check_jobs)]
+Force = Annotated[bool, output("force", False, "--force")]
 _TOML: dict[str, Any] = {"metavar": "FILE.toml", "callback": read_config, "is_eager": True}
-Config = Annotated[Path | None, option(None, "config", **_TOML)]
+Config = Annotated[Path | None, plain("config", **_TOML)]
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Where a table is and how it is read."""
-
     table: Table
     id: Id = None
     features: Features = None
     on_missing: Annotated[
         str | None,
-        _data("on_missing", "model where the model can, else error", **one_of(*ON_MISSING)),
+        data("on_missing", "model where the model can, else error", **one_of(*ON_MISSING)),
     ] = None
-    format: Annotated[str | None, _data("format", False, "--format", **one_of(*READ))] = None
-    encoding: Annotated[str | None, _data("encoding", "UTF-8")] = None
-    delimiter: Annotated[str | None, _data("delimiter", _FOUND)] = None
-    decimal: Annotated[str | None, _data("decimal", _FOUND, **one_of(".", ","))] = None
-    transform: Annotated[
-        str | None, _data("transform", "linear", **one_of("logicle", "asinh"))
-    ] = None
-    compensate: Annotated[bool, _data("compensate", False, "--compensate")] = False
+    format: Annotated[str | None, data("format", False, "--format", **one_of(*READ))] = None
+    encoding: Annotated[str | None, data("encoding", "UTF-8")] = None
+    delimiter: Annotated[str | None, data("delimiter", _FOUND)] = None
+    decimal: Annotated[str | None, data("decimal", _FOUND, **one_of(".", ","))] = None
+    transform: Annotated[str | None, data("transform", "linear", **one_of("logicle", "asinh"))] = (
+        None
+    )
+    compensate: Annotated[bool, data("compensate", False, "--compensate")] = False
 
 
 @dataclass(frozen=True)
 class TableOptions(ReadOptions):
-    """Where a table to learn from is, and what its columns mean."""
-
-    label: Annotated[str | None, _data("label", **_COLUMN)] = None
-    features_from: Annotated[str | None, _data("features_from", metavar="FILE")] = None
-    drop: Annotated[list[str] | None, _data("drop", **_COLUMN)] = None
-    reviewed: Annotated[str | None, _data("reviewed", **_COLUMN)] = None
-    weight: Annotated[str | None, _data("weight", **_COLUMN)] = None
+    label: Annotated[str | None, data("label", **_COLUMN)] = None
+    features_from: Annotated[str | None, data("features_from", metavar="FILE")] = None
+    drop: Annotated[list[str] | None, data("drop", **_COLUMN)] = None
+    reviewed: Annotated[str | None, data("reviewed", **_COLUMN)] = None
+    weight: Annotated[str | None, data("weight", **_COLUMN)] = None
     missing: Missing = None
     first = ("table", "label", "missing", "reviewed", "id", "features")  # in the help
 
@@ -210,49 +185,17 @@ class TableOptions(ReadOptions):
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """How to fit."""
-
     family: Annotated[
-        str | None, _model("family", "gaussian, if one of those is given", **one_of(*FAMILIES))
+        str | None, model("family", "gaussian, if one of those is given", **one_of(*FAMILIES))
     ] = None
-    covariance: Annotated[str | None, _model("covariance", "full", **one_of(*COVARIANCES))] = None
-    components: Annotated[str | None, _model("components", "1", metavar="N|auto")] = None
-    mechanism: Annotated[str | None, _model("mechanism", "entropy", **one_of(*MECHANISMS))] = None
-    alpha: Annotated[float | None, _model("alpha", "0.5, both alike", **within(0, 1))] = None
+    covariance: Annotated[str | None, model("covariance", "full", **one_of(*COVARIANCES))] = None
+    components: Annotated[str | None, model("components", "1", metavar="N|auto")] = None
+    mechanism: Annotated[str | None, model("mechanism", "entropy", **one_of(*MECHANISMS))] = None
+    alpha: Annotated[float | None, model("alpha", "0.5, both alike", **within(0, 1))] = None
     standardise: Standardise = False
     pca: Pca = None
     seed: Seed = 0
     jobs: Jobs = None
-    starts: Annotated[int, _model("starts", True, metavar="N", **within(1))] = 1
+    starts: Annotated[int, model("starts", True, metavar="N", **within(1))] = 1
     # with fewer than 20 replicates, no p-value can be below 0.05
-    bootstrap: Annotated[int | None, _model("bootstrap", metavar="N", **within(20))] = None
-
-
-_Names = list[str] | None
-
-
-@dataclass(frozen=True)
-class CandidateOptions:
-    """Which models to compare."""
-
-    family: Annotated[_Names, _model("families", "all", metavar="NAME")] = None
-    covariance: Annotated[_Names, _model("covariances", "full and tied", metavar="NAME")] = None
-    mechanism: Annotated[_Names, _model("mechanisms", "entropy and none", metavar="NAME")] = None
-    folds: Annotated[int, _model("folds", True, **within(2))] = 5
-    standardise: Standardise = False
-    pca: Pca = None
-    seed: Seed = 0
-    jobs: Jobs = None
-
-
-@dataclass(frozen=True)
-class AnswerOptions:
-    """How to answer."""
-
-    as_json: Annotated[bool, _output("json", False, "--json")] = False
-    quiet: Annotated[bool, _output("quiet", False, "--quiet", "-q")] = False
-
-    @property
-    def terminal(self) -> Terminal:
-        """Return who is spoken to."""
-        return Terminal(json=self.as_json, quiet=self.quiet)
+    bootstrap: Annotated[int | None, model("bootstrap", metavar="N", **within(20))] = None

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from hesitant._words import noun, printable
+from hesitant.cli import _options as o
 from hesitant.cli._data import dropped_note, read, select, stem
-from hesitant.cli._options import ReadOptions
 from hesitant.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -16,19 +18,24 @@ if TYPE_CHECKING:
     from hesitant.tables import Columns
 
 
+def allows_gaps(model: Any) -> bool:
+    """Tell whether a model can do with rows that lack features."""
+    return bool(model.__sklearn_tags__().input_tags.allow_nan)
+
+
 def prediction_frame(
     model: Any,
     X: Any,
     columns: "Columns",
     table: "pd.DataFrame",
-    least: float | None,
+    least: float,
     told: Any = None,
 ) -> "pd.DataFrame":
     """Return what a model says of rows, beside the table's own columns and in its order.
 
     First ``row`` (counted from 1, without the header), then the table, then ``predicted``, its
     ``probability``, ``entropy``, ``labelling_probability``, whether the row fits no class
-    (``unusual``: of a log density below ``least``, if that is known), and one ``P(class)`` for
+    (``unusual``: of a log density below ``least``, unless that is NaN), and one ``P(class)`` for
     each class. A column of the table that has one of these names is called ``... (table)``.
     ``told`` are class probabilities given what was said of the rows: of blank rows, and of a
     panel's, they count.
@@ -52,61 +59,66 @@ def prediction_frame(
         ("entropy", classifier.entropy(Z)),
         ("labelling_probability", classifier.labelling_probability(Z)),
     ]
-    if least is not None:
-        said.append(
-            ("unusual", getattr(classifier, "model_", classifier).score_samples(Z) < least)
-        )
+    if not np.isnan(least):
+        main = getattr(classifier, "model_", classifier)
+        said.append(("unusual", main.score_samples(Z) < least))
     said += [(f"P({name})", tau[:, h]) for h, name in enumerate(names_of(classifier.classes_))]
     ours = {"row", *(name for name, _ in said)}
     own = table.iloc[columns.rows].reset_index(drop=True)
     own.columns = pd.Index([f"{name} (table)" if name in ours else name for name in own.columns])
-    # by position, because two names may be alike once printed
-    frame = pd.DataFrame(dict(enumerate(values for _, values in said)))
-    frame.columns = pd.Index([name for name, _ in said], dtype=object)
-    frame = pd.concat([pd.Series(columns.rows + 1, name="row"), own, frame], axis=1)
+    # one by one, because two names may be alike once printed
+    added = [pd.Series(values, name=name) for name, values in said]
+    frame = pd.concat([pd.Series(columns.rows + 1, name="row"), own, *added], axis=1)
     frame.attrs = {}
     return frame
 
 
 def predict(
-    path: str, table: ReadOptions, out: str | None, terminal: Terminal, *, force: bool
+    model: Annotated[str, o.argument("model", "MODEL")],
+    table: o.ReadOptions,
+    terminal: Terminal,
+    out: Annotated[
+        str | None,
+        o.output("predictions", "beside it, as TABLE.predictions.csv", metavar="FILE"),
+    ] = None,
+    force: o.Force = False,
+    config: o.Config = None,
 ) -> None:
-    """Load a model, read a table, write predictions and tell how many rows went where."""
+    """Classify the rows of a table with a model."""
+    if out == "-" and terminal.as_json:
+        raise typer.BadParameter("--out - and --json both ask for standard output: choose one.")
     import pandas as pd
 
-    from hesitant.cli._analysis import allows_gaps
     from hesitant.persistence import load, read_notes
     from hesitant.tables import TableError
     from hesitant.tables.cells import Sheet
     from hesitant.tables.errors import show_path
 
-    target = out or str(Path(table.table).parent / f"{stem(table.table)}.predictions.csv")
-    if out is None and table.table == "-":
-        target = "-"
-    check_target(target, force=force, keep=[table.table, path])
+    beside = str(Path(table.table).parent / f"{stem(table.table)}.predictions.csv")
+    target = out or ("-" if table.table == "-" else beside)
+    check_target(target, force=force, keep=[table.table, model])
     with terminal.stage("Loading the model"):
-        model, notes = load(path), read_notes(path)
-        least = float(notes["least_density"]) if "least_density" in notes else None
+        fitted, least = load(model), read_notes(model).get("least_density", "nan")
     with terminal.stage("Reading"):
         frame = read(table, min_columns=1)
-        names = getattr(model, "feature_names_in_", None)
+        names = getattr(fitted, "feature_names_in_", None)
         chosen: dict[str, Any] = {}
         if names is not None:
             chosen["features"] = [str(n) for n in names]
             Sheet(frame).require(chosen["features"], "that the model needs")
-        columns = select(table, frame, allows_gaps(model), **chosen)
+        columns = select(table, frame, allows_gaps(fitted), **chosen)
     X: Any = columns.X
     if names is not None:
         X = pd.DataFrame(X, columns=pd.Index(names))
-    elif X.shape[1] != model.n_features_in_:
+    elif X.shape[1] != fitted.n_features_in_:
         raise TableError(
             show_path(table.table),
             f"The table has {X.shape[1]} numeric columns; the model, whose features have no "
-            f"names, needs {model.n_features_in_}.",
+            f"names, needs {fitted.n_features_in_}.",
             "Choose them, in the order of the fit, with --features.",
         )
     with terminal.stage("Predicting"):
-        result = prediction_frame(model, X, columns, frame, least)
+        result = prediction_frame(fitted, X, columns, frame, float(least))
     write_frame(result, target, force=force)
     if names is not None and table.features:
         terminal.note("--features has no effect: the model's features have names.")
@@ -143,21 +155,26 @@ def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:
         sys.stdout.buffer.flush()
 
 
-def draw(kind: str, n: int, seed: int) -> Any:
-    """Draw data of one of the kinds that ``--kind`` knows."""
+def simulate(
+    terminal: Terminal,
+    n: Annotated[int, o.plain("n", True, "--n", **o.within(1))] = 500,
+    kind: Annotated[str, o.plain("kind", True, **o.one_of("paper", "cytometry"))] = "paper",
+    out: Annotated[str, o.plain("simulated", True, metavar="FILE")] = "-",
+    truth: Annotated[bool, o.plain("truth", False, "--truth")] = False,
+    seed: o.Seed = 0,
+    force: o.Force = False,
+    config: o.Config = None,
+) -> None:
+    """Draw data to play with: labels are missing where the classes overlap."""
+    if out == "-" and terminal.as_json:
+        raise typer.BadParameter("--json needs a file for the table: name one with --out.")
     from hesitant import datasets
 
-    make = datasets.make_cytometry_like if kind == "cytometry" else datasets.simulate
-    return make(n, random_state=seed)
-
-
-def simulate(
-    n: int, kind: str, out: str, terminal: Terminal, *, truth: bool, seed: int, force: bool
-) -> None:
-    """Draw a table and write it; say what to do with it."""
     check_target(out, force=force)
-    data = draw(kind, n, seed)
-    label = "population" if kind == "cytometry" else "label"
+    if kind == "cytometry":
+        data, label = datasets.make_cytometry_like(n, random_state=seed), "population"
+    else:
+        data, label = datasets.simulate(n, random_state=seed), "label"
     frame = data.to_frame(label)
     if truth:
         frame["truth"] = data.truth

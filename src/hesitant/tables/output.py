@@ -50,7 +50,7 @@ def write_atomically(path: PathLike, data: Content, *, force: bool = False) -> P
 
 
 def write_together(
-    files: Mapping[PathLike, Content], *, force: bool = False, keep: Collection[PathLike] = ()
+    files: Mapping[Any, Content], *, force: bool = False, keep: Collection[PathLike] = ()
 ) -> list[Path]:
     """Write a set of files: all of them, or none.
 
