@@ -1,14 +1,14 @@
 """Estimators as plain documents, exactly, and back with every part checked.
 
 Numbers, text, None and lists stand for themselves; everything else is an object that tells what it
-is. An estimator is its class, its options and what its fit has found; particular classes are not
-known here, except that a `MixtureClassifier` works its attributes out from a few numbers.
+is. Whatever goes wrong while a file is read means that it is damaged: what is checked here is what
+would otherwise go unnoticed, or reach compiled code.
 """
 
 import base64
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -42,9 +42,6 @@ def expect(right: Any, words: str) -> None:
     """Raise Damaged unless a part of a document is right."""
     if not right:
         raise Damaged(words)
-
-
-# -- plain values and arrays --------------------------------------------------------------------
 
 
 def encode(name: str, value: Any) -> Any:
@@ -81,7 +78,7 @@ def encode(name: str, value: Any) -> Any:
 def _encode_array(name: str, array: AnyArray) -> dict[str, Any]:
     dtype, shape = str(array.dtype), list(array.shape)
     if dtype in _BINARY:
-        data = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+        data = array.astype(array.dtype.newbyteorder("<")).tobytes()
         return {"dtype": dtype, "shape": shape, "base64": base64.b64encode(data).decode()}
     if array.dtype.kind not in "UO":
         raise ValueError(f"{name} is an array of {dtype}, which a model file cannot carry.")
@@ -92,58 +89,37 @@ def _encode_array(name: str, array: AnyArray) -> dict[str, Any]:
 
 def decode(document: Any) -> Any:
     """Undo `encode`, or raise Damaged."""
-    if document is None or isinstance(document, bool | int | float | str):
-        return document
     if isinstance(document, list):
         return [decode(v) for v in document]
-    if isinstance(document, dict) and "dtype" in document:
+    if not isinstance(document, dict):
+        return document
+    if "dtype" in document:
         return _decode_array(document)
-    if isinstance(document, dict) and len(document) == 1:
-        ((tag, inner),) = document.items()
-        if tag == "float" and inner in ("nan", "inf", "-inf"):
-            return float(inner)
-        if tag == "array":
-            return decode(inner)
-        if tag == "tuple" and isinstance(inner, list):
-            return tuple(decode(v) for v in inner)
-        if tag == "pairs" and isinstance(inner, list):
-            return {decode(k): decode(v) for k, v in inner}
-        if tag == "dict" and isinstance(inner, dict):  # of version 0.1
-            return {k: decode(v) for k, v in inner.items()}
-        if tag == "object" and isinstance(inner, dict):
-            return _decode_object(inner)
-    raise Damaged("an option has a value of no known kind")
+    tag, inner = next(iter(document.items()), ("", None))
+    expect(tag in _READERS, "an option has a value of no known kind")
+    return _READERS[tag](inner)
 
 
 def _decode_array(document: dict[str, Any]) -> AnyArray:
     """Return an array; raise Damaged unless type, shape and values agree."""
+    dtype = document["dtype"]
     try:
-        dtype, shape = document["dtype"], document["shape"]
-        if not all(type(k) is int and k >= 0 for k in shape) or len(shape) > 8:
-            raise ValueError("not a shape")
-        if "base64" in document and dtype in _BINARY:
-            data = base64.b64decode(document["base64"], validate=True)
-            if dtype == "bool" and data.strip(b"\0\1"):
-                raise ValueError("neither true nor false")
-            flat = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype)
+        if dtype in ("str", "object"):
+            values = [decode(v) for v in document["values"]]
+            if not all(type(v) in ((str,) if dtype == "str" else _PLAIN) for v in values):
+                raise ValueError("of another type")
+            flat = np.array([*values, None], dtype=object)[:-1].astype(dtype)
+        elif dtype not in _BINARY:
+            raise ValueError("of no known type")
+        elif "values" in document:  # version 0.1 listed numbers, too
+            flat = np.array(document["values"], dtype=dtype)
         else:
-            flat = _flat(dtype, document["values"])
-        return flat.reshape(shape)
+            data = base64.b64decode(document["base64"], validate=True)
+            stored = np.dtype("u1" if dtype == "bool" else dtype).newbyteorder("<")
+            flat = np.frombuffer(data, stored).astype(dtype)
+        return flat.reshape(document["shape"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise Damaged("an array's type, shape and values do not agree") from error
-
-
-def _flat(dtype: Any, values: list[Any]) -> AnyArray:
-    """Return an array of text or objects; version 0.1 listed numbers, too."""
-    if dtype in ("str", "object"):
-        values = [decode(v) for v in values]
-        if not all(type(v) in ((str,) if dtype == "str" else _PLAIN) for v in values):
-            raise ValueError("of another type")
-        array = np.array([*values, None], dtype=object)[:-1]
-        return array.astype(str) if dtype == "str" else array
-    if dtype not in _BINARY or not all(type(v) in _PLAIN for v in values):
-        raise ValueError("of another type")
-    return np.array([float(v) if isinstance(v, str) else v for v in values]).astype(dtype)
 
 
 # -- objects ------------------------------------------------------------------------------------
@@ -160,14 +136,16 @@ def _encode_object(name: str, value: BaseEstimator) -> dict[str, Any]:
     document = {"class": _class_name(kind), "options": options}
     if isinstance(value, MixtureClassifier) and hasattr(value, "state_"):
         return {**document, "fit": _encode_fit(value)}
-    found = {k: v for k, v in vars(value).items() if k[-1] == "_" != k[0]}
-    return {**document, "fitted": {k: encode(k, v) for k, v in found.items()}}
+    return {**document, "fitted": _attributes(value)}
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return what a fit has left in an object."""
+    return {k: encode(k, v) for k, v in vars(value).items() if k[-1] == "_" != k[0]}
 
 
 def _decode_object(document: dict[str, Any]) -> Any:
-    name, options = document.get("class"), document.get("options")
-    if not isinstance(name, str) or not isinstance(options, dict):
-        raise Damaged("an object is incomplete")
+    name = document["class"]
     kind: Any = _classes().get(name)
     if kind is None:  # in a room that nobody has entered yet
         import hesitant
@@ -178,9 +156,7 @@ def _decode_object(document: dict[str, Any]) -> Any:
     # Importing what a file names would let the file choose what runs.
     own = f" (import {name.partition(':')[0][:60]!r} first, if you trust it)" * (":" in name)
     expect(kind, f"it names a class that is not known here: {name[:60]!r}{own}")
-    unknown = sorted(set(options) - set(kind._get_param_names()))
-    expect(not unknown, f"{kind.__name__} has no option {str(unknown[:1])[:60]} in this version")
-    made = kind(**{k: decode(v) for k, v in options.items()})
+    made = kind(**{k: decode(v) for k, v in document["options"].items()})
     if isinstance(made, Basis):
         expect(0 < made.size <= _MOST_FUNCTIONS, f"no basis has {made.size} functions")
     if isinstance(made, MixtureClassifier) and "fit" in document:
@@ -198,6 +174,16 @@ def _set_attributes(made: Any, document: Any) -> None:
         setattr(made, name, decode(value))
 
 
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "float": float,
+    "array": decode,
+    "tuple": lambda inner: tuple(decode(v) for v in inner),
+    "pairs": lambda inner: {decode(k): decode(v) for k, v in inner},
+    "dict": lambda inner: {k: decode(v) for k, v in inner.items()},  # of version 0.1
+    "object": _decode_object,
+}
+
+
 def is_ours(kind: type) -> bool:
     """Tell whether a class is the package's own."""
     return kind.__module__.partition(".")[0] == "hesitant"
@@ -208,11 +194,7 @@ def _class_name(kind: type) -> str:
 
 
 def _classes() -> dict[str, Any]:
-    """Return the estimators of the package, and those that derive from one of them, by name.
-
-    They are found rather than listed, so that a new family or mechanism can be saved from the day
-    it is written.
-    """
+    """Find the estimators of the package, and those that derive from one of them, by name."""
     found: dict[str, Any] = {}
     waiting: list[Any] = [BaseEstimator]
     while waiting:
@@ -225,10 +207,12 @@ def _classes() -> dict[str, Any]:
 
 # -- the fit of a classifier --------------------------------------------------------------------
 
+_SAID: dict[str, Any] = {"log_likelihood": float, "n_rows": int | float, "converged": bool}
+_RECORD = {**_SAID, "termination": str, "history": np.ndarray, "n_iter": int}
+
 
 def _encode_fit(clf: Any) -> dict[str, Any]:
     """Return the numbers of a fit from which a reader can work out the rest."""
-    record = ("log_likelihood", "n_rows", "converged", "termination", "history", "n_iter")
     document = {
         "n_features": int(clf.n_features_in_),
         "classes": encode("the class labels", clf.classes_),
@@ -241,10 +225,9 @@ def _encode_fit(clf: Any) -> dict[str, Any]:
             "theta": encode("theta", clf.state_.theta),
             "rate": getattr(clf.mechanism_, "rate_", None),
         },
-        "record": {name: encode(name, getattr(clf, f"{name}_")) for name in record},
+        "record": {name: encode(name, getattr(clf, f"{name}_")) for name in _RECORD},
     }
-    known = {k: v for k, v in vars(clf.family_).items() if k[-1] == "_" != k[0]}
-    document["family_more"] = {k: encode(k, v) for k, v in known.items()}
+    document["family_more"] = _attributes(clf.family_)
     # Read it at once: what would be refused later is refused now, and whatever the fit left
     # behind that a reader cannot work out is added.
     again = clone(clf)
@@ -252,9 +235,8 @@ def _encode_fit(clf: Any) -> dict[str, Any]:
         _decode_fit(again, document)
     except Damaged as error:
         raise ValueError(f"The model cannot be saved: {error}.") from error
-    pairs = {"": (clf, again)}
-    pairs |= {k: (getattr(clf, f"{k}_"), getattr(again, f"{k}_")) for k in ("family", "mechanism")}
-    for part, (old, new) in pairs.items():
+    for part in ("", "family", "mechanism"):
+        old, new = (getattr(c, f"{part}_") if part else c for c in (clf, again))
         left = {k: v for k, v in vars(old).items() if k not in vars(new) and k[0] != "_"}
         more = document.setdefault(f"{part}_more", {})
         more |= {k: encode(k, v) for k, v in left.items()}
@@ -276,30 +258,20 @@ def _put_together(document: Any, like: Any, name: str = "params") -> Any:
         array = decode(document)
         right = isinstance(array, np.ndarray) and array.dtype == np.asarray(like).dtype
         # What only some structures have is empty in a fresh start.
-        shape = array.shape if np.size(like) == 0 else np.shape(like)
-        expect(right and array.shape == shape, f"{name!r} has the wrong shape or type")
-        expect(array.ndim == np.ndim(like), f"{name!r} has the wrong number of dimensions")
+        right = right and (array.shape == np.shape(like) or np.size(like) == 0)
+        expect(right and array.ndim == np.ndim(like), f"{name!r} has the wrong shape or type")
         # A Gaussian limit has infinite degrees of freedom.
         finite = array[~np.isposinf(array)] if name == "dof" else array
         expect((np.abs(finite) <= _LARGEST).all(), f"{name!r} has no numbers, or too large ones")
         return array if isinstance(like, np.ndarray) else type(like)(array)
     if isinstance(like, list | tuple):
-        expect(isinstance(document, list) and len(document) == len(like), f"{name!r} is too long")
         return type(like)(_put_together(d, v, name) for d, v in zip(document, like, strict=True))
     fields = vars(like)
     # Files of earlier versions lack what is empty, and what came later.
     needed = {k for k, v in fields.items() if np.size(v)} - set(getattr(like, "newer", ()))
-    right = isinstance(document, dict) and needed <= set(document) <= set(fields)
+    right = needed <= set(document) <= set(fields)
     expect(right, "the parameters are not those of its family")
     return type(like)(**{k: _put_together(v, fields[k], k) for k, v in document.items()})
-
-
-def _arrays(document: Any) -> Iterator[AnyArray]:
-    if isinstance(document, dict) and "dtype" in document:
-        yield _decode_array(document)
-    elif isinstance(document, dict | list):
-        for part in document.values() if isinstance(document, dict) else document:
-            yield from _arrays(part)
 
 
 def _decode_fit(clf: Any, document: Any) -> None:
@@ -323,46 +295,26 @@ def _decode_fit(clf: Any, document: Any) -> None:
     params = _decode_params(document["params"], family, g, p)
     mechanism = _decode_mechanism(document, classes)
     record = {k: decode(v) for k, v in document["record"].items()}
-    history = record["history"].astype(float)
-    n_rows = record.get("n_rows", 0.0)  # the first files did not say
-    n_iter = record.get("n_iter", len(history))  # warm-up steps have no history
-    right = type(n_rows) in (int, float) and 0 <= n_rows < np.inf and type(n_iter) is int
-    expect(right and n_iter >= 0, "its number of rows or iterations is not one")
-    names = document.get("feature_names")  # of version 0.1
+    record["history"] = record["history"].astype(float)
+    # The first files did not say these two; warm-up steps have no history.
+    record = {"n_rows": 0.0, "n_iter": len(record["history"]), **record}
+    right = all(isinstance(record[k], kind) for k, kind in _RECORD.items())
+    right = right and 0 <= record["n_rows"] < np.inf and record["n_iter"] >= 0
+    expect(right, "what it says of the fit is not what a fit says")
     more = document.get("_more", {})
-    if names is not None:
-        names = _flat("object", names)
-    elif "feature_names_in_" in more:
-        names = decode(more["feature_names_in_"])
+    names = decode(more.get("feature_names_in_"))
     expect(names is None or names.shape == (p,), "the features' names do not fit their number")
+    state = State(weights, params, mechanism.parameters_)
     clf.n_features_in_ = p
-    clf._publish(
-        FittedModel(
-            family=family,
-            mechanism=mechanism,
-            state=State(weights, params, mechanism.parameters_),
-            classes=classes,
-            n_features=p,
-            named_features=names,
-            alpha=clf.alpha,
-            log_likelihood=float(record["log_likelihood"]),
-            n_rows=n_rows,
-            n_iter=n_iter,
-            converged=bool(record["converged"]),
-            termination=str(record["termination"]),
-            history=history,
-        )
-    )
+    clf._publish(FittedModel(family, mechanism, state, classes, p, names, clf.alpha, **record))
     _try_out(clf)
-    if names is not None:
-        clf.feature_names_in_ = names
     _set_attributes(clf, more)
 
 
 def _decode_params(document: Any, family: Family, g: int, p: int) -> Any:
     # Before a p by p matrix is made: a short file must not ask for a lot of memory.
     least = p**2 if is_ours(type(family)) else p
-    expect(sum(a.size for a in _arrays(document)) >= least, "there are too few parameters")
+    expect(len(str(document)) >= least, "there are too few parameters")
     rows = np.random.default_rng(0).exponential(size=(64, p))
     params = _put_together(document, family.initial(rows, np.ones((64, g))))
     expect((getattr(params, "dof", np.ones(1)) > 0).all(), "degrees of freedom must be positive")
@@ -382,11 +334,11 @@ def _decode_mechanism(document: Any, classes: AnyArray) -> Mechanism:
     mechanism.class_names = names_of(classes)
     _set_attributes(mechanism, document.get("mechanism_more", {}))
     right = theta.shape == (mechanism.n_parameters,) and theta.dtype == np.float64
-    expect(right, "the mechanism has the wrong number of parameters")
-    expect((np.abs(theta) <= _LARGEST).all(), "a parameter of the mechanism is not finite")
-    right = rate is None or (type(rate) in (int, float) and 0 <= rate <= 1)
-    expect(right, "the share of labelled rows is not a share")
-    fitted: Mechanism = mechanism.fitted(theta, 0.5 if rate is None else rate)
+    right = right and (np.abs(theta) <= _LARGEST).all()
+    expect(right, "the mechanism's parameters are too few, too many or not finite")
+    rate = 0.5 if rate is None else float(rate)
+    expect(0 <= rate <= 1, "the share of labelled rows is not a share")
+    fitted: Mechanism = mechanism.fitted(theta, rate)
     return fitted
 
 

@@ -33,28 +33,18 @@ def save(
     force: bool = False,
     notes: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write a fitted model to a file that is safe to open.
+    """Write a fitted model to a file that is safe to open, whole or not at all.
 
     Parameters
     ----------
     model : fitted estimator
-        A `MixtureClassifier` or another of this package's estimators, or a pipeline of them such
-        as a `Preparation` before a classifier. Families, mechanisms and the like of your own must
-        be classes in a module that can be imported.
+        One of this package's estimators, or a pipeline of them such as a `Preparation` before a
+        classifier. Families, mechanisms and the like of your own must be classes in a module that
+        can be imported. A file carries no functions: what may hold code may do harm.
     path : str or path
-        The file, by custom with the suffix ``.model``, written whole or not at all.
-    force : bool, default=False
-        Whether to replace an existing file.
+        By custom with the suffix ``.model``; an existing file is replaced only with ``force``.
     notes : mapping of str to str, optional
         Anything worth keeping with the model, such as where its data came from.
-
-    Raises
-    ------
-    ValueError
-        If the model has parts that a file cannot carry, such as functions: a file that may hold
-        code is a file that may do harm.
-    TableError
-        If the file exists already or cannot be written.
 
     Examples
     --------
@@ -76,7 +66,9 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
     """Return what `save` writes."""
     from hesitant import __version__
 
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    names, steps = (
+        zip(*model.steps, strict=True) if isinstance(model, Pipeline) else (None, [model])
+    )
     for step in steps:
         if not is_ours(type(step)):
             raise ValueError(
@@ -88,7 +80,7 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
         _MARK: FORMAT,
         "written_by": f"hesitant {__version__}",
         "notes": {str(k): encode("notes", str(v)) for k, v in (notes or {}).items()},
-        "names": [name for name, _ in model.steps] if isinstance(model, Pipeline) else None,
+        "names": names,
         "steps": [encode("model", step) for step in steps],
     }
     return (json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n").encode()
@@ -126,17 +118,22 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _from_format_1(document: dict[str, Any]) -> dict[str, Any]:
     """Return what version 0.1 wrote, arranged as it is today."""
     fit, old = document["classifier"], document.get("preparation")
-    inner = {"class": "MixtureClassifier", "options": fit["options"], "fit": fit}
+    fit["_more"] = _named_features(fit, fit["n_features"])
+    inner = {"object": {"class": "MixtureClassifier", "options": fit["options"], "fit": fit}}
     if old is None:
-        return {"steps": [{"object": inner}]}
+        return {"steps": [inner]}
+    p = decode(old["center"]).size
     fitted = {f"{k}_": old.get(k) for k in ("center", "scale", "rotation", "explained")}
-    fitted["n_features_in_"] = p = decode(old["center"]).size
-    if old.get("feature_names") is not None:
-        values = {"dtype": "object", "shape": [p], "values": old["feature_names"]}
-        fitted["feature_names_in_"] = values
+    fitted |= {"n_features_in_": p, **_named_features(old, p)}
     options = {k: old.get(k) for k in ("standardise", "n_components")}
-    first = {"class": "Preparation", "options": options, "fitted": fitted}
-    return {"names": ["prepare", "classify"], "steps": [{"object": first}, {"object": inner}]}
+    first = {"object": {"class": "Preparation", "options": options, "fitted": fitted}}
+    return {"names": ["prepare", "classify"], "steps": [first, inner]}
+
+
+def _named_features(old: dict[str, Any], p: int) -> dict[str, Any]:
+    names = old.get("feature_names")
+    array = {"dtype": "object", "shape": [p], "values": names}
+    return {} if names is None else {"feature_names_in_": array}
 
 
 def _try_out(model: Any, first: Any) -> None:
@@ -155,9 +152,10 @@ def _try_out(model: Any, first: Any) -> None:
 def read_notes(path: str | os.PathLike[str]) -> dict[str, str]:
     """Return the notes that were saved with a model, and which version wrote it."""
     document = _read(path)
-    notes = document.get("notes")
-    kept = notes if isinstance(notes, dict) else {}
-    kept["written_by"] = document.get("written_by", "unknown")
+    kept = {
+        **dict(document.get("notes") or {}),
+        "written_by": document.get("written_by", "unknown"),
+    }
     return {k: v for k, v in kept.items() if isinstance(v, str)}
 
 
@@ -173,26 +171,24 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         why = getattr(error, "strerror", None) or error
         raise ModelFileError(name, f"{why}.", "Check the path, and name a model file.") from error
     problem, remedy = "This is not a model written by hesitant.", _AGAIN
+    if data.startswith((b"\x80", b"PK\x03\x04", b"\x1f\x8b", b"\x93NUMPY")):
+        problem = "This is a pickle, an archive or an array, not a model written by hesitant."
+        remedy = "Pickles are never opened, because they can run any program: save the model."
+    elif data.startswith(f'{{"{_MARK}"'.encode()):
+        problem = "The model file is cut short or damaged."
     try:
-        if data.startswith(f'{{"{_MARK}"'.encode()):
-            problem = "The model file is cut short or damaged."
-        document = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        document = json.loads(data.decode("utf-8"))
         version = document[_MARK]
+        if type(version) is not int or not 1 <= version <= FORMAT:
+            writer = str(document.get("written_by", "a later version"))[:60]
+            remedy = "Upgrade hesitant, or save the model with the older version."
+            problem = (
+                f"Its format {str(version)[:20]}, of {writer}, is not one from 1 to {FORMAT}."
+            )
+            raise ValueError(problem)
         if b"\\ud" in data.lower():
             problem = "The model file has text with half a character in it (a lone surrogate)."
             json.dumps(document, ensure_ascii=False).encode()
-        if type(version) is int and 1 <= version <= FORMAT:
-            return dict(document)
-        writer = str(document.get("written_by", "a later version"))[:60]
-        problem = f"Its format {str(version)[:20]}, of {writer}, is not one from 1 to {FORMAT}."
-        remedy = "Upgrade hesitant, or save the model with the older version."
-        raise ValueError(problem)
+        return dict(document)
     except (ValueError, TypeError, LookupError, RecursionError, MemoryError) as error:
-        if data.startswith((b"\x80", b"PK\x03\x04", b"\x1f\x8b", b"\x93NUMPY")):
-            problem = "This is a pickle, an archive or an array, not a model written by hesitant."
-            remedy = "Pickles are never opened, because they can run any program: save the model."
         raise ModelFileError(name, problem, remedy) from error
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

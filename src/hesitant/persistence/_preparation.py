@@ -1,19 +1,21 @@
 """What may be done to features before a fit: standardising, principal components."""
 
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hesitant._typing import AnyArray, FloatArray
+from hesitant.checks import check_number
 
 
 class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Standardise features, and keep their leading principal components.
 
-    Both are one affine map, ``(x − center) / scale @ rotation``, so that is all there is to keep
-    in a model file.
+    Both are one affine map, ``(x − center) / scale @ rotation``.
 
     Parameters
     ----------
@@ -47,31 +49,17 @@ class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.center_: FloatArray = X.mean(axis=0)
         spread = X.std(axis=0)
         # A constant column would be divided by zero, or by the rounding error of its mean.
-        varies = spread > 1e-12 * np.abs(self.center_)
-        self.scale_: FloatArray = (
-            np.where(varies, spread, 1.0) if self.standardise else np.ones_like(spread)
-        )
+        constant = spread <= 1e-12 * np.abs(self.center_)
+        self.scale_: FloatArray = np.where(constant | (not self.standardise), 1.0, spread)
         self.rotation_: FloatArray | None = None
         self.explained_: FloatArray | None = None
         if self.n_components is not None:
-            self._find_components((X - self.center_) / self.scale_)
+            check_number("n_components", self.n_components, Integral, 1, min(X.shape))
+            components = PCA(self.n_components, svd_solver="full")
+            components.fit((X - self.center_) / self.scale_)
+            self.rotation_ = np.ascontiguousarray(components.components_.T)
+            self.explained_ = components.explained_variance_ratio_
         return self
-
-    def _find_components(self, Z: FloatArray) -> None:
-        most = min(Z.shape)
-        k = self.n_components
-        if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= most:
-            raise ValueError(
-                f"n_components={k!r}: {Z.shape[0]} rows of {Z.shape[1]} features have from 1 to "
-                f"{most} principal components."
-            )
-        _, size, axes = np.linalg.svd(Z, full_matrices=False)
-        axes = axes[:k]
-        largest = np.abs(axes).argmax(axis=1)
-        signs = np.sign(axes[np.arange(k), largest])
-        total = float((size**2).sum())
-        self.rotation_ = np.ascontiguousarray((axes * signs[:, None]).T)
-        self.explained_ = size[:k] ** 2 / total if total > 0 else np.zeros(k)
 
     def transform(self, X: Any) -> AnyArray:
         """Return the features standardised, or the components' scores."""
