@@ -11,12 +11,11 @@ from hesitant._typing import IntArray
 from hesitant.classifier import MixtureClassifier
 from hesitant.experts import as_readers
 from hesitant.families import KernelDensity, Ranked
-from hesitant.mechanisms import as_mechanism
+from hesitant.mechanisms import Mechanism, as_mechanism
 
 # What "auto" tries: classes of these shapes. ``rows`` is how many labelled rows of every class,
-# times the number of features, a shape is worth trying from; ``features`` how many features it is
-# quick enough for, ``labels`` how many labelled rows of every class it needs whatever the
-# features; ``alphas`` and ``mechanisms`` are its own.
+# times the number of features, a shape needs; ``labels`` how many whatever the features;
+# ``features`` how many it is quick enough for; ``alphas`` and ``mechanisms`` are its own.
 PLAIN: dict[str, Any] = {"mechanisms": (None,), "alphas": (1.0,)}
 SHAPES: tuple[dict[str, Any], ...] = (
     {"covariance": "tied"},
@@ -121,10 +120,8 @@ def describe_model(clf: Any) -> str:
         parts.append(clf.covariance if isinstance(clf.covariance, str) else repr(clf.covariance))
     if clf.components != 1:
         parts.append(f"{clf.components} components")
-    try:
-        parts.append(as_mechanism(clf.mechanism).in_words)
-    except (TypeError, ValueError):  # its fit will say what is wrong
-        parts.append(str(clf.mechanism))
+    mechanism = _mechanism(clf)
+    parts.append(str(clf.mechanism) if mechanism is None else mechanism.in_words)
     if clf.alpha != 0.5:
         parts.append(f"alpha={clf.alpha:g}")
     return ", ".join(parts)
@@ -138,12 +135,17 @@ def _family_name(family: Any) -> str:
     return family if isinstance(family, str) else repr(family)
 
 
+def _mechanism(clf: Any) -> Mechanism | None:
+    try:
+        return as_mechanism(clf.mechanism)
+    except (TypeError, ValueError):  # its fit will say what is wrong
+        return None
+
+
 def informative(clf: Any) -> bool:
     """Whether a model explains the blanks."""
-    try:
-        return bool(as_mechanism(clf.mechanism).informative)
-    except (TypeError, ValueError):  # its fit will say what is wrong
-        return True
+    mechanism = _mechanism(clf)
+    return mechanism is None or bool(mechanism.informative)
 
 
 def shape_of(clf: Any) -> str:

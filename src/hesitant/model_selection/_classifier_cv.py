@@ -18,19 +18,8 @@ from hesitant.checks import check_jobs, check_number
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.intake import CheckedData, refuse_dask, take
+from hesitant.model_selection import _held_out as held_out
 from hesitant.model_selection._candidates import as_candidates, auto_candidates, informative
-from hesitant.model_selection._held_out import (
-    FAILURES,
-    SCORING,
-    Data,
-    Judge,
-    choose_mechanisms,
-    paired_gaps,
-    predicted,
-    prior_rows,
-    scores,
-    stack_weights,
-)
 from hesitant.model_selection._labelled import LEAST, deal_out
 from hesitant.uncertainty import Shannon, Uncertainty
 
@@ -44,10 +33,10 @@ MOST_JUDGED = 5000  # rows that candidates are judged on; more would hardly choo
 class MixtureClassifierCV(PatternClassifier):
     """Mixture classifiers combined by what they predict of rows held out.
 
-    No single family of classes suits all data. Candidates of several shapes, with and without a
-    model of the blanks, are fitted to all rows but a fold's; the convex combination of their
-    posteriors that predicts the held-out labels best is then fitted to all rows. With one label a
-    class there is nothing to hold out: the first candidate is fitted, with a warning.
+    Candidates of several shapes, with and without a model of the blanks, are fitted to all rows
+    but a fold's; the convex combination of their posteriors that predicts the held-out labels best
+    is then fitted to all rows. With one label a class there is nothing to hold out: the first
+    candidate is fitted, with a warning.
 
     Parameters
     ----------
@@ -66,18 +55,15 @@ class MixtureClassifierCV(PatternClassifier):
         rows weighted by one over their estimated chance of one. "auto": labels decide between the
         classes' shapes, and what was seen between mechanisms of one shape.
     experts : {"right", "fallible"} or Readers, default="right"
-        As for :class:`~hesitant.MixtureClassifier`, for ``candidates="auto"``; others bring their
-        own.
-    classes : sequence, optional
-        All class values, where some have no labelled row.
+        For ``candidates="auto"``; others bring their own.
     n_jobs : int, optional
         Workers of joblib, for candidates and folds. The result does not depend on it.
     random_state : int, RandomState or None
         For the folds.
-    missing_label : scalar, default=-1
-        The value of y that marks a blank; None, NaN, NA and null always do.
     verbose : int, default=0
         1 shows a progress bar.
+    classes, missing_label
+        As for :class:`~hesitant.MixtureClassifier`, which also tells more of ``experts``.
 
     Attributes
     ----------
@@ -146,10 +132,15 @@ class MixtureClassifierCV(PatternClassifier):
 
         X, y, sample_weight and reviewed as for :meth:`hesitant.MixtureClassifier.fit`.
         """
-        self._check_options()
+        auto = isinstance(self.candidates, str)
+        if auto:
+            choices = {"auto": None}
+            look_up("candidates", self.candidates, choices, ", or a list of MixtureClassifiers")
+        look_up("combine", self.combine, dict.fromkeys(COMBINE))
+        look_up("scoring", self.scoring, dict.fromkeys(("auto", *held_out.SCORING)))
+        check_jobs("n_jobs", self.n_jobs)
         refuse_dask(X)
         self._forget()
-        auto = isinstance(self.candidates, str)
         models = {} if auto else as_candidates(self.candidates)
         experts = self.experts if auto else next(iter(models.values())).experts
         common = {"classes": self.classes, "missing_label": self.missing_label}
@@ -158,15 +149,15 @@ class MixtureClassifierCV(PatternClassifier):
         self.classes_, self.n_features_in_ = checked.classes, template.n_features_in_
         if checked.named_features is not None:
             self.feature_names_in_ = checked.named_features
-        data = Data.of(checked, experts, effective_n_jobs(self.n_jobs) > 1)
+        data = held_out.Data.of(checked, experts, effective_n_jobs(self.n_jobs) > 1)
         if auto:
-            rows: Any = checked.rows
             about: dict[str, Any] = {"pattern": data.has_pattern, "experts": experts}
-            models = auto_candidates(rows.X, data.codes, data.n_classes, **about)
+            models = auto_candidates(checked.X, data.codes, len(self.classes_), **about)
         data, folds = self._folds(data)
-        judged = Judge(models, data, folds, self.scoring, self.n_jobs, self.verbose)
+        judged = held_out.Judge(models, data, folds, self.scoring, self.n_jobs, self.verbose)
+        self.held_out_proba_ = np.full((len(data.codes), len(self.classes_)), np.nan)
         if folds:
-            weights = self._weigh(judged.sift(), models, data)
+            weights = self._weigh(judged.sift())
         else:
             weights = {next(iter(models)): 1.0}
             self._tabulate(judged, {}, weights)
@@ -174,18 +165,10 @@ class MixtureClassifierCV(PatternClassifier):
                      f"choose by: the first candidate alone ({next(iter(models))}) was fitted. "
                      "Label more rows.")  # fmt: skip
             warnings.warn(words, FitWarning, stacklevel=2)
-        self._refit(weights, models, data, judged)
+        self._refit(weights, judged)
         return self
 
-    def _check_options(self) -> None:
-        look_up("combine", self.combine, dict.fromkeys(COMBINE))
-        look_up("scoring", self.scoring, dict.fromkeys(("auto", *SCORING)))
-        if isinstance(self.candidates, str):
-            choices = {"auto": None}
-            look_up("candidates", self.candidates, choices, ", or a list of MixtureClassifiers")
-        check_jobs("n_jobs", self.n_jobs)
-
-    def _folds(self, data: Data) -> tuple[Data, list[IntArray]]:
+    def _folds(self, data: held_out.Data) -> tuple[held_out.Data, list[IntArray]]:
         """Return the rows to hold out together, none if labels are too few."""
         codes = data.codes
         if not isinstance(self.cv, Integral):
@@ -196,60 +179,59 @@ class MixtureClassifierCV(PatternClassifier):
             return data, folds
         check_number("cv", self.cv, Integral, 2)
         rng = check_random_state(self.random_state)
-        rows = np.arange(len(codes))
         if len(codes) > MOST_JUDGED:
-            rows = _thinned(codes, rng)
-            data = dataclasses.replace(data, sample=rows)
-        counts = np.bincount(codes[rows][codes[rows] >= 0], minlength=1)
+            data = dataclasses.replace(data, sample=_thinned(codes, rng))
+        rows, codes = data.sample, codes[data.sample]
+        counts = np.bincount(codes[codes >= 0], minlength=1)
         most = int(counts[counts > 1].sum())
         if most < 2:
             return data, []
-        blanks = self.scoring in ("auto", "seen")
-        fold = deal_out(codes[rows], min(int(self.cv), most), rng, blanks)
+        fold = deal_out(codes, min(int(self.cv), most), rng, self.scoring in ("auto", "seen"))
         return data, [rows[fold == k] for k in range(fold.max() + 1)]
 
-    def _weigh(self, judged: Judge, models: dict[str, Any], data: Data) -> dict[str, float]:
+    def _weigh(self, judged: held_out.Judge) -> dict[str, float]:
         """Return the weights of the candidates that count, and keep the table of all."""
         if not judged.trials:
             return {}
-        everyone, rows, scoring = list(judged.trials), judged.rows, self.scoring
+        data, rows, trials = judged.data, judged.rows, list(judged.trials.values())
+        everyone, scoring = list(judged.trials), self.scoring
         names = everyone
         if scoring == "auto":
-            scoring, names = "log_loss", choose_mechanisms(judged, models, data)
-        trials = [judged.trials[k] for k in everyone]
-        score, weight = scores(trials, data, rows, scoring)
+            scoring, names = "log_loss", judged.choose_mechanisms()
+        score, weight = held_out.scores(trials, data, rows, scoring)
         mean = weight @ score / weight.sum()
         inside = np.array([everyone.index(k) for k in names])
         best = int(inside[mean[inside].argmax()])
-        gap, error = paired_gaps(score, weight, best)
+        gap, error = held_out.paired_gaps(score, weight, best)
+        size = [t.n_parameters for t in trials]
         if self.combine == "stack":
-            prior = prior_rows([trials[k] for k in inside], data, rows)
-            found = stack_weights(score[:, inside], weight, prior, LEAST_SHARE)
+            chosen = [trials[k] for k in inside]
+            prior = held_out.prior_rows(chosen, data, rows)
+            found = held_out.stack_weights(score[:, inside], weight, prior, LEAST_SHARE)
             # Some questions need a model with standard errors, or one that explains the blanks:
             # the best of those stays, however little it adds.
-            seen = np.array([data.weight[rows] @ trials[k].seen for k in inside])
-            able = np.array([trials[k].parametric for k in inside])
-            told = able & [informative(models[k]) for k in names]
+            seen = np.array([data.weight[rows] @ t.seen for t in chosen])
+            able = np.array([t.parametric for t in chosen])
+            told = able & [informative(judged.models[k]) for k in names]
             for needed, value in ((able, mean[inside]), (told, seen)):
                 if needed.any() and not found[needed].any():
                     found *= 1 - KEPT_SHARE
                     found[np.where(needed, value, -np.inf).argmax()] = KEPT_SHARE
         else:
-            size = np.array([t.n_parameters for t in trials])
             near = gap[inside] <= (error[inside] if self.combine == "one_se" else 0.0)
             found = np.zeros(len(inside))
-            found[np.lexsort((gap[inside], np.where(near, size[inside], np.inf)))[0]] = 1.0
-        figures = {k: (mean[i], gap[i], error[i], trials[i].n_parameters)
-                   for i, k in enumerate(everyone)}  # fmt: skip
+            small = np.where(near, np.array(size)[inside], np.inf)
+            found[np.lexsort((gap[inside], small))[0]] = 1.0
         order = np.argsort(-found, kind="stable")
         weights = {names[k]: float(found[k]) for k in order if found[k] > 0}
+        figures = dict(zip(everyone, zip(mean, gap, error, size, strict=True), strict=True))
         self._tabulate(judged, figures, weights)
-        held_out: Any = sum(w * np.asarray(judged.trials[k].tau) for k, w in weights.items())
-        self.held_out_proba_[rows] = held_out
+        parts = [w * np.asarray(judged.trials[k].tau) for k, w in weights.items()]
+        self.held_out_proba_[rows] = np.sum(parts, axis=0)
         return weights
 
     def _tabulate(
-        self, judged: Judge, figures: dict[str, tuple[Any, ...]], weights: dict[str, float]
+        self, judged: held_out.Judge, figures: dict[str, Any], weights: dict[str, float]
     ) -> None:
         """Keep the table of all candidates, best first."""
         order = sorted(judged.models, key=lambda k: -figures[k][0] if k in figures else np.inf)
@@ -262,37 +244,32 @@ class MixtureClassifierCV(PatternClassifier):
             "gap_error": error,
             "weight": [weights.get(k, 0.0) for k in order],
             "n_parameters": size,
-            "seconds": [judged.seconds[k] for k in order],
+            "seconds": [sum(t.seconds for t in judged.done[k]) for k in order],
             "note": [judged.notes.get(k, "") for k in order],
         }
-        self.held_out_proba_ = np.full((len(judged.data.codes), judged.data.n_classes), np.nan)
 
-    def _refit(
-        self, weights: dict[str, float], models: dict[str, Any], data: Data, judged: Judge
-    ) -> None:
+    def _refit(self, weights: dict[str, float], judged: held_out.Judge) -> None:
         """Fit the candidates that count to all rows."""
-        self.models_ = {}
-        alone = dataclasses.replace(data, together=False)
+        models, notes = judged.models, judged.notes
+        alone, self.models_ = dataclasses.replace(judged.data, together=False), {}
         for name in weights:
             try:
                 fit, _ = alone.fit(models[name], n_jobs=self.n_jobs)
-            except FAILURES as error:
-                judged.notes[name] = f"failed: {error}"
-                continue
-            self.models_[name] = fit.set_params(missing_label=self.missing_label)
+                self.models_[name] = fit.set_params(missing_label=self.missing_label)
+            except held_out.FAILURES as error:
+                notes[name] = f"failed: {error}"
         if not self.models_:
-            name, why = next(iter(judged.notes.items()))
+            name, why = next(iter(notes.items()))
             raise ValueError(f"No candidate could be fitted. {name}: {why}")
-        kept = {k: v for k, v in weights.items() if k in self.models_}
-        total = sum(kept.values())
+        kept = {k: weights[k] for k in self.models_}
         rest = {k: 0.0 for k in models if k not in kept}
-        self.weights_ = {k: v / total for k, v in kept.items()} | rest
+        self.weights_ = {k: v / sum(kept.values()) for k, v in kept.items()} | rest
         able = [k for k, clf in self.models_.items() if clf.family_.has_coordinates]
         self.name_ = max(able or self.models_, key=lambda k: self.weights_[k])
-        failed = [k for k in models if judged.notes.get(k, "").startswith("failed")]
+        failed = [k for k in models if notes.get(k, "").startswith("failed")]
         if failed:
             words = (f"{len(failed)} of {len(models)} candidates could not be fitted and were "
-                     f"left out: {failed[0]} {judged.notes[failed[0]]}")  # fmt: skip
+                     f"left out: {failed[0]} {notes[failed[0]]}")  # fmt: skip
             warnings.warn(words, FitWarning, stacklevel=3)
 
     # -- using a fit ----------------------------------------------------------------------------
@@ -323,8 +300,7 @@ class MixtureClassifierCV(PatternClassifier):
 
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
         """Return the uncertainty of each row's class, Shannon's entropy unless told otherwise."""
-        log_tau = self.predict_log_proba(X)
-        measure = measure or Shannon()
+        log_tau, measure = self.predict_log_proba(X), measure or Shannon()
         measure.check(len(self.classes_))
         return np.asarray(measure.evaluate(log_tau, np.exp(log_tau))[0])
 
@@ -346,13 +322,12 @@ class MixtureClassifierCV(PatternClassifier):
     def resolve(self, X: Any, y: Any = None, reviewed: Any = None) -> FloatArray:
         """Return class probabilities given the features and what was said of each row.
 
-        As :meth:`hesitant.MixtureClassifier.resolve`: what was said counts for the candidates
-        that expected it.
+        What was said counts for the candidates that expected it.
         """
         data = self.check(X, y, None, reviewed)
         logs, given = [], []
         for w, clf in self._parts():
-            _, seen, resolved, _, _ = predicted(clf.fitted_, data)
+            _, seen, resolved, _, _ = held_out.predicted(clf.fitted_, data)
             logs.append(np.log(w) + seen)
             given.append(resolved)
         share = np.exp(np.array(logs) - np.max(logs, axis=0))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -13,7 +14,7 @@ from sklearn.base import clone
 
 from hesitant._cores import one_blas_thread
 from hesitant._replicates import run_tasks
-from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant._typing import FloatArray, IntArray
 from hesitant.exceptions import collect_warnings
 from hesitant.experts import Panel, as_readers
 from hesitant.families import Shrunk
@@ -47,33 +48,27 @@ class Data:
 
     checked: CheckedData
     codes: IntArray
-    weight: FloatArray
-    shown: BoolArray  # whether each row was reviewed
-    together: bool = False  # whether several fits run at once; each then keeps to one thread
-    sample: IntArray | None = None  # rows that candidates are judged on, if not all of them
+    sample: IntArray  # rows that candidates are judged on
+    together: bool  # whether several fits run at once; each then keeps to one thread
 
     @classmethod
     def of(cls, checked: CheckedData, experts: Any = "right", together: bool = False) -> "Data":
         """Return checked data with the classes that rows are judged by."""
-        rows: Any = checked.rows
         said = checked.statements
-        codes = rows.codes if said is None else as_readers(experts).rough(said)
-        weight = np.ones(len(codes)) if rows.weight is None else rows.weight
-        shown = np.ones(len(codes), bool) if rows.reviewed is None else rows.reviewed
-        return cls(checked, np.asarray(codes, dtype=np.int64), weight, shown, together)
+        codes = checked.labels.codes if said is None else as_readers(experts).rough(said)
+        return cls(checked, np.asarray(codes, dtype=np.int64), np.arange(len(codes)), together)
 
     @property
-    def n_classes(self) -> int:
-        """How many classes there are."""
-        return len(self.checked.classes)
+    def weight(self) -> FloatArray:
+        """What each row counts."""
+        return self.checked.weight
 
     @property
     def has_pattern(self) -> bool:
         """Whether some of what was asked was answered and some was not."""
-        if self.checked.statements is not None:
-            said = self.checked.statements
-            return bool((said.given & said.shown).any() and (said.shown & ~said.given).any())
-        return len(np.unique(self.codes[self.shown] >= 0)) == 2
+        said, shown = self.checked.statements, self.checked.reviewed
+        answered = self.codes[shown] >= 0 if said is None else said.given[said.shown]
+        return bool(answered.any() and not answered.all())
 
     def fit(self, clf: Any, rows: IntArray | None = None, **options: Any) -> tuple[Any, str]:
         """Return a fresh fit, to some rows or all, and what it warned of."""
@@ -86,35 +81,23 @@ class Data:
 
 
 class Trial(NamedTuple):
-    """One candidate on rows held out: logs of probabilities, one a row.
+    """One candidate on rows held out: log probabilities, one a row, unless said otherwise."""
 
-    ``tau`` (n, g) are class posteriors, None if the candidate failed; ``label`` what it gave to
-    the label, had there to be one; ``seen`` to what was seen, label or blank; ``chance`` the
-    probability of any label; ``density`` and ``drawn`` are log densities of the rows, and of rows
-    drawn from the fit. ``start`` is the fit itself where others can start from it, ``parametric``
-    whether it has standard errors.
-    """
-
-    tau: FloatArray | None = None
-    label: FloatArray = np.zeros(0)
-    seen: FloatArray = np.zeros(0)
-    chance: FloatArray = np.zeros(0)
-    density: FloatArray = np.zeros(0)
-    drawn: FloatArray = np.zeros(0)
+    tau: FloatArray | None = None  # class posteriors (n, g); None if it failed
+    label: FloatArray = np.zeros(0)  # of the label, had there to be one
+    seen: FloatArray = np.zeros(0)  # of label or blank
+    chance: FloatArray = np.zeros(0)  # probability of any label, not its log
+    density: FloatArray = np.zeros(0)  # of the rows
+    drawn: FloatArray = np.zeros(0)  # of rows drawn from the fit
     n_parameters: int = 0
-    parametric: bool = True
+    parametric: bool = True  # whether it has standard errors
     seconds: float = 0.0
     note: str = ""
-    start: Any = None
+    start: Any = None  # the fit itself, where others can start from it
 
 
 def try_fold(
-    models: Sequence[Any],
-    data: Data,
-    out: IntArray,
-    starts: dict[str, Any],
-    strengths: Sequence[float],
-    tol: float,
+    models: list[Any], data: Data, out: IntArray, starts: Any, strengths: Any, tol: float
 ) -> list[Trial]:
     """Fit each of some models to all rows but a fold's, and predict those.
 
@@ -123,10 +106,7 @@ def try_fold(
     starts from another fold's: that has seen the labels to predict, and where rows are few for
     the parameters it would remember them.
     """
-    every = np.arange(len(data.codes)) if data.sample is None else data.sample
-    keep = np.setdiff1d(every, out)
-    starts = dict(starts)
-    done = []
+    keep, starts, done = np.setdiff1d(data.sample, out), dict(starts), []
     for clf in models:
         begin = time.perf_counter()
         shape = shape_of(clf)
@@ -135,7 +115,7 @@ def try_fold(
             options["init"] = starts[shape]
             if tol:
                 options["max_iter"] = min(clf.max_iter, MOST_STEPS)
-        if _is_shrunk(clf) and len(strengths):
+        if clf.covariance == "shrunk" and strengths:
             # components of a class must be free to lie apart
             together = strengths[2] if clf.components == 1 else 0.0
             options["covariance"] = Shrunk(strengths[0], strengths[1], together)
@@ -154,14 +134,10 @@ def try_fold(
     return done
 
 
-def _is_shrunk(clf: Any) -> bool:
-    return isinstance(clf.covariance, str) and clf.covariance == "shrunk"
-
-
 def _strengths(fit: Any) -> tuple[float, ...]:
     """Return how strongly a Gaussian fit pulls classes together, if it was asked to find out."""
-    asked = fit is not None and _is_shrunk(fit) and fit.components == 1
-    return tuple(map(float, fit.shrinkage_)) if asked and fit.family == "gaussian" else ()
+    asked = fit.covariance == "shrunk" and fit.components == 1 and fit.family == "gaussian"
+    return tuple(map(float, fit.shrinkage_)) if asked else ()
 
 
 def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
@@ -170,7 +146,7 @@ def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
     codes = data.codes[rows]
     own = np.log(np.maximum(tau[np.arange(len(rows)), codes], LEAST))
     label = own if isinstance(model.mechanism, Panel) else seen - np.log(np.maximum(chance, LEAST))
-    label = np.where(codes < 0, 0.0, np.where(data.shown[rows], label, own))
+    label = np.where(codes < 0, 0.0, np.where(data.checked.reviewed[rows], label, own))
     if not (np.isfinite(tau).all() and np.isfinite(label).all()):
         raise ValueError("its probabilities are not finite")
     rng = np.random.default_rng(rows)  # other draws for every fold
@@ -182,11 +158,7 @@ def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
 
 
 def predicted(model: FittedModel, data: CheckedData) -> tuple[FloatArray, ...]:
-    """Return what a model says of rows.
-
-    Class probabilities (n, g), the log probability of what was seen (n,), class probabilities
-    given that (n, g), the chance of a label (n,), log densities (n,).
-    """
+    """Return posteriors, log p of what was seen, posteriors given that, p of a label, log f."""
     parts = data.rows.collect(partial(_foretell_block, model=model))
     return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
 
@@ -214,10 +186,7 @@ def _foretell_block(block: Block, model: FittedModel) -> tuple[FloatArray, ...]:
 def scores(
     trials: Sequence[Trial], data: Data, rows: IntArray, scoring: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the log score (n, k) of each row under each candidate, and what each row counts.
-
-    Blank rows count in "seen" alone.
-    """
+    """Return each row's log score (n, k) and weight (n,); blanks count in "seen" alone."""
     codes, weight = data.codes[rows], data.weight[rows].astype(float)
     if scoring == "seen":
         return np.column_stack([t.seen for t in trials]), weight
@@ -288,36 +257,30 @@ def prior_rows(trials: Sequence[Trial], data: Data, rows: IntArray) -> FloatArra
 # -- all candidates -----------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(eq=False)
 class Judge:
     """Candidates tried fold by fold; ``trials`` of those that got to the end, on ``rows``.
 
-    ``notes`` say why others did not, ``seconds`` how long each took.
+    ``notes`` say why others did not.
     """
 
-    def __init__(
-        self,
-        models: Mapping[str, Any],
-        data: Data,
-        folds: Sequence[IntArray],
-        scoring: str = "log_loss",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.models, self.data, self.folds, self.scoring = models, data, list(folds), scoring
-        # one worker, unless this or joblib's configuration says more
-        self.n_jobs = 1 if n_jobs is None and effective_n_jobs(None) == 1 else n_jobs
-        self.verbose, self.tol = verbose, 0.0
-        self.rows = np.concatenate(self.folds or [np.zeros(0, dtype=int)])
-        self.done: dict[str, list[Trial]] = {name: [] for name in models}
-        self.starts: dict[str, Any] = {}  # fits to all rows but the first fold's
-        self.strengths: tuple[float, ...] = ()
-        self.trials: dict[str, Trial] = {}
-        self.notes: dict[str, str] = {}
+    models: Mapping[str, Any]
+    data: Data
+    folds: list[IntArray]
+    scoring: str = "log_loss"
+    n_jobs: int | None = None
+    verbose: int = 0
+    tol: float = 0.0
+    done: dict[str, list[Trial]] = dataclasses.field(default_factory=lambda: defaultdict(list))
+    trials: dict[str, Trial] = dataclasses.field(default_factory=dict)
+    notes: dict[str, str] = dataclasses.field(default_factory=dict)
+    starts: dict[str, Any] = dataclasses.field(default_factory=dict)  # on the first fold
+    strengths: tuple[float, ...] = ()
 
     @property
-    def seconds(self) -> dict[str, float]:
-        """How long each candidate took."""
-        return {k: sum(t.seconds for t in v) for k, v in self.done.items()}
+    def rows(self) -> IntArray:
+        """The rows held out, in the order of the trials."""
+        return np.concatenate(self.folds)
 
     def all(self) -> Self:
         """Take every candidate through all folds."""
@@ -338,21 +301,20 @@ class Judge:
             names += self._best_mechanisms(self._run(others, self.folds[:1]))
         return self._end(self._run(names, self.folds[1:]))
 
-    def _alive(self, name: str) -> bool:
-        return all(t.tau is not None for t in self.done[name])
-
     def _run(self, names: list[str], folds: list[IntArray]) -> list[str]:
         """Try models on folds; return the names of those that did not fail."""
         parts: dict[str, list[str]] = {}  # models that share a start or a search are one task
         for group in shapes({k: self.models[k] for k in names}):
-            name = "shrunk" if _is_shrunk(self.models[group[0]]) else group[0]
+            name = "shrunk" if self.models[group[0]].covariance == "shrunk" else group[0]
             parts.setdefault(name, []).extend(group)
         jobs = [(part, fold) for fold in folds for part in parts.values()]
         tasks = [([self.models[k] for k in part], self.data, fold,
                   self.starts if fold is self.folds[0] else {}, self.strengths, self.tol)
                  for part, fold in jobs]  # fmt: skip
-        work = run_tasks(try_fold, tasks, n_jobs=self.n_jobs, progress=self.verbose > 0,
-                         description="fits")  # fmt: skip
+        # one worker, unless this or joblib's configuration says more
+        n_jobs = 1 if self.n_jobs is None and effective_n_jobs(None) == 1 else self.n_jobs
+        how: dict[str, Any] = {"n_jobs": n_jobs, "progress": self.verbose > 0}
+        work = run_tasks(try_fold, tasks, **how, description="fits")
         for (part, fold), trials in zip(jobs, list(work), strict=True):
             for name, trial in zip(part, trials, strict=True):
                 self.done[name].append(trial._replace(start=None))
@@ -361,7 +323,7 @@ class Judge:
                     self.strengths = self.strengths or _strengths(trial.start)
                 if trial.note and (trial.tau is None or name not in self.notes):
                     self.notes[name] = trial.note
-        return [k for k in names if self._alive(k)]
+        return [k for k in names if all(t.tau is not None for t in self.done[k])]
 
     def _promising(self, names: list[str]) -> list[str]:
         """Return the names of those that are neither slow nor far behind on the first fold."""
@@ -372,17 +334,13 @@ class Judge:
         score, weight = scores(trials, self.data, rows, kind)
         gap, error = paired_gaps(score, weight, int((weight @ score).argmax()))
         use = stack_weights(score, weight, np.zeros(len(names)))
-        far = (gap > HOPELESS * error) & (gap * weight.sum() > HOPELESS)
-        behind = far & (use < 1e-3)
-        slow = np.array([t.seconds > LONGEST for t in trials])
-        if slow.all():
-            slow[np.argmin([t.seconds for t in trials])] = False
-        for name, trial, late, lost in zip(names, trials, slow, behind, strict=True):
-            if late:
-                self.notes[name] = f"dropped: a fold took {trial.seconds:.0f} s"
-            elif lost:
-                self.notes[name] = "dropped: far behind on the first fold"
-        return [k for k, out in zip(names, behind | slow, strict=True) if not out]
+        far = (gap > HOPELESS * error) & (gap * weight.sum() > HOPELESS) & (use < 1e-3)
+        seconds = np.array([t.seconds for t in trials])
+        slow = (seconds > LONGEST) & (seconds > seconds.min())
+        for k in np.flatnonzero(far | slow):
+            why = f"a fold took {seconds[k]:.0f} s" if slow[k] else "far behind on the first fold"
+            self.notes[names[k]] = f"dropped: {why}"
+        return [k for k, out in zip(names, far | slow, strict=True) if not out]
 
     def _best_mechanisms(self, tried: list[str]) -> list[str]:
         """Return the models with one of the two mechanisms that predict best what was seen."""
@@ -407,18 +365,17 @@ class Judge:
             self.trials[name] = trials[0]._replace(**parts)
         return self
 
+    def choose_mechanisms(self) -> list[str]:
+        """Return one name for each shape: what was seen decides between its mechanisms.
 
-def choose_mechanisms(judged: Judge, models: Mapping[str, Any], data: Data) -> list[str]:
-    """Return one name for each shape: what was seen decides between its mechanisms.
-
-    The labelled rows are the easy ones and hardly tell mechanisms apart; the blanks do. None is
-    taken that predicts the labels worse than the plainest by more than two standard errors.
-    """
-    chosen = []
-    for group in shapes({k: models[k] for k in judged.trials}):
-        trials = [judged.trials[k] for k in group]
-        lost, error = paired_gaps(*scores(trials, data, judged.rows, "log_loss"), 0)
-        seen, weight = scores(trials, data, judged.rows, "seen")
-        value = weight @ seen - PLAINER * np.array([t.n_parameters for t in trials])
-        chosen.append(group[int(np.where(lost <= 2 * error + 1e-12, value, -np.inf).argmax())])
-    return chosen
+        The labelled rows are the easy ones and hardly tell mechanisms apart; the blanks do. None
+        is taken that predicts the labels worse than the plainest by more than two standard errors.
+        """
+        chosen = []
+        for group in shapes({k: self.models[k] for k in self.trials}):
+            trials = [self.trials[k] for k in group]
+            lost, error = paired_gaps(*scores(trials, self.data, self.rows, "log_loss"), 0)
+            seen, weight = scores(trials, self.data, self.rows, "seen")
+            value = weight @ seen - PLAINER * np.array([t.n_parameters for t in trials])
+            chosen.append(group[int(np.where(lost <= 2 * error + 1e-12, value, -np.inf).argmax())])
+        return chosen

@@ -1,6 +1,7 @@
 """Splits and scores for labels with blanks, which scikit-learn's own would take for a class."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -20,18 +21,9 @@ class LabelledKFold(BaseCrossValidator):
     """Folds of the labelled rows, each class dealt out evenly; blank rows stay in training.
 
     A held-out row leaves training altogether: to turn its label into a blank would fake a
-    pattern. scikit-learn's own splitters take blanks for a class, and scores on blank rows mean
-    nothing.
-
-    Parameters
-    ----------
-    n_splits : int, default=5
-    hold_out_blanks : bool, default=False
-        Deal out the blank rows too, for scores of the blanks themselves (``"seen"``).
-    missing_label : scalar, default=-1
-        The value of y that marks a blank; None, NaN, NA and null always do.
-    random_state : int, RandomState or None
-        Rows are shuffled always.
+    pattern. ``hold_out_blanks`` deals out the blank rows too, for scores of the blanks themselves
+    (``"seen"``). ``missing_label`` marks a blank in y; None, NaN, NA and null always do. Rows are
+    shuffled always, by ``random_state``.
 
     Examples
     --------
@@ -76,8 +68,7 @@ class LabelledKFold(BaseCrossValidator):
 def deal_out(codes: IntArray, n_splits: int, random_state: Any, blanks: bool) -> IntArray:
     """Return each row's fold, −1 for a row that is never held out: the only one of its class too.
 
-    Classes are dealt out one after the other, so that folds are of one size and every class is
-    spread over as many of them as it has rows.
+    Classes are dealt out one after the other, so that every fold has its share of each.
     """
     rng = check_random_state(random_state)
     out = np.full(len(codes), -1)
@@ -99,20 +90,15 @@ def deal_out(codes: IntArray, n_splits: int, random_state: Any, blanks: bool) ->
 def labelled_scorer(scoring: str | Callable[..., float], *, missing_label: Any = -1) -> Any:
     """Return a scorer ``(estimator, X, y) -> float`` that judges labelled rows only.
 
-    Parameters
-    ----------
-    scoring : str or callable
-        ``"log_probability"`` (mean log probability of the labels; a class that a fold lacks is no
-        obstacle, as it is to ``"neg_log_loss"``), ``"seen"`` (mean log probability of what was
-        seen of each row, its label or its blank), any scorer of scikit-learn's by name, or a
-        callable ``(estimator, X, y) -> float``.
-    missing_label : scalar, default=-1
+    ``scoring`` is ``"log_probability"`` (mean log probability of the labels; a class that a fold
+    lacks is no obstacle, as it is to ``"neg_log_loss"``), ``"seen"`` (of what was seen of each
+    row, its label or its blank), any scorer of scikit-learn's by name, or a callable
+    ``(estimator, X, y) -> float``.
 
     Notes
     -----
-    ``cross_val_score(clf, X, y, scoring="accuracy")`` counts every blank as a mistake, and
-    ``CalibratedClassifierCV`` learns a class "−1": give the first one this scorer, and the second
-    the labelled rows only, with ``FrozenEstimator`` around a fit to all of them.
+    ``CalibratedClassifierCV`` learns a class "−1": give it the labelled rows only, with
+    ``FrozenEstimator`` around a fit to all of them.
 
     Examples
     --------
@@ -124,56 +110,38 @@ def labelled_scorer(scoring: str | Callable[..., float], *, missing_label: Any =
     >>> bool(labelled_scorer("accuracy")(clf, data.features, data.labels) > 0.9)
     True
     """
-    return _LabelledScorer(scoring, missing_label)
-
-
-class _LabelledScorer:
-    """A class and not a closure, so that it can be pickled for other processes."""
-
-    def __init__(self, scoring: Any, missing_label: Any) -> None:
-        self.scoring, self.missing_label = scoring, missing_label
-        self.inner = scoring if callable(scoring) or scoring in _OWN else get_scorer(scoring)
-
-    def __repr__(self) -> str:
-        return f"labelled_scorer({self.scoring!r}, missing_label={self.missing_label!r})"
-
-    def __call__(self, estimator: Any, X: Any, y: Any, **options: Any) -> float:
-        labels = encode(y, self.missing_label)
-        if self.inner == "seen":
-            codes = _codes(estimator, labels)
-            said = seen_probability(estimator, X)[np.arange(len(codes)), codes]
-            return float(np.log(np.maximum(said, LEAST)).mean())
-        seen = np.flatnonzero(labels.labelled)
-        if not seen.size:
-            raise ValueError("y has no label: a score needs rows whose class is known.")
-        X = _safe_indexing(X, seen)
-        if self.inner == "log_probability":
-            own = _codes(estimator, labels)[seen]
-            tau = np.asarray(estimator.predict_proba(X))[np.arange(seen.size), own]
-            return float(np.log(np.maximum(tau, LEAST)).mean())
-        return float(self.inner(estimator, X, labels.classes[labels.codes[seen]], **options))
+    if not callable(scoring) and scoring not in _OWN:
+        scoring = get_scorer(scoring)
+    return partial(_score_labelled, scoring, missing_label)
 
 
 _OWN = ("log_probability", "seen")
 
 
-def _codes(estimator: Any, labels: Any) -> IntArray:
-    """Return labels as positions among an estimator's classes, −1 for a blank."""
-    known = np.asarray(estimator.classes_).tolist()
-    for value in labels.classes.tolist():
-        if value not in known:
-            raise ValueError(f"y has the label {value!r}, and the model the classes {known[:5]}.")
-    place = np.array([known.index(value) for value in labels.classes.tolist()] + [-1])
-    codes: IntArray = place[labels.codes]
-    return codes
+def _score_labelled(
+    scoring: Any, missing_label: Any, estimator: Any, X: Any, y: Any, **options: Any
+) -> float:
+    labels = encode(y, missing_label)
+    rows = np.flatnonzero(labels.labelled)
+    if not rows.size and scoring != "seen":
+        raise ValueError("y has no label: a score needs rows whose class is known.")
+    if scoring in _OWN:
+        names = ("y", "the model's classes")
+        codes = encode(y, missing_label, list(estimator.classes_), names).codes
+        if scoring == "seen":
+            said = seen_probability(estimator, X)[np.arange(len(codes)), codes]
+        else:
+            tau = np.asarray(estimator.predict_proba(_safe_indexing(X, rows)))
+            said = tau[np.arange(rows.size), codes[rows]]
+        return float(np.log(np.maximum(said, LEAST)).mean())
+    X = _safe_indexing(X, rows)
+    return float(scoring(estimator, X, labels.classes[labels.codes[rows]], **options))
 
 
 def seen_probability(clf: Any, X: Any) -> AnyArray:
-    """Return the probability of each label, and of a blank in the last column (n, g + 1).
-
-    Classes may be labelled at rates of their own: what a blank says of the class (``resolve``)
-    tells how the labels share what is left.
-    """
+    """Return the probability of each label, and of a blank in the last column (n, g + 1)."""
+    # Classes may be labelled at rates of their own: what a blank says of the class tells how the
+    # labels share what is left.
     tau = clf.predict_proba(X)
     blank = (1 - clf.labelling_probability(X))[:, None]
     given_blank = clf.resolve(X, np.full(len(tau), None, dtype=object))
