@@ -10,6 +10,7 @@ import pytest
 
 from hesitant import _vector_math, likelihood
 from hesitant.families import _kernels
+from hesitant.mechanisms import _logistic
 from hesitant.solvers import _quasi_newton
 
 RNG = np.random.default_rng(0)
@@ -37,6 +38,16 @@ PAIRS = {
         likelihood._weigh,
         likelihood._weigh_plainly,
         (np.log(TAU), TAU, JOINT[:, 0].copy(), CODES, WEIGHT, 0.1 * JOINT),
+    ),
+    "pattern": (
+        _logistic._sum_logistic,
+        _logistic._sum_plainly,
+        (TAU, TAU - 0.5, JOINT, CODES >= 0, WEIGHT, np.array([1.0, 800.0, -790.0])),
+    ),
+    "pattern without pull": (
+        _logistic._sum_logistic,
+        _logistic._sum_plainly,
+        (X, X, JOINT[:0], CODES >= 0, WEIGHT, np.array([1.0, -5.0, 0.0, 2.0])),
     ),
     "directions": (
         _quasi_newton._two_loop,

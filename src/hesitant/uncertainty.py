@@ -56,8 +56,8 @@ class Renyi(Uncertainty):
 
     def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.order == 1.0:
-            u = -np.einsum("ih,ih->i", tau, log_tau)
-            return u, -tau * (log_tau + u[:, None])
+            mean = np.einsum("ih,ih->i", tau, log_tau)
+            return -mean, tau * (mean[:, None] - log_tau)
         top = log_tau.max(axis=1, keepdims=True)
         if math.isinf(self.order):
             return -top[:, 0], tau - np.eye(tau.shape[1])[log_tau.argmax(axis=1)]

@@ -295,8 +295,9 @@ class Mechanism(BaseEstimator):
         """Return the sums with the share of the weak prior and of :mod:`hesitant.leverage`."""
         value, gradient, curvature = sums
         strength = self.strength(theta)
-        value -= 0.5 * float(strength @ theta**2)
-        gradient, curvature = gradient - strength * theta, curvature + np.diag(strength)
+        inward = strength * theta
+        value -= 0.5 * float(inward @ theta)
+        gradient, curvature = gradient - inward, curvature + np.diag(strength)
         if hasattr(self, "leverage_"):
             toward = self.steepness_ @ theta
             size = float(theta @ toward)

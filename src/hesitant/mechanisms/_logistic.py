@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import logit
 
 from hesitant._choices import choose
+from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant._vector_math import normalise
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
 from hesitant.mechanisms._curves import (
     BASES,
@@ -234,20 +234,8 @@ class EntropyMechanism(Mechanism):
         if self.by_class or not isinstance(self.link, Logistic):
             return super().pattern(seen, codes, said, weight, theta)
         b, *db = seen.design
-        eta = np.zeros((len(b), 2))
-        np.add(b @ theta[1:], theta[0], out=eta[:, 1])
-        log_p, p, _ = normalise(eta)  # of no label, of a label
-        value = weight @ np.where(said, log_p[:, 1], log_p[:, 0])
-        residual = weight * np.where(said, p[:, 0], -p[:, 1])
-        bend = weight * p[:, 0] * p[:, 1]
-        gradient, curvature = np.empty_like(theta), np.empty((theta.size, theta.size))
-        gradient[0], gradient[1:] = np.add.reduce(residual), residual @ b
-        curvature[0, 0], curvature[1:, 1:] = np.add.reduce(bend), (b.T * bend) @ b
-        curvature[0, 1:] = curvature[1:, 0] = bend @ b
-        pull = np.zeros((0, seen.tau.shape[1]))
-        if seen.du is not None:
-            pull = (residual * (db[0] @ theta[1:]))[:, None] * seen.du
-        return Pattern(float(value), pull, gradient, curvature)
+        du = np.zeros((0, seen.tau.shape[1])) if seen.du is None else seen.du
+        return Pattern(*_sum_logistic(b, db[0] if db else b, du, said, weight, theta))
 
     def strength(self, theta: FloatArray) -> FloatArray:
         out = super().strength(theta)
@@ -329,3 +317,64 @@ class MixedMechanism(EntropyMechanism):
         ridge: float = 1e-6,
     ) -> None:
         super().__init__(order, basis, uncertainty, ridge, Dropout())
+
+
+def _sum_room(b: FloatArray, db: FloatArray, du: FloatArray, *rest: Any) -> tuple[Any, Any]:
+    q = b.shape[1] + 1
+    out = np.empty(du.shape), np.zeros(q), np.zeros((q, q))
+    return out, (b, db, du, *rest, *out)
+
+
+def _sum_plainly(
+    b: FloatArray,
+    db: FloatArray,
+    du: FloatArray,
+    said: BoolArray,
+    weight: FloatArray,
+    theta: FloatArray,
+) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+    design = np.column_stack((np.ones(len(b)), b))
+    chance = Logistic().evaluate(design @ theta, theta[:0])
+    value = np.einsum("i,i->", weight, np.where(said, chance.log_seen, chance.log_blank))
+    residual = weight * np.where(said, chance.d_seen, chance.d_blank)
+    bend = -weight * chance.d_seen * chance.d_blank
+    pull = (residual * (db @ theta[1:]))[:, None] * du if len(du) else du
+    return float(value), pull, residual @ design, (design.T * bend) @ design
+
+
+@njit(_sum_plainly, _sum_room, cache=True, nogil=True, error_model="numpy")
+def _sum_logistic(
+    b: FloatArray,
+    db: FloatArray,
+    du: FloatArray,
+    said: BoolArray,
+    weight: FloatArray,
+    theta: FloatArray,
+    pull: FloatArray,
+    gradient: FloatArray,
+    curvature: FloatArray,
+) -> float:
+    value = 0.0
+    for i in range(len(b)):
+        eta, rise, sign = theta[0], 0.0, 1.0 if said[i] else -1.0
+        for t in range(b.shape[1]):
+            eta += theta[t + 1] * b[i, t]
+            rise += theta[t + 1] * db[i, t]
+        against = -sign * eta
+        small = math.exp(-abs(against))
+        high = 1.0 / (1.0 + small)
+        low = small * high
+        value -= weight[i] * (max(against, 0.0) + math.log(1.0 + small))
+        residual = weight[i] * sign * (high if against > 0.0 else low)
+        bend = weight[i] * high * low
+        gradient[0] += residual
+        curvature[0, 0] += bend
+        for t in range(b.shape[1]):
+            gradient[t + 1] += residual * b[i, t]
+            curvature[0, t + 1] += bend * b[i, t]
+            curvature[t + 1, 0] += bend * b[i, t]
+            for k in range(b.shape[1]):
+                curvature[t + 1, k + 1] += bend * b[i, t] * b[i, k]
+        for h in range(du.shape[1] if len(du) else 0):
+            pull[i, h] = residual * rise * du[i, h]
+    return value
