@@ -46,10 +46,8 @@ def _libraries() -> Any:
 def threads_allowed(n_jobs: int | None) -> int:
     """Return a number of threads: as given, or all that this process may use.
 
-    All are as many as the cores of the process or its container, and no more than
-    ``OMP_NUM_THREADS`` or an open ``threadpoolctl.threadpool_limits`` allow. That is how
-    scikit-learn's own loops count, and how joblib's and Dask's workers keep out of each other's
-    way. Negative numbers leave some out, −1 none.
+    Within ``OMP_NUM_THREADS`` and threadpoolctl's limits, as scikit-learn's own loops count, so
+    that joblib's and Dask's workers keep out of each other's way. −2 leaves out one, −1 none.
     """
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)

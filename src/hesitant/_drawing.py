@@ -1,8 +1,4 @@
-"""What all pictures share: colours anyone can tell apart, plain axes, rows as points.
-
-Displays draw on figures that pyplot knows, so ``plt.show()`` and ``plt.savefig`` work on them.
-Pages and files (the report, the desk, the studies) draw on figures of their own.
-"""
+"""What all pictures share: colours anyone can tell apart, plain axes, rows as points."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -60,8 +56,8 @@ def drawing(**style: Any) -> Iterator[None]:
 
 def new_figure(width: float, height: float) -> Any:
     """Return an empty figure, in inches, that pyplot does not know of."""
-    size = (width, height)
-    figure = need("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
+    make = need("matplotlib.figure", "plot").Figure
+    figure = make(figsize=(width, height), layout="constrained")
     need("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(figure)
     return figure
 
@@ -100,8 +96,8 @@ class Drawing:
 def scatter(ax: Any, points: FloatArray, codes: IntArray) -> None:
     """Draw labelled rows by class, then blanks on top of them.
 
-    Each group's ``gid`` names its class (``rows-2``, ``rows-blank``) and the group keeps the
-    positions of its rows, so that a page can say which row a point is.
+    Each group's ``gid`` names its class and it keeps its rows, so that a page can say which row a
+    point is.
     """
     n = len(codes)
     size = float(np.clip(8000 / max(n, 1), 1.5, 16.0))
@@ -122,13 +118,11 @@ def legend_handles(classes: Sequence[str], codes: IntArray) -> list[Any]:
     from matplotlib.lines import Line2D
 
     counts = np.bincount(codes[codes >= 0], minlength=len(classes))
-    entries = [
-        (f"{as_text(name)} ({counts[h]:,})", class_marker(h), class_color(h))
-        for h, name in enumerate(classes)
-    ]
+    look = [(class_marker(h), class_color(h)) for h in range(len(classes))]
+    names = [f"{as_text(name)} ({k:,})" for name, k in zip(classes, counts, strict=True)]
     if (codes < 0).any():
-        entries.append((f"blank ({int((codes < 0).sum()):,})", "s", BLANK))
+        look, names = [*look, ("s", BLANK)], [*names, f"blank ({(codes < 0).sum():,})"]
     return [
         Line2D([], [], linestyle="", marker=m, color=c, markersize=5, label=label)
-        for label, m, c in entries
+        for (m, c), label in zip(look, names, strict=True)
     ]

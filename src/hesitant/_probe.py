@@ -4,13 +4,14 @@ A derivative with the wrong sign does not crash a fit: it ends in the wrong plac
 converged. The package's own objects have tests for that; a user's are tried here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
 
-from hesitant._choices import refuse_incomplete
+from hesitant._choices import is_ours, refuse_incomplete
 from hesitant._typing import FloatArray
 from hesitant.families import Family
 from hesitant.mechanisms import Basis, Functions, Mechanism
@@ -24,74 +25,71 @@ CLOSE = 1e-3
 def probe_mechanism(mechanism: Mechanism, n_classes: int) -> None:
     """Raise if a mechanism, its measure or its basis is not what its base class says."""
     measure, basis = mechanism.uncertainty, getattr(mechanism, "basis", None)
-    if not _is_ours(measure):
+    if not is_ours(measure):
         _probe_measure(measure, n_classes)
-    if isinstance(basis, Functions) or (isinstance(basis, Basis) and not _is_ours(basis)):
+    if isinstance(basis, Functions) or (isinstance(basis, Basis) and not is_ours(basis)):
         _probe_basis(basis, measure.maximum(n_classes))
-    if not _is_ours(mechanism):
-        _probe_probability(mechanism, measure.evaluate(*_posteriors(n_classes))[0])
+    if not is_ours(mechanism):
+        _probe_probability(mechanism, _measured(measure, _joint(n_classes))[0])
 
 
 def probe_family(
     family: Family, params: Any, sample: Callable[[int], Any], n_classes: int
 ) -> None:
     """Raise if a family's densities have the wrong shape or are not numbers."""
-    if not _is_ours(family):
+    if not is_ours(family):
         X = sample(ROWS)[0]
         name = f"{type(family).__name__}.log_density"
         _check_shape(name, family.log_density(params, X), (len(X), n_classes))
 
 
-def _is_ours(thing: object) -> bool:
-    return type(thing).__module__.partition(".")[0] == __name__.partition(".")[0]
+def _joint(n_classes: int) -> FloatArray:
+    """Return log joint densities of a few rows, fixed once for all."""
+    return 1.5 * np.random.default_rng(0).standard_normal((ROWS, n_classes))
 
 
-def _posteriors(n_classes: int, shift: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray]:
-    """Return log posteriors and posteriors of a few rows, fixed once for all."""
-    joint = 1.5 * np.random.default_rng(0).standard_normal((ROWS, n_classes))
-    log_tau = log_softmax(joint + shift, axis=1)
-    return log_tau, np.exp(log_tau)
+def _measured(measure: Uncertainty, joint: FloatArray) -> tuple[FloatArray, FloatArray]:
+    log_tau = log_softmax(joint, axis=1)
+    return measure.evaluate(log_tau, np.exp(log_tau))
 
 
 def _probe_measure(measure: Uncertainty, g: int) -> None:
     refuse_incomplete("uncertainty", measure, Uncertainty)
-    name = f"{type(measure).__name__}.evaluate"
-    parts = {"u": (ROWS,), "du": (ROWS, g)}
-    _, du = _unpack(name, measure.evaluate(*_posteriors(g)), parts)
-    for h, along in enumerate(STEP * np.eye(g)):
-        ends = (measure.evaluate(*_posteriors(g, shift))[0] for shift in (along, -along))
-        _check_derivative(f"{name}: du[:, {h}]", du[:, h], *ends)
+    name, joint = f"{type(measure).__name__}.evaluate", _joint(g)
+    _, du = _unpack(name, _measured(measure, joint), u=(ROWS,), du=(ROWS, g))
+    _check_derivative(f"{name}: du", du, lambda at: _measured(measure, at)[0], joint, np.eye(g))
 
 
 def _probe_basis(basis: Basis, maximum: float) -> None:
-    name = f"{type(basis).__name__}.evaluate"
+    name, shape = f"{type(basis).__name__}.evaluate", (ROWS, basis.size)
     u = (maximum if np.isfinite(maximum) else 1.0) * np.linspace(0.2, 0.8, ROWS)
-    parts = {"b": (ROWS, basis.size), "db": (ROWS, basis.size)}
-    _, db = _unpack(name, basis.evaluate(u, maximum), parts)
-    ahead, behind = (basis.evaluate(u + step, maximum)[0] for step in (STEP, -STEP))
+    _, db = _unpack(name, basis.evaluate(u, maximum), b=shape, db=shape)
     for k in range(basis.size):
         column = f"derivatives[{k}]" if isinstance(basis, Functions) else f"{name}: db"
-        _check_derivative(column, db[:, k], ahead[:, k], behind[:, k])
+        values = partial(_basis_column, basis, maximum, k)
+        _check_derivative(column, db[:, k], values, u)
+
+
+def _basis_column(basis: Basis, maximum: float, k: int, u: FloatArray) -> FloatArray:
+    return basis.evaluate(u, maximum)[0][:, k]
 
 
 def _probe_probability(mechanism: Mechanism, u: FloatArray) -> None:
     name, k = f"{type(mechanism).__name__}.log_probability", mechanism.n_parameters
-    labelled = np.arange(ROWS) % 2 == 0
+    labelled, log_chance = np.arange(ROWS) % 2 == 0, mechanism.log_probability
     theta = mechanism.initial() + 0.25  # at zero, a slope may vanish whatever its formula
-    parts = {"log_p": (ROWS,), "slope": (ROWS,), "gradient": (ROWS, k)}
-    found = mechanism.log_probability(u, labelled, theta)
-    log_p, slope, gradient = _unpack(name, found, parts)
-    other = mechanism.log_probability(u, ~labelled, theta)[0]
+    found, shape = log_chance(u, labelled, theta), (ROWS,)
+    log_p, slope, gradient = _unpack(name, found, log_p=shape, slope=shape, gradient=(ROWS, k))
+    other = log_chance(u, ~labelled, theta)[0]
     if np.abs(np.exp(log_p) + np.exp(other) - 1).max() > CLOSE:
         raise ValueError(f"{name}: the chances of a label and of none do not add up to one.")
-    ends = (mechanism.log_probability(u + d, labelled, theta)[0] for d in (STEP, -STEP))
-    _check_derivative(f"{name}: slope", slope, *ends)
-    for j, along in enumerate(STEP * np.eye(k)):
-        ends = (mechanism.log_probability(u, labelled, theta + d)[0] for d in (along, -along))
-        _check_derivative(f"{name}: gradient[:, {j}]", gradient[:, j], *ends)
+    _check_derivative(f"{name}: slope", slope, lambda at: log_chance(at, labelled, theta)[0], u)
+    _check_derivative(
+        f"{name}: gradient", gradient, lambda at: log_chance(u, labelled, at)[0], theta, np.eye(k)
+    )
 
 
-def _unpack(name: str, value: Any, parts: Mapping[str, tuple[int, ...]]) -> tuple[FloatArray, ...]:
+def _unpack(name: str, value: Any, **parts: tuple[int, ...]) -> tuple[FloatArray, ...]:
     """Return the parts of an answer, if it has them in these shapes."""
     if not isinstance(value, tuple) or len(value) != len(parts):
         raise TypeError(f"{name} must return ({', '.join(parts)}); got {type(value).__name__}.")
@@ -107,10 +105,19 @@ def _check_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} is NaN where rows may well lie: correct it.")
 
 
-def _check_derivative(name: str, given: FloatArray, ahead: FloatArray, behind: FloatArray) -> None:
-    numeric = (ahead - behind) / (2 * STEP)
-    if not (np.abs(given - numeric) <= CLOSE * (1 + np.abs(numeric).max())).all():
-        raise ValueError(
-            f"{name} does not agree with a finite difference: correct it, or a fit would stop in "
-            "the wrong place."
-        )
+def _check_derivative(
+    name: str,
+    given: FloatArray,
+    function: Callable[[FloatArray], FloatArray],
+    at: FloatArray,
+    axes: Iterable[Any] = (1.0,),
+) -> None:
+    """Compare derivatives, a column for each of several axes, with differences about a point."""
+    for k, step in enumerate(STEP * np.asarray(axes)):
+        numeric = (function(at + step) - function(at - step)) / (2 * STEP)
+        own, column = (given[:, k], f"[:, {k}]") if given.ndim > 1 else (given, "")
+        if not (np.abs(own - numeric) <= CLOSE * (1 + np.abs(numeric).max())).all():
+            raise ValueError(
+                f"{name}{column} does not agree with a finite difference: correct it, or a fit "
+                "would stop in the wrong place."
+            )

@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -23,10 +23,9 @@ WORTH_PROCESSES = 64  # tasks that are worth the seconds it takes to start worke
 
 
 def workers(n_jobs: int | None, n_tasks: int) -> int | None:
-    """Return how many workers to ask joblib for; None is all cores, as it is in a fit.
+    """Return how many workers to ask joblib for; None is all cores, if tasks are many enough.
 
-    Unless ``joblib.parallel_config`` says otherwise, or the tasks are so few that starting
-    processes would take longer.
+    Unless ``joblib.parallel_config`` says otherwise.
     """
     if n_jobs is not None or effective_n_jobs(None) > 1:
         return n_jobs
@@ -52,45 +51,24 @@ def run_tasks(
 
     ``progress`` shows a bar if tqdm is installed, None only where somebody watches.
     """
-    tasks = list(tasks)
-    answers = _answers(function, tasks, workers(n_jobs, len(tasks)), in_order)
-    count = {"total": already_done + len(tasks), "initial": already_done}
-    yield from with_bar(answers, progress, description, **count)
-
-
-def with_bar(
-    answers: Iterable[Any], progress: bool | None, description: str, **count: int
-) -> Iterable[Any]:
-    """Show how far a computation is: None only where somebody watches, not in a log file."""
-    if progress is False or not find_spec("tqdm"):  # a bar is no reason to fail
-        return answers
-    from tqdm.auto import tqdm
-
-    hidden = None if progress is None else False
-    bar: Iterable[Any] = tqdm(answers, desc=description, leave=False, disable=hidden, **count)
-    return bar
-
-
-def _answers(
-    function: Callable[..., Any], tasks: list[Any], n_jobs: int | None, in_order: bool
-) -> Iterator[Any]:
-    parent = os.getpid()
-
-    def calls(which: list[Any]) -> Iterator[Any]:
-        return (delayed(_call)(parent, function, arguments) for arguments in which)
-
+    tasks, parent = list(tasks), os.getpid()
+    calls = [delayed(_call)(parent, function, arguments) for arguments in tasks]
     # One at a time out of order: what a worker holds back in a batch would be lost with it.
     how: dict[str, Any] = {"batch_size": "auto", "return_as": "generator"}
     if not in_order:
         how = {"batch_size": 1, "return_as": "generator_unordered"}
+    n_jobs = workers(n_jobs, len(tasks))
     try:
         run = Parallel(n_jobs=n_jobs, **how)
     except ValueError:  # joblib's multiprocessing backend returns whole lists only
-        run, size = Parallel(n_jobs=n_jobs), 4 * cpu_count()
-        for first in range(0, len(tasks), size):
-            yield from run(calls(tasks[first : first + size]))
-    else:
-        yield from run(calls(tasks))
+        run = Parallel(n_jobs=n_jobs)
+    if progress is False or not find_spec("tqdm"):  # a bar is no reason to fail
+        yield from run(calls)
+        return
+    from tqdm.auto import tqdm
+
+    shown = {"desc": description, "leave": False, "disable": None if progress is None else False}
+    yield from tqdm(run(calls), total=already_done + len(tasks), initial=already_done, **shown)
 
 
 _watched: set[int] = set()
@@ -152,9 +130,8 @@ def replicate(
     """Run a task n times, each with a generator of its own, on any joblib backend."""
     check_number("n", n, Integral, 1)
     tasks = [(task, seed) for seed in seeds(random_state, n)]
-    outcomes = list(
-        run_tasks(_attempt, tasks, n_jobs=n_jobs, progress=progress, description=description)
-    )
+    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress, "description": description}
+    outcomes = list(run_tasks(_attempt, tasks, **how))
     values = [value for value, reason in outcomes if reason is None]
     failures = Counter(reason for _, reason in outcomes if reason is not None)
     return Replicates(values, dict(failures.most_common()))

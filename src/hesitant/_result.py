@@ -1,7 +1,6 @@
 """What every result is: an object that prints, tabulates, plots and turns into plain data.
 
-A result says what it contains once, as paragraphs and tables; text and HTML are two printers of
-the same content, and neither needs an optional library.
+It says what it contains once, as paragraphs and tables, for printers of text and HTML.
 """
 
 import dataclasses
@@ -68,23 +67,21 @@ class Table:
 
     def as_html(self) -> str:
         """Return the table as HTML, aligned inline: the page around it may have any style."""
+        sides = [f'style="text-align:{"left" if left else "right"}"' for left in self.words]
 
         def row(values: Sequence[str], tag: str) -> str:
-            cells = (
-                f'<{tag} style="text-align:{"left" if left else "right"}">{html.escape(v)}</{tag}>'
-                for v, left in zip(values, self.words, strict=True)
-            )
-            return f"<tr>{''.join(cells)}</tr>"
+            cells = zip(sides, map(html.escape, values), strict=True)
+            return f"<tr>{''.join(f'<{tag} {side}>{v}</{tag}>' for side, v in cells)}</tr>"
 
         header, *body = self.cells
-        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
-        foot = ""
+        parts = [f"<thead>{row(header, 'th')}</thead>"]
+        parts.append(f"<tbody>{''.join(row(r, 'td') for r in body)}</tbody>")
+        if self.caption:
+            parts.insert(0, f"<caption>{html.escape(self.caption)}</caption>")
         if self.left_out:
             cell = f'<td colspan="{len(header)}">{html.escape(self.left_out)}</td>'
-            foot = f"<tfoot><tr>{cell}</tr></tfoot>"
-        rows = "".join(row(r, "td") for r in body)
-        head = f"<thead>{row(header, 'th')}</thead>"
-        return f"<table>{caption}{head}<tbody>{rows}</tbody>{foot}</table>"
+            parts.append(f"<tfoot><tr>{cell}</tr></tfoot>")
+        return f"<table>{''.join(parts)}</table>"
 
 
 class Result:
@@ -126,21 +123,20 @@ class Result:
 
     def _repr_html_(self) -> str:
         parts = [f"<h4>{html.escape(self.title)}</h4>"]
-        for is_item, group in groupby(self._parts(), lambda p: str(p).startswith("* ")):
-            inner = "".join(_html_part(part, is_item) for part in group)
-            parts.append(f"<ul>{inner}</ul>" if is_item else inner)
+        for kind, group in groupby(self._parts(), lambda p: str(p)[:2] == "* " or type(p)):
+            if kind is Table:
+                parts += [part.as_html() for part in group if isinstance(part, Table)]
+            elif kind is True:
+                items = (f"<li>{html.escape(str(part)[2:])}</li>" for part in group)
+                parts.append(f"<ul>{''.join(items)}</ul>")
+            else:
+                parts += [f"<p>{html.escape(str(part))}</p>" for part in group]
         return f'<div class="hesitant-result">{"".join(parts)}</div>'
 
 
 def _wrap(paragraph: str) -> str:
     indent = "  " if paragraph.startswith("* ") else ""
     return textwrap.fill(paragraph, WIDTH, subsequent_indent=indent)
-
-
-def _html_part(part: str | Table, is_item: bool) -> str:
-    if isinstance(part, Table):
-        return part.as_html()
-    return f"<li>{html.escape(part[2:])}</li>" if is_item else f"<p>{html.escape(part)}</p>"
 
 
 def _fields(value: Any) -> dict[str, Any]:

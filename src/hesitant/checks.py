@@ -56,12 +56,12 @@ def check_reviewed(reviewed: Any, n: int) -> BoolArray:
     return values.astype(bool)
 
 
-def check_weight(sample_weight: Any, X: AnyArray) -> FloatArray:
-    """Return sample weights as floats, ones by default."""
+def check_weight(sample_weight: Any, X: AnyArray, some: bool = True) -> FloatArray:
+    """Return sample weights as floats, ones by default; of all rows, ``some`` must have one."""
     if sample_weight is None:
         return np.ones(len(X))
     values = np.asarray(sample_weight)
-    if values.size > 1 and not values.any():
+    if some and values.size > 1 and not values.any():
         raise ValueError("sample_weight is zero for every row: give some row a weight.")
     how: dict[str, Any] = {"dtype": np.float64, "ensure_non_negative": True}
     weight: FloatArray = _check_sample_weight(sample_weight, X, **how)

@@ -11,16 +11,7 @@ class FitWarning(UserWarning):
 
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
-    """Collect fit warnings as words, each once; let all other warnings pass.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> with collect_warnings() as warned:
-    ...     warnings.warn("a class has vanished", FitWarning)
-    >>> warned
-    ['a class has vanished']
-    """
+    """Collect fit warnings as words, each once; let all other warnings pass."""
     warned: list[str] = []
     try:
         with warnings.catch_warnings(record=True) as caught:

@@ -1,7 +1,6 @@
 """From checked data to the best state: starts, solver, restarts."""
 
 import contextlib
-import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
@@ -21,9 +20,8 @@ from hesitant.leverage import steadied
 from hesitant.likelihood import Evaluation, Likelihood, State, log_posterior
 from hesitant.mechanisms import Mechanism
 from hesitant.rows import Block, ManyRows
-from hesitant.solvers import SOLVERS, Progress, Solver
+from hesitant.solvers import FAILURES, SOLVERS, Progress
 
-FAILURES = (ArithmeticError, np.linalg.LinAlgError)  # a StepError is one of the former
 LARGEST_NOISE = 1e-3  # what rounding may hide of a log-likelihood that is called settled
 SAMPLE = 20_000
 # What the package's own fits show: parameters of one family may start another.
@@ -57,26 +55,29 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> Fit:
     except FAILURES as error:
         raise ValueError(_advice(error, None)) from error
     probe_family(likelihood.family, states[0].params, likelihood.sample, len(classes))
-    likelihood = copy.copy(likelihood)
+    likelihood = dataclasses.replace(likelihood)
     with contextlib.suppress(*FAILURES), np.errstate(all="ignore"):  # the fit will say why
         likelihood.mechanism = steadied(likelihood, states[0])
     limits = how.tol, how.max_iter, how.verbose
     jobs = [(state, Progress(*limits), state is not given) for state in states]
     if n_init == 1:
-        climbs: list[Fit | str] = []
-        try:
-            with np.errstate(all="ignore"):  # a step too long is noticed, and shortened
-                climbs.append(Fit(*solver.run(likelihood, *jobs[0]), jobs[0][1]))
-        except FAILURES as error:
-            climbs.append(str(error))
+        climbs = [solver.run(likelihood, *jobs[0])]
     else:
         # Joblib decides where restarts run: here one after the other, or wherever
         # `joblib.parallel_config` says, a cluster included.
-        climbs = Parallel()(delayed(_climb)(solver, likelihood, *job) for job in jobs)
-    fits = [fit for fit in climbs if isinstance(fit, Fit)]
+        climbs = Parallel()(delayed(solver.run)(likelihood, *job) for job in jobs)
+    fits = [Fit(*climb) for climb in climbs if not isinstance(climb, str)]
     if not fits:
         raise ValueError(_advice(climbs[0], init))
-    best = fits[0] if len(fits) == 1 else max(fits, key=partial(_rank, likelihood))
+
+    def rank(fit: Fit) -> tuple[bool, float]:
+        # A class that shrank onto a few rows wins for want of others only, however large that
+        # makes the likelihood.
+        state = fit.state
+        defects = likelihood.family.defects(state.params, state.weights, likelihood.total)
+        return not defects, fit.final.objective
+
+    best = fits[0] if len(fits) == 1 else max(fits, key=rank)
     lost = best.progress.noise(best.final.objective)
     if best.progress.converged and lost > LARGEST_NOISE:
         best.progress.finish(
@@ -88,10 +89,9 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> Fit:
     tuned = likelihood.mechanism.retune(best.state.theta, best.final.theta_curvature)
     if tuned is None:
         return best
-    again = copy.copy(likelihood)
-    again.mechanism = tuned
-    fit = _climb(solver, again, best.state, best.progress, False)
-    return dataclasses.replace(fit, mechanism=tuned) if isinstance(fit, Fit) else best
+    likelihood = dataclasses.replace(likelihood, mechanism=tuned)
+    again = solver.run(likelihood, best.state, best.progress, False)
+    return best if isinstance(again, str) else Fit(*again, mechanism=tuned)
 
 
 def _advice(reason: object, init: Any) -> str:
@@ -106,25 +106,6 @@ def _advice(reason: object, init: Any) -> str:
     return f"No start led to a fit: {reason}. {remedy}"
 
 
-def _rank(likelihood: Likelihood, fit: Fit) -> tuple[bool, float]:
-    """Return what makes a fit the best of several."""
-    # A class that shrank onto a few rows wins for want of others only, however large that makes
-    # the likelihood.
-    defects = likelihood.family.defects(fit.state.params, fit.state.weights, likelihood.total)
-    return not defects, fit.final.objective
-
-
-def _climb(
-    solver: Solver, likelihood: Likelihood, state: State, progress: Progress, rough: bool
-) -> Fit | str:
-    """Climb from one start; say why if that is not possible."""
-    try:
-        with np.errstate(all="ignore"):
-            return Fit(*solver.run(likelihood, state, progress, rough), progress)
-    except FAILURES as error:
-        return str(error)
-
-
 # -- where to start ---------------------------------------------------------------------------
 
 
@@ -135,9 +116,8 @@ def from_labels(
     n_init: int,
     make_rng: Callable[[], np.random.Generator],
 ) -> Iterator[State]:
-    """Yield ``n_init`` starts.
+    """Yield starts: the first from each class's labelled rows, others from bootstrap samples.
 
-    The first takes every class from its labelled rows; the others from bootstrap samples of them.
     Classes without a labelled row are seeded by k-means on the blank rows, away from the classes
     that have some. Rows of weight zero do not count, so with alpha = 0 this is plain clustering.
     """
@@ -216,13 +196,6 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
     order = np.arange(n_classes)
     if isinstance(init, Mapping):
         given = dict(init)
-        value = _numbers(given.get("mechanism", theta))
-        right = value.shape == theta.shape and np.isfinite(value).all()
-        if value.size and theta.size and not right:
-            raise ValueError(
-                f"init has mechanism {given['mechanism']!r}: give {theta.size} finite numbers, or "
-                "leave it out."
-            )
     elif hasattr(init, "parameters_"):
         given = dict(init.parameters_)
         # From a weight of about zero, of a class that a fit has emptied, no step would lead back.
@@ -233,6 +206,14 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         raise TypeError(
             f"init is a {type(init).__name__}: give a dict with 'weights', 'means' and "
             "'covariances', or a fitted MixtureClassifier."
+        )
+    mechanism = _numbers(given.get("mechanism", theta))
+    if mechanism.shape == theta.shape and np.isfinite(mechanism).all():
+        theta = mechanism
+    elif isinstance(init, Mapping) and mechanism.size and theta.size:
+        raise ValueError(
+            f"init has mechanism {given['mechanism']!r}: give {theta.size} finite numbers, or "
+            "leave it out."
         )
     weights = _numbers(given.get("weights", np.full(n_classes, 1 / n_classes)))
     if weights.shape != (n_classes,) or not (np.isfinite(weights) & (weights > 0)).all():
@@ -258,8 +239,6 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         if name not in _NAMES | set(shown) and not str(name).startswith("component_"):
             hint = did_you_mean(name, [*shown, "weights", "mechanism"])
             raise ValueError(f"init has {name!r}, which is no parameter of a fit.{hint}")
-    mechanism = _numbers(given.get("mechanism", theta))
-    theta = mechanism if mechanism.shape == theta.shape else theta
     return State(weights[order] / weights.sum(), family.permute(params, order), theta)
 
 

@@ -44,12 +44,9 @@ def encode(
     """Turn labels into codes.
 
     A blank is ``missing_label``, or any of None, NaN, NA, NaT and null. ``classes`` lists all
-    class values in the order wanted, and is needed for classes without a labelled row; by default
-    they are the labels seen, sorted, as scikit-learn's scorers take for granted. ``names`` are
-    what messages call both.
+    class values in the order wanted; by default they are the labels seen, sorted, as
+    scikit-learn's scorers take for granted. ``names`` are what messages call both.
 
-    Examples
-    --------
     >>> from hesitant.labels import encode
     >>> labels = encode(["benign", None, "tumour", "benign"])
     >>> labels.codes.tolist(), labels.classes.tolist()
@@ -60,7 +57,12 @@ def encode(
             f"missing_label={missing_label!r}: give one value. None, NaN and NA mark a blank as "
             "well; turn further markers into one of these."
         )
-    values = _as_array(y)
+    if hasattr(y, "said") and hasattr(y, "readers"):
+        raise TypeError(
+            "y holds Statements, and this is about the labels of one reader: give y, reviewed = "
+            "statements.of(reader), for each reader in turn."
+        )
+    values = _one_column(_read(y, names[0])[0])
     # In parts, so that a hundred million labels need no second array of their size.
     parts = [values[a : a + PART] for a in range(0, len(values), PART)]
     given = [~_is_blank(part, missing_label) for part in parts]
@@ -89,29 +91,39 @@ def combine(seen: Sequence[AnyArray]) -> AnyArray:
     return together
 
 
-def _as_array(y: Any) -> AnyArray:
-    """Return labels as a 1-d array."""
-    if hasattr(y, "said") and hasattr(y, "readers"):
-        raise TypeError(
-            "y holds Statements, and this is about the labels of one reader: give y, reviewed = "
-            "statements.of(reader), for each reader in turn."
-        )
-    if isinstance(y, np.ma.MaskedArray):
-        masked, y = np.ma.getmaskarray(y), np.array(y.data, dtype=object)
-        y[masked] = None
-    if isinstance(y, np.ndarray):
+def _read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
+    """Return a column or a table of any kind as an array, and its columns' names if it has some.
+
+    As Python objects, wherever NumPy would change values: the 1 of [1, "a"] into text.
+    """
+    if hasattr(values, "collect") and not hasattr(values, "to_dict"):
+        raise TypeError(f"{what} is a lazy frame: give {what}.collect().")
+    if isinstance(values, np.ma.MaskedArray):
+        masked, values = np.ma.getmaskarray(values), values.astype(object).data
+        values[masked] = None
+    if isinstance(values, np.ndarray):
         # NumPy's own strings of any length cannot say which of them are missing
-        return _one_column(y.astype(object) if y.dtype.kind == "T" else y)
-    series = nw.from_native(y, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        if series.dtype == nw.Float64:
-            return _one_column(series.to_numpy())
-        y = series.to_list()
-    elif hasattr(y, "__array__") or hasattr(y, "columns"):
-        return _one_column(np.asarray(y, dtype=object if hasattr(y, "columns") else None))
-    y = list(y)
-    nested = any(isinstance(v, list | tuple | dict | set | np.ndarray) for v in y[:1000])
-    return _one_column(np.asarray(y) if nested else _object_array(y))
+        return (values.astype(object) if values.dtype.kind == "T" else values), None
+    native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        plain = native.dtype == nw.Float64
+        return (native.to_numpy() if plain else _object_array(native.to_list())), None
+    if isinstance(native, nw.DataFrame):
+        values = native.to_dict(as_series=False)
+    if isinstance(values, Mapping):
+        columns = [_object_array(v) for v in values.values()]
+        if len({len(c) for c in columns}) != 1:
+            raise ValueError(f"{what} needs columns of one length, a column a reader.")
+        return np.column_stack(columns), [str(k) for k in values]
+    if hasattr(values, "__array__"):
+        return np.asarray(values), None
+    rows = list(values)
+    if not any(isinstance(v, list | tuple | dict | set | np.ndarray) for v in rows):
+        return _object_array(rows), None
+    table = np.array(rows, dtype=object)
+    if table.ndim == 1:
+        raise ValueError(f"{what} is no table: give rows of one length, a column a reader.")
+    return table, None
 
 
 def is_table(values: Any) -> bool:
@@ -124,32 +136,11 @@ def is_table(values: Any) -> bool:
 
 def read_table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
     """Return values as an array of shape (n, J), and the columns' names if they have some."""
-    names: list[str] | None = None
-    if hasattr(values, "collect") and not hasattr(values, "to_dict"):
-        raise TypeError(f"{what} is a lazy frame: give {what}.collect().")
-    native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(native, nw.Series):
-        values = _object_array(native.to_list())
-    elif isinstance(native, nw.DataFrame):
-        values = native.to_dict(as_series=False)
-    if isinstance(values, Mapping):
-        names, columns = [str(k) for k in values], [_object_array(v) for v in values.values()]
-        if len({len(c) for c in columns}) != 1:
-            raise ValueError(f"{what} needs columns of one length, a column a reader.")
-        values = np.column_stack(columns)
-    elif not isinstance(values, np.ndarray):
-        try:  # as objects: NumPy would turn the 1 of [1, "a"] into text
-            values = np.array(list(values), dtype=object)
-            if values.ndim == 1 and any(isinstance(v, list | tuple) for v in values):
-                raise ValueError("ragged")
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{what} is no table: give rows of one length, a column a reader."
-            ) from None
-    values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or not values.size:
-        raise ValueError(f"{what} has shape {values.shape}: give a row a case, a column a reader.")
-    return values, names
+    table, names = _read(values, what)
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2 or not table.size:
+        raise ValueError(f"{what} has shape {table.shape}: give a row a case, a column a reader.")
+    return table, names
 
 
 def _one_column(values: AnyArray) -> AnyArray:
@@ -182,12 +173,8 @@ def _is_blank(values: AnyArray, missing_label: Any) -> BoolArray:
             return np.fromiter(map(blanks.__contains__, values), dtype=bool, count=len(values))
         blank = (is_null(v) or (marked and _same(v, missing_label)) for v in values)
         return np.fromiter(blank, dtype=bool, count=len(values))
-    kind = values.dtype.kind
-    if kind in "fcmM":
-        marks = np.isnat(values) if kind in "mM" else np.isnan(values)
-    else:
-        marks = np.zeros(len(values), dtype=bool)
-    if marked and _kind(missing_label) in _FITTING.get(kind, ()):
+    marks: BoolArray = values != values  # NaN and NaT alone differ from themselves
+    if marked and len(values) and _kind(values[0]) == _kind(missing_label):
         marks |= values == missing_label
     return marks
 
@@ -206,7 +193,7 @@ def _tidy(values: AnyArray) -> AnyArray:
     if values.dtype != object:
         return values
     kinds = {_kind(v) for v in {type(v): v for v in values}.values()}
-    if len(kinds) > 1 and kinds != {"int", "float"}:
+    if len(kinds) > 1:
         examples = ", ".join(repr(next(v for v in values if _kind(v) == k)) for k in sorted(kinds))
         raise ValueError(
             f"y mixes labels of different types ({examples}): give all labels one type, "
@@ -214,21 +201,17 @@ def _tidy(values: AnyArray) -> AnyArray:
         )
     if kinds == {"str"}:
         return np.array(values.tolist(), dtype=str)
-    if kinds <= {"int", "float"} or kinds == {"bool"}:
-        return np.array(values.tolist())
-    return values
+    return np.array(values.tolist()) if kinds <= {"number", "bool"} else values
 
 
-_KINDS = {"bool": bool | np.bool_, "int": int | np.integer, "float": float | np.floating}
-# Which markers can occur in arrays of a dtype: False == 0 must not make False a blank.
-_NUMBERS = ("int", "float")
-_FITTING = {"b": ("bool",), "U": ("str", "str_"), "S": ("bytes", "bytes_")}
-_FITTING |= {"i": _NUMBERS, "u": _NUMBERS, "f": _NUMBERS}
+# False == 0 must not make False a blank.
+_KINDS = {"bool": bool | np.bool_, "number": int | float | np.integer | np.floating}
+_KINDS |= {"str": str, "bytes": bytes}
 
 
 def _kind(value: Any) -> str:
-    known = next((k for k, kind in _KINDS.items() if isinstance(value, kind)), None)
-    return known or ("str" if isinstance(value, str) else type(value).__name__)
+    known = (name for name, kind in _KINDS.items() if isinstance(value, kind))
+    return next(known, type(value).__name__)
 
 
 def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:

@@ -34,20 +34,16 @@ def inverse_probability_weights(
 
     Parameters
     ----------
-    X, y : array-likes
     chance : {"mechanism", "kernel"}, default="mechanism"
         Where the chance of a label comes from: the mechanism of a fitted classifier, or a kernel
-        regression of "labelled" on the features, which assumes no mechanism and needs few features
-        and many rows (its bandwidth is the best of 15 by leave-one-out likelihood).
+        regression on the features, which assumes no mechanism and needs few features, many rows.
     estimator : MixtureClassifier, optional
         The classifier whose mechanism to use; fitted to X and y first, unless it is already.
     trim : float, default=0.95
         Weights above this quantile of them are cut down to it: one row with a chance of a label
         near zero would otherwise outweigh all others.
-    reviewed : boolean array-like of shape (n,), optional
-        False for rows that nobody was shown; they get no weight, and do not count as blanks.
-    missing_label : scalar, default=-1
 
+    Rows that nobody was shown (``reviewed`` is False) get no weight, and do not count as blanks.
     Returns weights (n,): zero for blank rows, one on average over the labelled ones.
 
     >>> from hesitant import MixtureClassifier, inverse_probability_weights

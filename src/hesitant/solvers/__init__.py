@@ -7,12 +7,15 @@ needs from a likelihood is said here, and checked before it runs.
 import dataclasses
 from collections.abc import Callable
 
-from hesitant.likelihood import Likelihood, State
+import numpy as np
+
+from hesitant.likelihood import Evaluation, Likelihood, State
 from hesitant.solvers._em import Climb, Progress, em, one_step_late
 from hesitant.solvers._quasi_newton import profile, quasi_newton
 
 __all__ = ["SOLVERS", "Progress", "Solver", "em", "one_step_late", "profile", "quasi_newton"]
 
+FAILURES = (ArithmeticError, np.linalg.LinAlgError)  # a StepError is one of the former
 # How often a prior that follows the data may move, and the climb be taken up again.
 PRIOR_ROUNDS = 20
 
@@ -41,27 +44,35 @@ class Solver:
                 "solver='one_step_late' with a mechanism, or mechanism=None."
             )
 
-    def run(self, likelihood: Likelihood, state: State, progress: Progress, rough: bool) -> Climb:
-        """Climb from a state; from a rough one, first go where the labels alone would lead."""
+    def run(
+        self, likelihood: Likelihood, state: State, progress: Progress, rough: bool
+    ) -> tuple[State, Evaluation, Progress] | str:
+        """Climb from a state; from a rough one, first go where the labels alone would lead.
+
+        Returns why, if that is not possible.
+        """
         family, climb = likelihood.family, self.climb
         if self.otherwise and not family.has_coordinates:
             climb = self.otherwise
-        if rough and not self.ignorable_only:
-            # Of very many parameters quasi-Newton learns too little in the steps it remembers.
-            steps = max(family.warm_up, family.n_parameters(state.params) // 100)
-            state, _ = em(likelihood.ignoring(), state, progress, tol=0.1, steps=steps)
-            if progress.exhausted:
-                state = likelihood.refit_mechanism(state)
-                return state, likelihood.evaluate(state)
-        params = family.inside_bounds(state.params)
-        for _ in range(PRIOR_ROUNDS + 1):
-            state, evaluation = climb(
-                likelihood, dataclasses.replace(state, params=params), progress
-            )
-            params = family.update_prior(state.params, evaluation.statistics)
-            if params is state.params or progress.exhausted:
-                break
-        return state, evaluation
+        try:
+            with np.errstate(all="ignore"):  # a step too long is noticed, and shortened
+                if rough and not self.ignorable_only:
+                    # Of very many parameters quasi-Newton learns little in steps it remembers.
+                    steps = max(family.warm_up, family.n_parameters(state.params) // 100)
+                    state, _ = em(likelihood.ignoring(), state, progress, tol=0.1, steps=steps)
+                    if progress.exhausted:
+                        state = likelihood.refit_mechanism(state)
+                        return state, likelihood.evaluate(state), progress
+                params = family.inside_bounds(state.params)
+                for _ in range(PRIOR_ROUNDS + 1):
+                    state = dataclasses.replace(state, params=params)
+                    state, evaluation = climb(likelihood, state, progress)
+                    params = family.update_prior(state.params, evaluation.statistics)
+                    if params is state.params or progress.exhausted:
+                        break
+                return state, evaluation, progress
+        except FAILURES as error:
+            return str(error)
 
 
 SOLVERS: dict[str, Solver] = {
