@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from hesitant._vector_math import STRIP, log1p_strip
-from hesitant.families._dof import (
+from hesitant.families._student_t import (
     HIGHEST,
     LOWEST,
     best_dof,

@@ -15,12 +15,12 @@ from hesitant import MixtureClassifier
 from hesitant.chart import Chart
 from hesitant.exceptions import FitWarning
 from hesitant.families import Gaussian, StepError, StudentT
-from hesitant.families._dof import (
+from hesitant.families._gaussian import LocationScaleParams
+from hesitant.families._student_t import (
     HIGHEST,
     LOWEST,
+    HeavyTailedParams,
 )
-from hesitant.families._location_scale import LocationScaleParams
-from hesitant.families._student_t import HeavyTailedParams
 from hesitant.labels import encode
 from hesitant.mechanisms import Ignorable
 

@@ -31,13 +31,7 @@ class Defect(NamedTuple):
 def of_classes(
     names: Sequence[str], which: BoolArray, one: str = "has", many: str = "have"
 ) -> str:
-    """Return a sentence's subject and verb: the classes it is about, the first few by name.
-
-    Examples
-    --------
-    >>> of_classes(["a", "b", "c"], np.array([True, False, True]))
-    'Classes a, c have'
-    """
+    """Return a sentence's subject and verb: the classes it is about, the first few by name."""
     chosen = [name for name, about in zip(names, which, strict=True) if about]
     shown = listed(chosen)
     return f"Class {shown} {one}" if len(chosen) == 1 else f"Classes {shown} {many}"
@@ -70,30 +64,22 @@ class Coordinates:
     def gradient(self, params: Params, statistics: Statistics) -> FloatArray:
         """Return the weighted score at ``params = decode(vector)``, penalty included."""
 
-    def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
-        """Return scores of single rows in class h at the reference, where a formula gives them.
+    # What follows is optional: what has no formula is differentiated by steps.
 
-        First the coordinates with a formula that move class h (the others are differentiated by
-        steps), then their scores (coordinates, n).
-        """
+    def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
+        """Return coordinates, and scores of rows in class h along them (coordinates, n)."""
         return np.zeros(0, dtype=np.int64), np.zeros((0, len(X)))
 
     def hessian(self, statistics: Statistics) -> FloatArray | None:
-        """Return derivatives of :meth:`gradient` at the reference, rows' weights staying the same.
-
-        None, the default, if no formula gives them: the rows must then be seen again.
-        """
+        """Return derivatives of :meth:`gradient` at the reference, rows' weights fixed."""
         return None
 
     def slopes(self) -> dict[str, FloatArray] | None:
-        """Return derivatives (size, ...) of the family's attributes at the reference, by name.
-
-        Those that are left out stay as they are. None, the default: they are differentiated.
-        """
+        """Return derivatives (size, ...) of the attributes that move, at the reference."""
         return None
 
     def movers(self, h: int) -> AnyArray | None:
-        """Return which coordinates may move class h; None, the default, if all may."""
+        """Return which coordinates may move class h; None if all may."""
         return None
 
 
@@ -133,8 +119,7 @@ class Family(BaseEstimator):
     ) -> Statistics:
         """Return the weighted sums that :meth:`maximise` needs; weights may be negative.
 
-        ``kept`` is what :meth:`look` kept at the same parameters and rows, or None. A family
-        that does not write :meth:`look` can leave it out.
+        ``kept`` is what :meth:`look` kept; a family that does not write that can leave it out.
         """
 
     @abstractmethod
@@ -158,8 +143,7 @@ class Family(BaseEstimator):
     def look(self, params: Params, X: AnyArray) -> tuple[FloatArray, Any]:
         """Return what :meth:`log_density` does, and what :meth:`statistics` may want of it.
 
-        Write it if both need the same costly intermediate results. The log densities are the
-        caller's to overwrite, so they must not be among what is kept.
+        The log densities are the caller's to overwrite: they must not be among what is kept.
         """
         return self.log_density(params, X), None
 
@@ -179,10 +163,7 @@ class Family(BaseEstimator):
         raise NotImplementedError
 
     def survey(self, params: Params, X: AnyArray, weights: FloatArray) -> Statistics:
-        """Return sums over rows that :meth:`coordinates` wants as further arguments.
-
-        One pass for each chart: they may scale it by what the rows say of the curvature.
-        """
+        """Return sums over rows that :meth:`coordinates` wants as further arguments."""
         return ()
 
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Params:
@@ -249,8 +230,18 @@ class Family(BaseEstimator):
         return type(self).from_attributes is not Family.from_attributes
 
 
-def positive_counts(count: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rows of each class; an empty class stays where it is, very wide."""
-    if count.min() < 0 or mass.min() < 0:
-        raise StepError("a class has a negative weight")
-    return np.maximum(count, 1e-12), np.maximum(mass, 1e-12)
+def improved(
+    family: Family,
+    params: Params,
+    X: AnyArray,
+    weights: FloatArray,
+    steps: int,
+    soften: Callable[[Statistics], Statistics] = tuple,
+) -> Params:
+    """Return parameters after some EM steps on rows of known class."""
+    for _ in range(steps):
+        try:
+            params = family.maximise(params, soften(family.statistics(params, X, weights)))
+        except StepError:
+            break
+    return params

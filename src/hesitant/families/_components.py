@@ -16,7 +16,7 @@ from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.families._base import Coordinates, Defect, Family, Statistics, StepError, of_classes
 from hesitant.families._covariance import Shrunk
 from hesitant.families._gaps import complete
-from hesitant.families._location_scale import LocationScaleFamily
+from hesitant.families._gaussian import Gaussian
 
 # A share has the prior of this many rows, so that none is ever zero.
 _PRIOR = 0.5
@@ -62,7 +62,7 @@ class Components(Family):
         out = copy.copy(self)
         # A component of few rows would shrink onto them: one row's worth of what all components
         # share keeps it from that, and means nothing to others.
-        scaled = isinstance(self.family, LocationScaleFamily)
+        scaled = isinstance(self.family, Gaussian)
         firm = Shrunk(1.0, 0.0, 0.0) if scaled and covariance == "full" else covariance
         out._base = out._rough = self.family.specialise(firm, reg_covar)
         if isinstance(covariance, Shrunk) or covariance == "shrunk":

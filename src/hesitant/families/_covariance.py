@@ -1,8 +1,7 @@
 """Covariance structures: what classes share, and which entries are free.
 
 A structure says which scale matrices maximise a weighted Gaussian likelihood given class scatters,
-which free coordinate moves which entries of a class's lower triangular matrix, and in which units
-of the features it means what it says.
+and which free coordinate moves which entries of a class's lower triangular matrix.
 """
 
 from abc import ABC, abstractmethod
@@ -13,8 +12,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant.families._base import StepError
-from hesitant.families._kernels import whiteners
 
 # A pull beyond this is rigid, and leaves the data no digits.
 _FIRM = 1e9
@@ -24,7 +21,7 @@ class Structure(BaseEstimator, ABC):
     """Base of the structures. They have no state but options: two of a kind are the same."""
 
     in_words: str = "of a structure of their own"
-    shared = False  # classes have entries in common
+    shared = False  # classes have entries in common, and one prior between them
     adaptive = False  # the prior follows the data
 
     def __eq__(self, other: object) -> bool:
@@ -64,10 +61,6 @@ class Structure(BaseEstimator, ABC):
         coordinate, _, diagonal = _layout(self, counts.size, p)
         each = np.repeat(counts, coordinate.size // counts.size)
         return np.bincount(coordinate, each * (1.0 + diagonal))  # type: ignore[return-value]
-
-    def prior_share(self, g: int) -> float:
-        """Return the share of the prior's scatter that each class carries."""
-        return 1.0
 
     def units(self, spread: FloatArray) -> FloatArray:
         """Return the units of the features, from their spreads."""
@@ -109,9 +102,6 @@ class Tied(Full):
 
     def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
         return super().entries(0, 1, p)
-
-    def prior_share(self, g: int) -> float:
-        return 1.0 / g
 
 
 class Diagonal(Structure):
@@ -216,14 +206,3 @@ STRUCTURES: dict[str, type[Structure]] = {
     "spherical": Spherical,
     "shrunk": Shrunk,
 }
-
-
-def whiten(scale: FloatArray) -> FloatArray:
-    """Return whiteners W of scale matrices Ω, lower triangular with ``W Ω Wᵀ = I``."""
-    whitener, positive = whiteners(scale)
-    if not positive:  # perhaps by rounding alone, between features of very different sizes
-        size = np.einsum("...ii->...i", scale)
-        whitener, positive = whiteners(scale + 1e-12 * size[..., None] * np.eye(size.shape[-1]))
-    if not positive:
-        raise StepError("a scale matrix is not positive definite")
-    return whitener

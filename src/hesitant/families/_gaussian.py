@@ -1,20 +1,94 @@
-"""Gaussian classes."""
+"""Gaussian classes; those of the t and skew-t families are made of them.
 
+Inside, everything lives in standardised units (robust, so that an outlier at 1e12 does not flatten
+the rest), and a scale matrix Ω is kept as its whitener W, lower triangular with ``W Ω Wᵀ = I``.
+Statistics begin with Σ w, Σ w E[W], Σ w E[W] u and Σ w E[W] u uᵀ, with w the weights, u residuals
+about a class's location and E[W] the expected precision of a row (one, if tails are Gaussian).
+"""
+
+import copy
+import dataclasses
 import math
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
+from hesitant._choices import choose
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.families._base import Coordinates, Statistics
-from hesitant.families._gaps import Seen
-from hesitant.families._location_scale import LocationScaleFamily, LocationScaleParams
-from hesitant.families._location_scale_chart import LocationScaleChart
+from hesitant.families import _shrinkage
+from hesitant.families._base import Coordinates, Defect, Family, Statistics, StepError
+from hesitant.families._covariance import STRUCTURES, Full, Shrunk, Structure
+from hesitant.families._gaps import Seen, complete, find_gaps
+from hesitant.families._gaussian_chart import GaussianChart
+from hesitant.families._kernels import (
+    Place,
+    log_volumes,
+    robust_units,
+    some_rows,
+    squared_distances,
+    weighted_moments,
+    whiten,
+)
 
 _LOG_2PI = math.log(2 * math.pi)
+NOTHING, _NO_MATRIX = partial(np.zeros, 0), partial(np.zeros, (0, 0))
+# In standard errors: a prior this close to what the data say follows them.
+_SETTLED = 1e-3
 
 
-class Gaussian(LocationScaleFamily):
+@dataclasses.dataclass(frozen=True)
+class LocationScaleParams:
+    """Parameters of all classes, in standardised units: ``center + spread · value``.
+
+    The rest is empty unless a prior pulls classes together: how many rows' worth towards the
+    pooled matrix, that towards its diagonal, and locations towards the common mean; then where
+    they are pulled to, and how many rows each class had then.
+    """
+
+    center: FloatArray  # (p,)
+    spread: FloatArray  # (p,)
+    location: FloatArray  # (g, p)
+    whitener: FloatArray  # (g, p, p)
+    shrinkage: FloatArray = dataclasses.field(default_factory=NOTHING, kw_only=True)  # (3,)
+    grand_mean: FloatArray = dataclasses.field(default_factory=NOTHING, kw_only=True)  # (p,)
+    pooled: FloatArray = dataclasses.field(default_factory=_NO_MATRIX, kw_only=True)  # (p, p)
+    rows: FloatArray = dataclasses.field(default_factory=NOTHING, kw_only=True)  # (g,)
+
+    @property
+    def prior(self) -> dict[str, FloatArray]:
+        """What a prior needs to know, by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.kw_only}
+
+    @property
+    def of_classes(self) -> dict[str, FloatArray]:
+        """The parameters that each class has of its own, by name."""
+        shared = ("center", "spread", *self.prior)
+        return {name: value for name, value in vars(self).items() if name not in shared}
+
+    @property
+    def place(self) -> Place:
+        """What rows are standardised by, and the locations."""
+        return self.center, self.spread, self.location
+
+    @property
+    def scale(self) -> FloatArray:
+        """The scale matrices Ω (g, p, p), standardised."""
+        half = np.linalg.inv(self.whitener)
+        return half @ half.transpose(0, 2, 1)
+
+    @property
+    def locations(self) -> FloatArray:
+        """Locations in the user's units; so are ``scales``."""
+        return self.center + self.spread * self.location
+
+    @property
+    def scales(self) -> FloatArray:
+        return self.scale * np.multiply.outer(self.spread, self.spread)
+
+
+class Gaussian(Family):
     """Multivariate normal classes.
 
     Examples
@@ -26,71 +100,349 @@ class Gaussian(LocationScaleFamily):
     """
 
     in_words = "Gaussian"
+    structure: Structure = Full()
+    reg_covar: float = 1e-6
+    takes_gaps = True
+    _pulls_locations = True  # where the structure pulls at all
+
+    def describe(self) -> str:
+        return f"{super().describe()}, {self.structure.in_words}"
+
+    @property
+    def adaptive_prior(self) -> bool:  # type: ignore[override]
+        return self.structure.adaptive
+
+    def specialise(self, covariance: Any, reg_covar: float) -> Self:
+        out = copy.copy(self)
+        out.structure = choose("covariance", covariance, STRUCTURES, Structure)
+        if isinstance(out.structure, Shrunk):
+            out.structure.given()  # or it says what is wrong
+        out.reg_covar = reg_covar
+        return out
+
+    # What classes of other tails do in their own way.
 
     def _densities(
         self, params: Any, q: FloatArray, volume: FloatArray, seen: Seen
     ) -> tuple[FloatArray, Any]:
+        """Return log densities from squared distances, and what ``_precisions`` wants of it."""
         q *= -0.5
         q += volume - 0.5 * _LOG_2PI * (seen if isinstance(seen, int) else seen[:, None])
         return q, None
 
-    # The last of the statistics is the number of rows with empty cells.
-
     def _precisions(
         self, params: Any, weights: FloatArray, seen: Seen, kept: Any
     ) -> tuple[FloatArray, FloatArray]:
+        """Return weights times expected precisions, and what follows moments in statistics."""
+        # That is the number of rows with empty cells.
         return weights, np.full(1, float(np.count_nonzero(np.not_equal(seen, params.center.size))))
 
-    def coordinates(self, params: LocationScaleParams, counts: FloatArray) -> Coordinates:
-        return GaussianChart(self, params, counts)
+    def _params(
+        self, place: Place, whitener: FloatArray, given: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Complete location and scale to this family's parameters."""
+        return LocationScaleParams(*place, whitener)
 
-    def moments(self, params: LocationScaleParams) -> tuple[FloatArray, FloatArray]:
-        return params.locations, params.scales
+    def _shape_step(self, params: Any, *sums: FloatArray) -> dict[str, FloatArray]:
+        """Return EM's other parameters, from count, mass and what follows the moments."""
+        return {}
 
-    def _residual_score(self, params: LocationScaleParams, z: FloatArray, h: int) -> FloatArray:
+    def _residual_score(self, params: Any, z: FloatArray, h: int) -> FloatArray | None:
+        """Return class h's score in whitened residuals z (n, p), if a formula gives it."""
         return -z
 
+    def _standard_sample(
+        self, params: Any, h: int, n: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw n whitened residuals of class h."""
+        return rng.standard_normal((n, params.center.size))
 
-class GaussianChart(LocationScaleChart):
-    """The chart of locations and whiteners, where all derivatives at the reference are known."""
+    def coordinates(self, params: Any, counts: FloatArray) -> Coordinates:
+        return GaussianChart(self, params, counts)
 
-    def hessian(self, statistics: Statistics) -> FloatArray | None:
-        # With z the whitened residuals, the weighted sum over rows is that of −½ |M (z − a)|².
-        here, W = self.reference, self.reference.whitener
-        _, mass, first, second = self.family._with_prior(here, statistics[:4])
-        if statistics[4].any():  # rows with empty cells
-            return None
-        z = (W @ first[:, :, None])[:, :, 0]
-        zz = W @ (second + self.family._prior_scatter(self.g) * np.eye(self.p))
-        zz = zz @ W.transpose(0, 2, 1)
-        parts: list[tuple[AnyArray, AnyArray, FloatArray]] = []
-        for h in range(self.g):
-            a, at, j, k = self._moved(h)
-            parts.append((a, a, np.full(self.p, -0.5 * mass[h])))
-            parts += [(a[j], at, z[h, k]), (a[k], at, z[h, j])]
-            one, other = np.nonzero(j[:, None] == j)  # entries of a row of M
-            parts.append((at[one], at[other], -0.5 * zz[h, k[one], k[other]]))
-            log = j == k  # of diagonal entries the logarithms are free
-            parts.append((at[log], at[log], -0.5 * zz[h, j[log], k[log]]))
-        row, column, value = map(np.concatenate, zip(*parts, strict=True))
-        size = self.unit.size
-        half = np.bincount(row * size + column, value, size**2).reshape(size, size)
-        return (half + half.T) * self.unit[:, None] * self.unit
+    def moments(self, params: Any) -> tuple[FloatArray, FloatArray]:
+        return params.locations, params.scales
 
-    def slopes(self) -> dict[str, FloatArray]:
-        means = np.zeros((self.unit.size, self.g, self.p))
-        covariances = np.zeros((self.unit.size, self.g, self.p, self.p))
-        spread = self.reference.spread
-        for h in range(self.g):
-            a, at, j, k = self._moved(h)
-            half = spread[:, None] * self.half[h]
-            means[a, h] = half.T
-            both = half.T[j][:, :, None] * half.T[k][:, None, :]
-            np.add.at(covariances[:, h], at, -both - both.transpose(0, 2, 1))
-        unit = self.unit[:, None, None]
-        return {"means": means * unit, "covariances": covariances * unit[..., None]}
+    # What all of them share.
 
-    def _moved(self, h: int) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
-        """Return the coordinates of class h: of a, and of the entries (j, k) of M, with those."""
-        coordinate, j, k = self.family.structure.entries(h, self.g, self.p)
-        return h * self.p + np.arange(self.p), self.g * self.p + coordinate, j, k
+    def log_density(self, params: Any, X: AnyArray) -> FloatArray:
+        return Gaussian.look(self, params, X)[0]
+
+    def look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
+        gaps, filled = find_gaps(X), None
+        seen: Seen = X.shape[1]
+        volume = log_volumes(params.whitener, params.spread)
+        rows = X if gaps is None else gaps.rest
+        q = squared_distances(rows, params.place, params.whitener)
+        if gaps is not None:
+            filled, q[gaps.places], own = gaps.fill(params)
+            volume, seen = np.repeat(volume[None], len(X), axis=0), np.full(len(X), seen)
+            volume[gaps.places], seen[gaps.places] = own, gaps.n_seen
+        density, kept = self._densities(params, q, volume, seen)
+        return density, (gaps, filled, seen, kept)
+
+    def statistics(
+        self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None
+    ) -> Statistics:
+        gaps, filled, seen, kept = kept or Gaussian.look(self, params, X)[1]
+        precise, last = self._precisions(params, weights, seen, kept)
+        count = np.einsum("ih->h", weights)
+        mass = count if precise is weights else np.einsum("ih->h", precise)
+        if gaps is None:
+            return count, mass, *weighted_moments(X, params.place, precise), last
+        own, precise = precise[gaps.places], precise.copy()
+        precise[gaps.places] = 0.0
+        whole = weighted_moments(gaps.rest, params.place, precise)
+        incomplete = gaps.moments(params, filled, own, weights[gaps.places])
+        return count, mass, *(a + b for a, b in zip(whole, incomplete, strict=True)), last
+
+    def initial(self, X: AnyArray, weights: FloatArray) -> Any:
+        center, spread = self._units(X)
+        X = complete(X, center, spread)
+        g, p = weights.shape[1], X.shape[1]
+        first, second = weighted_moments(X, (center, spread, np.zeros((g, p))), weights)
+        count = np.maximum(weights.sum(axis=0), 1e-12)
+        location = first / count[:, None]
+        scatter = second - first[:, :, None] * location[:, None, :]
+        prior = p + 2.0  # rows' worth of the identity, then of the pooled matrix
+        pooled = (scatter.sum(axis=0) + prior * np.eye(p)) / (count.sum() + prior)
+        scale = self.structure.pool(scatter + prior * pooled, count + prior)
+        params = self._params((center, spread, location), whiten(scale))
+        return self._pull_together(params, X, weights)
+
+    def _units(self, X: AnyArray) -> tuple[FloatArray, FloatArray]:
+        center, spread = robust_units(X)
+        return center, self.structure.units(spread)
+
+    def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Any:
+        center, spread = self._units(X)
+        p = center.size
+        location = given.get("locations", given.get("means"))
+        scale = given.get("scales", given.get("covariances"))
+        if location is None or scale is None:
+            raise ValueError(
+                f"init has {sorted(given)}: it must have 'means' and 'covariances' "
+                "(or 'locations' and 'scales'), with 'weights' beside them."
+            )
+        location, scale = np.asarray(location, dtype=float), np.asarray(scale, dtype=float)
+        g = location.shape[0]
+        if location.shape != (g, p) or scale.shape != (g, p, p):
+            raise ValueError(
+                f"init has means of shape {location.shape} and covariances of shape "
+                f"{scale.shape}; with {p} features they must be (g, {p}) and (g, {p}, {p})."
+            )
+        if not (np.isfinite(location).all() and np.isfinite(scale).all()):
+            raise ValueError(
+                "init has means or covariances that are not finite: give numbers. (A t class of "
+                "two degrees of freedom or fewer has no covariance; give 'scales' instead.)"
+            )
+        scale = scale / np.multiply.outer(spread, spread)
+        if np.abs(scale - scale.transpose(0, 2, 1)).max() > 1e-6 * np.abs(scale).max():
+            raise ValueError("init has a covariance that is not symmetric: give symmetric ones.")
+        try:
+            whitener = whiten(self.structure.pool(scale, np.ones(g)))
+        except StepError:
+            raise ValueError(
+                "init has a covariance that is not positive definite: give symmetric matrices "
+                "with positive eigenvalues."
+            ) from None
+        params = self._params((center, spread, (location - center) / spread), whitener, given)
+        if not self.structure.adaptive:
+            return params
+        rows = some_rows(X)
+        nearest = self.log_density(params, rows).argmax(axis=1)
+        known = np.asarray(given.get("shrinkage", np.full(3, np.nan)), dtype=float)
+        return self._pull_together(params, rows, np.eye(g)[nearest], known)
+
+    def _pull_together(
+        self, params: Any, X: AnyArray, weights: FloatArray, known: FloatArray | float = np.nan
+    ) -> Any:
+        """Return parameters with a prior fitted to rows of known class, if the structure has one.
+
+        ``known`` are strengths that an earlier fit has found.
+        """
+        if not isinstance(self.structure, Shrunk):
+            return params
+        given = self.structure.given()
+        given = np.where(np.isnan(given), known, given)
+        if not self._pulls_locations:
+            given[2] = 0.0
+        X = complete(X, params.center, params.spread)
+        Z, count = (X - params.center) / params.spread, weights.sum(axis=0)
+        found = _shrinkage.strengths(Z, weights, given, self._floor(len(count)))
+        params = dataclasses.replace(params, shrinkage=found)
+        return self._follow(params, (count, count, *weighted_moments(X, params.place, weights)))
+
+    def _floor(self, g: int) -> float:
+        """Return the scatter that keeps a shared matrix positive."""
+        return max(self.reg_covar, 1e-9) * g
+
+    def _follow(self, params: Any, sums: Statistics) -> Any:
+        """Return parameters whose prior follows these sums."""
+        count, mass, first, second, *_ = sums
+        count, mass = np.maximum(count, 1e-9), np.maximum(mass, 1e-9)
+        shift = first / mass[:, None] if self._pulls_locations else np.zeros_like(first)
+        grand_mean = mass @ (params.location + shift) / mass.sum()
+        scatter = second - first[:, :, None] * shift[:, None, :]
+        towards_diagonal, floor = params.shrinkage[1], self._floor(len(count))
+        pooled = _shrinkage.pool(scatter, count.sum(), towards_diagonal, floor)
+        return dataclasses.replace(params, grand_mean=grand_mean, pooled=pooled, rows=count)
+
+    def update_prior(self, params: Any, statistics: Statistics) -> Any:
+        count, mass = statistics[:2]
+        if not self.structure.adaptive or not (count.min() >= 0 and mass.min() >= 0):
+            return params  # no pooled matrix follows from signed weights
+        moved = self._follow(params, statistics)
+        try:
+            W, _ = whiten(np.stack((params.pooled, moved.pooled)))
+        except StepError:
+            return params
+        # In standard errors of the pooled matrix and mean, as far as they matter to a class.
+        matrix = np.abs(W @ (moved.pooled - params.pooled) @ W.T).max()
+        mean = np.abs(W @ (moved.grand_mean - params.grand_mean)).max()
+        rows = count.mean()
+        to_pooled, _, to_mean = params.shrinkage
+        change = max(matrix * to_pooled / (rows + to_pooled), mean * to_mean / (rows + to_mean))
+        return moved if change > _SETTLED else params
+
+    def _with_prior(self, params: Any, sums: Statistics) -> Statistics:
+        """Return sums to which the prior's made-up rows are added."""
+        if not params.shrinkage.size:
+            return sums
+        count, mass, first, second = sums
+        to_pooled, _, to_mean = params.shrinkage
+        toward = params.grand_mean - params.location
+        return (
+            count + to_pooled,
+            mass + to_mean,
+            first + to_mean * toward,
+            second + to_pooled * params.pooled + to_mean * toward[:, :, None] * toward[:, None, :],
+        )
+
+    def _prior_scatter(self, g: int) -> float:
+        return self.reg_covar / g if self.structure.shared else self.reg_covar
+
+    def log_prior(self, params: Any) -> float:
+        """Return ``−½ reg_covar Σ tr Ω⁻¹``: as if each class had a little extra scatter.
+
+        A structure that pulls classes together adds that of its made-up rows, relative to what it
+        would be were all classes alike.
+        """
+        W = params.whitener
+        out = -0.5 * self._prior_scatter(len(W)) * float(np.einsum("hjk,hjk->", W, W))
+        if not params.shrinkage.size:
+            return out
+        to_pooled, _, to_mean = params.shrinkage
+        whole = log_volumes(whiten(params.pooled[None]))
+        far = np.einsum("hjk,hk->hj", W, params.location - params.grand_mean)
+        apart = float(np.vdot(W @ params.pooled, W)) - params.location.size
+        apart += 2.0 * float((whole - log_volumes(W)).sum())
+        return out - 0.5 * (to_pooled * apart + to_mean * float(np.vdot(far, far)))
+
+    def maximise(self, params: Any, statistics: Statistics) -> Any:
+        count, mass, first, second, *others = statistics
+        count, mass = positive_counts(count, mass)
+        sums = self._with_prior(params, (count, mass, first, second))
+        shift = sums[2] / sums[1][:, None]
+        scatter = sums[3] - sums[2][:, :, None] * shift[:, None, :]
+        g, p, _ = scatter.shape
+        scatter += self._prior_scatter(g) * np.eye(p)
+        return dataclasses.replace(
+            params,
+            location=params.location + shift,
+            whitener=whiten(self.structure.pool(scatter, sums[0])),
+            **self._shape_step(params, count, mass, *others),
+        )
+
+    def permute(self, params: Any, order: AnyArray) -> Any:
+        moved = {name: value[order] for name, value in params.of_classes.items()}
+        return dataclasses.replace(params, **moved)
+
+    def blend(self, params: Any, proposal: Any, share: float) -> Any:
+        mixed = {
+            name: (1 - share) * value + share * getattr(proposal, name)
+            for name, value in params.of_classes.items()
+        }
+        mixed["whitener"] = whiten((1 - share) * params.scale + share * proposal.scale)
+        return dataclasses.replace(params, **mixed)
+
+    def n_parameters(self, params: Any) -> int:
+        g, p = params.location.shape
+        if isinstance(self.structure, Shrunk) and params.shrinkage.size:
+            return round(self.structure.effective(params.shrinkage, params.rows, p))
+        return g * p + self.structure.n_parameters(g, p)
+
+    def attributes(self, params: Any) -> dict[str, FloatArray]:
+        pulled = {"shrinkage": params.shrinkage} if params.shrinkage.size else {}
+        return {**super().attributes(params), **pulled}
+
+    def sample(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
+        z = self._standard_sample(params, h, n, rng)
+        u = np.linalg.solve(params.whitener[h], z.T).T
+        return params.center + params.spread * (params.location[h] + u)
+
+    def defects(self, params: Any, weights: FloatArray, total: float) -> list[Defect]:
+        g, p = params.location.shape
+        if not np.einsum("hjj->hj", params.whitener).all():
+            return [Defect("A class is wider than numbers can say, and no row is its own.")]
+        prior = np.full((g, 1, 1), self._prior_scatter(g)) * np.eye(p)
+        # Three times what the prior alone would make of each class.
+        alone = self.structure.pool(prior, np.maximum(weights * total, 1e-300))[:, 0, 0]
+        floor = 3.0 * alone + 1e-13
+        # No direction is narrower than the whole of its class, in this sense.
+        narrow = 1.0 / (params.whitener**2).sum(axis=(1, 2)) < floor
+        if not narrow.any():
+            return []
+        if 3.0 * g * self.reg_covar > 0.1 * total:
+            what = f"reg_covar={self.reg_covar:g} is large for rows of total weight {total:.3g}: "
+            return [Defect(f"{what}it sets the variances, and not the data. Lower it.")]
+        keeper = "reg_covar" if self.reg_covar else "rounding errors"
+        apart = params.location - weights @ params.location
+        spread = np.einsum("h,hjk->jk", weights, params.scale)
+        spread += np.einsum("h,hj,hk->jk", weights, apart, apart)
+        whole = _narrow_features(spread, 3.0 * g * self.reg_covar / total + 1e-13)
+        if whole is not None:
+            return [Defect(_EVERYWHERE[whole[0]].format(keeper), np.array(whole[1]))]
+        found: dict[Any, list[int]] = {}
+        for h in np.flatnonzero(narrow).tolist():
+            found.setdefault(_narrow_features(params.scale[h], floor[h]), []).append(h)
+        found.pop(None, None)
+        return [
+            Defect(_WITHIN[kind].format(keeper), np.array(which), np.isin(np.arange(g), classes))
+            for (kind, which), classes in found.items()
+        ]
+
+
+# What is wrong with features in all classes together, and within one
+_EVERYWHERE = {
+    "constant": "constant: every class then has a variance near zero there, kept finite by {}. "
+    "Drop what does not vary.",
+    "dependent": "linearly dependent (one is a copy or a combination of the others): covariances "
+    "are kept invertible by {} alone. Drop one of them.",
+}
+_HIGH = "by {} alone, and the likelihood is as large as that allows."
+_WITHIN = {
+    "constant": f"constant: a variance near zero there is kept finite {_HIGH} Drop what does not "
+    "vary, or use covariance='shrunk'.",
+    "dependent": f"linearly dependent: the covariance there is kept invertible {_HIGH} Use "
+    "covariance='shrunk', or fewer features.",
+}
+
+
+def _narrow_features(spread: FloatArray, floor: float) -> tuple[str, tuple[bool, ...]] | None:
+    """Return what is wrong with which features: no spread, or they determine each other."""
+    constant = np.diagonal(spread) < floor
+    if constant.any():
+        return "constant", tuple(constant.tolist())
+    if not np.isfinite(spread).all():  # a class beyond all measure
+        return None
+    value, vector = np.linalg.eigh(spread)
+    size = np.abs(vector[:, 0])
+    return None if value[0] >= floor else ("dependent", tuple(size > 0.05 * size.max()))
+
+
+def positive_counts(count: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of each class; an empty class stays where it is, very wide."""
+    if count.min() < 0 or mass.min() < 0:
+        raise StepError("a class has a negative weight")
+    return np.maximum(count, 1e-12), np.maximum(mass, 1e-12)

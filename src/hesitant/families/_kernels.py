@@ -14,6 +14,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray
+from hesitant.families._base import StepError
 
 Place: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Centre and spread of the features, their units, and the classes' locations in those."""
@@ -33,13 +34,46 @@ def standardise(X: AnyArray, center: FloatArray, spread: FloatArray) -> FloatArr
     return np.clip((X - center) / spread, -FARTHEST, FARTHEST)
 
 
+def some_rows(X: AnyArray) -> FloatArray:
+    """Return at most about 10,000 rows."""
+    return np.ascontiguousarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
+
+
+def robust_units(X: AnyArray) -> tuple[FloatArray, FloatArray]:
+    """Return a robust centre and spread of each feature.
+
+    Quartiles are those of the distinct values, so that a row of weight two and a row given twice
+    lead to the same units, to the last bit.
+    """
+    rows = some_rows(X)
+    quantiles = np.transpose([_quantiles(column) for column in rows.T])
+    low, center, high, far = quantiles.copy()  # in one piece, as kernels are compiled for
+    spread = (high - low) / 1.349
+    # Two values have no quartiles, a constant no deviation, a column of zeros no size. Most
+    # values must be in reach of the spread; one may be anywhere.
+    reach = np.nan_to_num(np.abs(rows - center)).max(axis=0)
+    floor = np.maximum(np.maximum(1e-14 * np.abs(center), 1e-15 * far), 1e-100 * reach)
+    for instead in (reach, np.abs(center), np.ones(len(center))):
+        spread = np.where(spread <= floor + 1e-290, instead, spread)
+    return center, spread
+
+
+def _quantiles(column: FloatArray) -> tuple[float, float, float, float]:
+    """Return quartiles of the distinct values, and how far from the middle nine in ten lie."""
+    distinct = np.unique(column[~np.isnan(column)])
+    if not distinct.size:
+        return 0.0, 0.0, 0.0, 0.0
+    low, middle, high = distinct[(distinct.size - 1) * np.array([1, 2, 3]) // 4]
+    distance = np.sort(np.abs(distinct - middle))
+    return low, middle, high, distance[-(-9 * (distinct.size - 1) // 10)]
+
+
 def _distances_room(X: AnyArray, place: Place, whitener: FloatArray) -> tuple[Any, Any]:
     g, p, _ = whitener.shape
     size = p + -p % 4
     padded, out = np.zeros((g, size, size)), np.empty((len(X), g))
     padded[:, :p, :p] = whitener
-    scratch = np.zeros((2 * size + 5, LENGTH))
-    return out, (X, *place, padded, out, scratch[:size], scratch[size:-5], scratch[-5:])
+    return out, (X, place, padded, out, np.zeros((2 * size + 5, LENGTH)))
 
 
 def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> FloatArray:
@@ -50,18 +84,12 @@ def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> Float
 
 @njit(_distances_plainly, _distances_room, **VECTORS)
 def squared_distances(
-    X: AnyArray,
-    center: FloatArray,
-    spread: FloatArray,
-    location: FloatArray,
-    whitener: FloatArray,
-    out: FloatArray,
-    x: FloatArray,
-    u: FloatArray,
-    z: FloatArray,
+    X: AnyArray, place: Place, whitener: FloatArray, out: FloatArray, scratch: FloatArray
 ) -> None:
     """Give squared Mahalanobis distances of rows to classes (n, g)."""
-    n, p = X.shape
+    center, spread, location = place
+    (n, p), size = X.shape, whitener.shape[1]
+    x, u, z = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
     z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
     for start in range(0, n, LENGTH):
         m = min(LENGTH, n - start)
@@ -104,8 +132,8 @@ def _moments_room(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Any, 
     g, p = place[2].shape
     size = p + -p % 4
     first, second = np.zeros((g, p)), np.zeros((g, size, size))
-    x, u, v = np.zeros((3, size + 1, LENGTH))
-    return (first, second[:, :p, :p]), (X, *place, weights, first, second, x, u[:size], v)
+    given = X, place, weights, first, second, np.zeros((3 * size + 1, LENGTH))
+    return (first, second[:, :p, :p]), given
 
 
 def _moments_plainly(
@@ -121,19 +149,17 @@ def _moments_plainly(
 @njit(_moments_plainly, _moments_room, **VECTORS)
 def weighted_moments(
     X: AnyArray,
-    center: FloatArray,
-    spread: FloatArray,
-    location: FloatArray,
+    place: Place,
     weights: FloatArray,
     first: FloatArray,
     second: FloatArray,
-    x: FloatArray,
-    u: FloatArray,
-    v: FloatArray,
+    scratch: FloatArray,
 ) -> None:
     """Give weighted sums (g, p) and scatters (g, p, p) of rows about each location."""
-    n, p = X.shape
-    g, w = len(location), x[p]
+    center, spread, location = place
+    (n, p), g, size = X.shape, len(location), second.shape[1]
+    x, u, v = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
+    w = v[size]
     for start in range(0, n, LENGTH):
         m = min(LENGTH, n - start)
         for j in range(p):
@@ -190,8 +216,18 @@ def cholesky(scale: FloatArray, order: AnyArray, c: FloatArray) -> bool:
     return True
 
 
-def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
-    """Lower triangular W with ``W Ω Wᵀ = I`` for each class, and whether all Ω are positive."""
+def whiten(scales: FloatArray) -> FloatArray:
+    """Return whiteners W of scale matrices Ω, lower triangular with ``W Ω Wᵀ = I``."""
+    whitener = _whiteners(scales)
+    if whitener is None:  # perhaps by rounding alone, between features of very different sizes
+        size = np.einsum("...ii->...i", scales)
+        whitener = _whiteners(scales + 1e-12 * size[..., None] * np.eye(size.shape[-1]))
+    if whitener is None:
+        raise StepError("a scale matrix is not positive definite")
+    return whitener
+
+
+def _whiteners(scales: FloatArray) -> FloatArray | None:
     out = np.empty_like(scales)
     for scale, whitener in zip(scales, out, strict=True):
         root, failed = dpotrf(scale.T, lower=1)
@@ -199,11 +235,11 @@ def whiteners(scales: FloatArray) -> tuple[FloatArray, bool]:
         if failed or not ((left >= _SMALLEST * np.diagonal(scale)) & (left < np.inf)).all():
             root = np.zeros_like(scale)
             if not cholesky(scale, np.arange(len(scale)), root):
-                return out, False
+                return None
         whitener[:] = dtrtri(root, lower=1)[0]
-    return out, True
+    return out
 
 
-def log_volumes(whitener: FloatArray, spread: FloatArray) -> FloatArray:
+def log_volumes(whitener: FloatArray, spread: FloatArray | float = 1.0) -> FloatArray:
     """Log determinant of each whitener, in units of ``spread``."""
     return np.einsum("hj->h", np.log(np.einsum("hjj->hj", whitener) / spread))

@@ -18,7 +18,8 @@ from scipy.special import logsumexp
 
 from hesitant._cores import one_blas_thread
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant.families._kernels import whiteners
+from hesitant.families._base import StepError
+from hesitant.families._kernels import whiten
 
 FOLDS = 5
 MOST = 3000  # rows that are looked at
@@ -34,23 +35,11 @@ GRID = (
 )
 
 
-def share(
-    count: FloatArray,
-    mass: FloatArray,
-    mean: FloatArray,
-    scatter: FloatArray,
-    towards_diagonal: float,
-    floor: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and matrix that classes with these means and scatters have in common.
-
-    ``floor`` is added to all variances, as if it were scatter.
-    """
-    total, p = count.sum(), mean.shape[1]
-    whole = scatter.sum(axis=0) + floor * np.eye(p)
+def pool(scatter: FloatArray, total: float, towards_diagonal: float, floor: float) -> FloatArray:
+    """Return the matrix that classes have in common; ``floor`` is a little extra scatter."""
+    whole = scatter.sum(axis=0) + floor * np.eye(scatter.shape[1])
     own = np.diag(np.diagonal(whole)) / total
-    pooled = (whole + towards_diagonal * own) / (total + towards_diagonal)
-    return mass @ mean / mass.sum(), pooled
+    return np.asarray((whole + towards_diagonal * own) / (total + towards_diagonal))
 
 
 def strengths(Z: FloatArray, weights: FloatArray, given: FloatArray, floor: float) -> FloatArray:
@@ -84,27 +73,19 @@ def judged(by_label: FloatArray, by_density: FloatArray, close: float) -> FloatA
 def held_out(
     Z: FloatArray, weights: FloatArray, grid: Sequence[FloatArray], floor: float
 ) -> FloatArray:
-    """Return the log probability of labels left out, and the log density, over the grid.
-
-    All rows have a class.
-    """
+    """Return the log probability of labels left out, and the log density, over the grid."""
     Z = np.clip(Z, -FARTHEST, FARTHEST)
-    codes, weight = weights.argmax(axis=1), weights.sum(axis=1)
-    fold, value = _folds(Z, codes), np.zeros((2, *map(len, grid)))
+    fold, value = _folds(Z, weights.argmax(axis=1)), np.zeros((2, *map(len, grid)))
     with one_blas_thread():  # matrices so small would wait for threads longer than they take
         for k in range(FOLDS):
             out = fold == k
             if out.any() and not out.all():
-                inside = weights * ~out[:, None]
-                value += _of_fold(Z, inside, codes[out], weight[out], out, grid, floor)
+                value += _of_fold(Z, weights, out, grid, floor)
     return value
 
 
 def likely(value: FloatArray, grid: Sequence[FloatArray]) -> FloatArray:
-    """Return a mean of the grid's strengths: all that do about as well have a say.
-
-    A maximum alone jumps from sample to sample.
-    """
+    """Return a mean of the grid's strengths: a maximum alone jumps from sample to sample."""
     chance = np.exp(value - value.max())
     logs = np.log(np.maximum(list(product(*grid)), 1e-300))
     return np.exp(chance.ravel() @ logs / chance.sum())
@@ -121,39 +102,30 @@ def _folds(Z: FloatArray, codes: IntArray) -> IntArray:
 
 
 def _of_fold(
-    Z: FloatArray,
-    weights: FloatArray,
-    codes: IntArray,
-    weight: FloatArray,
-    out: BoolArray,
-    grid: Sequence[FloatArray],
-    floor: float,
+    Z: FloatArray, weights: FloatArray, out: BoolArray, grid: Sequence[FloatArray], floor: float
 ) -> FloatArray:
-    """Return what :func:`held_out` does, of one fold."""
+    codes, weight = weights[out].argmax(axis=1), weights[out].sum(axis=1)
     to_pooled, to_diagonal, to_mean = grid
-    count = weights.sum(axis=0)
-    g, p = len(count), Z.shape[1]
+    weights = weights * ~out[:, None]
+    count, g = weights.sum(axis=0), weights.shape[1]
     mean = weights.T @ Z / np.maximum(count, 1e-12)[:, None]
-    scatter = np.empty((g, p, p))
-    for h in range(g):
-        mine = weights[:, h] > 0
-        u = Z[mine] - mean[h]
-        scatter[h] = (weights[mine, h, None] * u).T @ u
+    apart = [(weights[:, h] > 0, Z - mean[h]) for h in range(g)]
+    scatter = np.array([(weights[i, h, None] * u[i]).T @ u[i] for h, (i, u) in enumerate(apart)])
+    grand_mean = count @ mean / count.sum()
     prior = np.log((count + 1.0) / (count + 1.0).sum())
     pull = to_mean[:, None] / (count + to_mean[:, None])
-    value = np.empty((2, *map(len, grid)))
+    value = np.full((2, *map(len, grid)), -1e300)
     for j, d in enumerate(to_diagonal):
-        grand_mean, pooled = share(count, count, mean, scatter, d, floor)
-        W, positive = whiteners(pooled[None])
-        if not positive:
-            value[:, :, j] = -1e300
+        try:
+            W = whiten(pool(scatter, count.sum(), d, floor)[None])[0]
+        except StepError:
             continue
         # Where the pooled matrix is the identity and a class's own diagonal, all is a sum.
         joint = np.empty((len(to_pooled), len(to_mean), len(codes), g))
         for h in range(g):
-            own, axes = np.linalg.eigh(W[0] @ scatter[h] @ W[0].T)
-            B = W[0].T @ axes
-            z, toward = (Z[out] - mean[h]) @ B, (mean[h] - grand_mean) @ B
+            own, axes = np.linalg.eigh(W @ scatter[h] @ W.T)
+            B = W.T @ axes
+            z, toward = apart[h][1][out] @ B, (mean[h] - grand_mean) @ B
             moved = z + pull[:, h, None, None] * toward
             for i, c in enumerate(to_pooled):
                 spread = (np.maximum(own, 0.0) + c) / (count[h] + c)
@@ -161,5 +133,5 @@ def _of_fold(
                 joint[i, :, :, h] = prior[h] - 0.5 * (q + np.log(spread).sum())
         own_class = np.take_along_axis(joint, codes[None, None, :, None], axis=3)[..., 0]
         value[0, :, j] = (own_class - logsumexp(joint, axis=3)) @ weight
-        value[1, :, j] = (own_class + np.log(np.diagonal(W[0])).sum()) @ weight
+        value[1, :, j] = (own_class + np.log(np.diagonal(W)).sum()) @ weight
     return value

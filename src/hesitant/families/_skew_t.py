@@ -3,34 +3,25 @@
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.families._base import Coordinates, Statistics, of_classes, positive_counts
-from hesitant.families._dof import log_gamma_ratio, t_constants
+from hesitant.families import _skew_t_params as steps
+from hesitant.families._base import Coordinates, Statistics, of_classes
 from hesitant.families._gaps import complete, find_gaps
-from hesitant.families._kernels import Place, log_volumes, standardise, weighted_moments
+from hesitant.families._gaussian import positive_counts
+from hesitant.families._kernels import Place, log_volumes, some_rows, standardise, weighted_moments
 from hesitant.families._skew_t_chart import SkewTChart
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
-from hesitant.families._skew_t_params import (
-    STEEPEST,
-    Marginal,
-    SkewTParams,
-    leaning,
-    marginal,
-    skewed_normals,
-    skewed_step,
-    slants,
-)
+from hesitant.families._skew_t_params import STEEPEST, SkewTParams
 from hesitant.families._student_t import (
-    HeavyTailedFamily,
-    HeavyTailedParams,
     StudentT,
     distances,
+    log_gamma_ratio,
+    t_constants,
     within_bounds,
 )
 
@@ -54,13 +45,7 @@ def _hold(params: SkewTParams, X: AnyArray) -> SkewTParams:
     return dataclasses.replace(params, steepest=np.array([STEEPEST * share]))
 
 
-def _ridge(params: SkewTParams) -> FloatArray:
-    """Return ρ for which ``−½ ρ |λ|²`` has the slope of the prior at these slants."""
-    share, size = params.slant_share
-    return 2.0 / size * share / (1.0 + share**2)
-
-
-class SkewT(HeavyTailedFamily):
+class SkewT(StudentT):
     """Multivariate skew-t classes: heavy tails, and one side heavier than the other.
 
     This is Azzalini's skew-t, also called the restricted skew-t: location ξ, scale matrix Ω, shape
@@ -69,8 +54,7 @@ class SkewT(HeavyTailedFamily):
     Parameters
     ----------
     dof : float, sequence of float or None, default=None
-        Degrees of freedom, fixed for all classes or for each; None estimates them, within 0.5
-        and 200. Infinity gives skew-normal classes.
+        Degrees of freedom as for :class:`StudentT`. Infinity gives skew-normal classes.
     tied_dof : bool, default=False
         Whether all classes share one estimated value.
 
@@ -84,9 +68,8 @@ class SkewT(HeavyTailedFamily):
     is half of a symmetric one to all appearances. A warning says where it was felt. The prior
     of ``reg_covar`` is that of the other families, a little extra scatter ``−½ reg_covar tr Ω⁻¹``.
 
-    Means exist for degrees of freedom above 1 and covariances above 2; elsewhere ``means_`` and
-    ``covariances_`` hold NaN, and a warning says so. The likelihood has many local maxima: raise
-    ``n_init``.
+    Means and covariances exist as for :class:`StudentT`. The likelihood has many local maxima:
+    raise ``n_init``.
 
     Examples
     --------
@@ -143,35 +126,32 @@ class SkewT(HeavyTailedFamily):
         count, mass, first, second, logs, drive, driven = statistics
         count, mass = positive_counts(count, mass)
         second = second + self._prior_scatter(len(count)) * np.eye(first.shape[1])
-        pool, sums = partial(self._pool, params), (count, mass, first, second, drive, driven)
-        shift, whitener, axis = skewed_step(pool, params, sums, _ridge(params))
+
+        def pool(scatter: FloatArray, count: FloatArray) -> FloatArray:
+            count, _, _, scatter = self._with_prior(params, (count, mass, first, scatter))
+            return self.structure.pool(scatter, count)
+
+        sums = count, mass, first, second, drive, driven
+        shift, whitener, axis = steps.skewed_step(pool, params, sums)
         return dataclasses.replace(
             params,
             location=params.location + shift,
             whitener=whitener,
-            slant=slants(whitener, axis),
+            slant=steps.slants(whitener, axis),
             **self._shape_step(params, count, mass, logs),
         )
-
-    def _pool(self, params: Any, scatter: FloatArray, count: FloatArray) -> FloatArray:
-        """Return the best scale matrices for these scatters."""
-        if params.shrinkage.size:
-            to_pooled = params.shrinkage[0]
-            scatter, count = scatter + to_pooled * params.pooled, count + to_pooled
-        return self.structure.pool(scatter, count)
 
     def log_prior(self, params: Any) -> float:
         share, _ = params.slant_share
         return super().log_prior(params) - 0.5 * float(np.log1p(share**2).sum())
 
-    def _slant_pull(self, params: SkewTParams) -> FloatArray:
-        """Return the derivative of the prior in the slants."""
-        return -_ridge(params)[:, None] * params.slant
+    def _residual_score(self, params: Any, z: FloatArray, h: int) -> None:
+        return None  # slants have no formula
 
     def blend(self, params: SkewTParams, proposal: SkewTParams, share: float) -> SkewTParams:
         mixed: SkewTParams = super().blend(params, proposal, share)
         axis = (1 - share) * params.axis + share * proposal.axis
-        return dataclasses.replace(mixed, slant=slants(mixed.whitener, axis))
+        return dataclasses.replace(mixed, slant=steps.slants(mixed.whitener, axis))
 
     def survey(self, params: SkewTParams, X: AnyArray, weights: FloatArray) -> Statistics:
         whole = ~np.isnan(X).any(axis=1)
@@ -202,7 +182,7 @@ class SkewT(HeavyTailedFamily):
             return _hold(super().from_attributes(given, X), X)
         symmetric = self._symmetric()
         params = symmetric.from_attributes(given, X)
-        rows = np.ascontiguousarray(X[:: max(1, len(X) // 10_000)], dtype=np.float64)
+        rows = some_rows(X)
         weights = softmax(symmetric.log_density(params, rows), axis=1)
         return _hold(self._lean(params, rows, weights), X)
 
@@ -213,10 +193,9 @@ class SkewT(HeavyTailedFamily):
         out._pulls_locations = False
         return out
 
-    def _lean(self, params: HeavyTailedParams, X: AnyArray, weights: FloatArray) -> SkewTParams:
+    def _lean(self, params: Any, X: AnyArray, weights: FloatArray) -> Any:
         whole = complete(X, params.center, params.spread)
-        out: SkewTParams = self._best(leaning(self.structure, params, whole, weights), X, weights)
-        return out
+        return self._best(steps.leaning(self.structure, params, whole, weights), X, weights)
 
     def _params(
         self, place: Place, whitener: FloatArray, given: Mapping[str, Any] | None = None
@@ -228,23 +207,23 @@ class SkewT(HeavyTailedFamily):
                 f"init has shapes of shape {shapes.shape}: they must be {place[2].shape}."
             )
         axis = shapes / np.sqrt(np.einsum("hjj->hj", params.scale))
-        slant = slants(params.whitener, axis)
+        slant = steps.slants(params.whitener, axis)
         return SkewTParams(*place, params.whitener, params.dof, slant)
 
     def _standard_sample(
         self, params: SkewTParams, h: int, n: int, rng: np.random.Generator
     ) -> FloatArray:
-        z = skewed_normals(params.slant[h], n, rng)
+        z = steps.skewed_normals(params.slant[h], n, rng)
         return z / self._root_precisions(params, h, n, rng)
 
-    def moments(self, params: SkewTParams) -> tuple[FloatArray, FloatArray]:
+    def _offset(self, params: SkewTParams) -> FloatArray:
         # E|V| = sqrt(ν/π) Γ((ν−1)/2) / Γ(ν/2)
         factor = np.full((len(params.nu), 1), np.nan)
         for h, v in enumerate(params.nu):
             if v > 1:
                 ratio = math.exp(-log_gamma_ratio(0.5 * (v - 1), 0.5))
                 factor[h] = math.sqrt(2 / math.pi * v / (v - 1)) * ratio
-        return self._moments(params, factor * params.deltas)
+        return factor * params.deltas
 
     def n_parameters(self, params: SkewTParams) -> int:
         return super().n_parameters(params) + params.location.size
@@ -267,7 +246,7 @@ class SkewT(HeavyTailedFamily):
 
 def _by_pattern(
     params: SkewTParams, X: AnyArray
-) -> Iterator[tuple[Marginal | None, Any, FloatArray]]:
+) -> Iterator[tuple[steps.Marginal | None, Any, FloatArray]]:
     """Yield rows that lack the same features: their distribution if any are, places and values."""
     gaps = find_gaps(X)
     if gaps is None:
@@ -277,7 +256,7 @@ def _by_pattern(
     yield None, whole, gaps.rest[whole]
     for seen, rows in gaps.by_pattern():
         values = np.ascontiguousarray(gaps.X[rows, seen])
-        yield marginal(params, seen), gaps.places[rows], values
+        yield steps.marginal(params, seen), gaps.places[rows], values
 
 
 class SkewNormal(SkewT):

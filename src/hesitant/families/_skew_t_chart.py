@@ -8,7 +8,6 @@ import numpy as np
 
 from hesitant._typing import FloatArray, IntArray
 from hesitant.families._base import Statistics
-from hesitant.families._dof import digamma
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
 from hesitant.families._skew_t_params import (
     SkewTParams,
@@ -18,7 +17,7 @@ from hesitant.families._skew_t_params import (
     times,
     transposed_times,
 )
-from hesitant.families._student_t import HeavyTailedChart
+from hesitant.families._student_t import HeavyTailedChart, digamma
 
 _DRAWS = 1000
 _LARGEST = 250  # coordinates
@@ -82,7 +81,7 @@ class SkewTChart(HeavyTailedChart):
         pull = drive[:, None] * slant - times(W, first)
         pulled, _, _, second = self.family._with_prior(params, (count, mass, first, second))
         # The prior's pull on the slant, as one on η and on W
-        held = _solve(W, self.family._slant_pull(params))
+        held = _solve(W, -params.ridge[:, None] * slant)
         d_zeta = times(self.reference.whitener, driven + held)
         # Where in the chart is this?
         zeta = transposed_times(self.half, params.axis)
@@ -135,27 +134,19 @@ class SkewTChart(HeavyTailedChart):
 
     def _scores(self, h: int) -> tuple[IntArray, FloatArray]:
         """Return which unmixed coordinates class h has, and scores of draws from it in them."""
-        p = self.p
-        slant, nu = self.reference.slant[h], self.reference.nu[h : h + 1]
+        p, slant, nu = self.p, self.reference.slant[h], self.reference.nu[h : h + 1]
         z = skewed_normals(slant, _DRAWS, np.random.default_rng(0))
         rng = np.random.default_rng(1)
         z /= self.family._root_precisions(self.reference, h, _DRAWS, rng)
         q, along = np.einsum("ij,ij->i", z, z)[:, None], (z @ slant)[:, None]
         _, precision, logs, drive = skew_t_rows(q, along, nu, p, tables(nu, p))
-        spin = -precision[:, :, None] * z[:, :, None] * z[:, None, :] + np.eye(p)
+        places, scores = self._rows(h, z, drive * slant - precision * z, -precision * z)
         group = np.flatnonzero(self.groups[:, h])
         known = 1.0 + digamma(0.5 * (nu[0] + p)) - digamma(0.5 * nu[0])
-        own = h * p + np.arange(p)
-        moving, folding = self.entries(h)
-        scale = self.g * p + moving
-        scores = (
-            (precision * z - drive * slant) * self.unit[own],
-            spin.reshape(_DRAWS, -1) @ folding * self.unit[scale],
-            0.5 * (known + logs - precision) * self.dof_chart.slope[group],
-            drive * z @ self._turn(h),
-        )
-        places = np.concatenate((own, scale, self.base + group, self.slants + own))
-        return places, np.concatenate(scores, axis=1)
+        tails = 0.5 * (known + logs - precision) * self.dof_slope[group]
+        own = self.slants + h * p + np.arange(p)
+        scores = np.concatenate((scores.T, tails, drive * z @ self._turn(h)), axis=1)
+        return np.concatenate((places, self.base + group, own)), scores
 
     def _turn(self, h: int) -> FloatArray:
         """Return how the slant ζ of class h moves with its coordinates, at the reference."""

@@ -17,16 +17,16 @@ with residuals, of which V follows as it does of others. One of ``−½ ρ |λ|�
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.families._base import Statistics, StepError
-from hesitant.families._covariance import Structure, whiten
-from hesitant.families._dof import digamma
-from hesitant.families._student_t import HeavyTailedParams, distances
+from hesitant.families._covariance import Structure
+from hesitant.families._gaussian import NOTHING
+from hesitant.families._kernels import whiten
+from hesitant.families._student_t import HeavyTailedParams, digamma, distances
 
 # A lean below this is too near symmetry to leave it, one above too near the edge to return.
 STEEPEST = 250.0  # where the prior on the size of slants sets in, with rows enough
@@ -63,9 +63,7 @@ class SkewTParams(HeavyTailedParams):
 
     slant: FloatArray
     # |λ| beyond this is held back by a prior (1,); by that of very many rows if this is empty
-    steepest: FloatArray = dataclasses.field(default_factory=partial(np.zeros, 0), kw_only=True)
-
-    common: ClassVar[tuple[str, ...]] = (*HeavyTailedParams.common, "steepest")
+    steepest: FloatArray = dataclasses.field(default_factory=NOTHING, kw_only=True)
     newer: ClassVar[tuple[str, ...]] = ("steepest",)  # than the first model files
 
     @property
@@ -73,6 +71,12 @@ class SkewTParams(HeavyTailedParams):
         """|λ|² by that at which the prior sets in (g,), and the latter."""
         size = (float(self.steepest[0]) if self.steepest.size else STEEPEST) ** 2
         return dot(self.slant, self.slant) / size, size
+
+    @property
+    def ridge(self) -> FloatArray:
+        """The ρ (g,) for which ``−½ ρ |λ|²`` has the slope of the prior at these slants."""
+        share, size = self.slant_share
+        return 2.0 / size * share / (1.0 + share**2)
 
     @property
     def axis(self) -> FloatArray:
@@ -234,7 +238,6 @@ def skewed_step(
     pool: Callable[[FloatArray, FloatArray], FloatArray],
     params: SkewTParams,
     sums: Statistics,
-    ridge: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return shifts of location, whiteners and slant axes η, with Ω as ``pool`` says.
 
@@ -248,7 +251,9 @@ def skewed_step(
     v0 = dot(axis, first) + drive
     shift, turned = np.zeros_like(first), axis
     # Rows of less weight than the prior would leave no scale at all.
-    ridge = np.minimum(ridge, 0.5 * count / np.maximum(dot(slant, slant), 1e-300))[:, None, None]
+    ridge = np.minimum(params.ridge, 0.5 * count / np.maximum(dot(slant, slant), 1e-300))[
+        :, None, None
+    ]
     for _ in range(_ROUNDS):
         cross = outer(shift, first)
         scatter = second - cross - cross.transpose(0, 2, 1)
@@ -275,11 +280,7 @@ def skewed_step(
 
 
 def _whiten(matrix: FloatArray, before: FloatArray) -> FloatArray:
-    """Return whiteners of matrices, allowing for rounding.
-
-    Taking moments off those ``before`` may lose all digits of the smallest variances, where an
-    outlier makes the others immense; what rounding may have taken is then put back.
-    """
+    """Return whiteners; what rounding may have taken off moments ``before`` is put back."""
     try:
         return whiten(matrix)
     except StepError:

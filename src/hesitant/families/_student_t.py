@@ -1,4 +1,4 @@
-"""Student-t classes; skew-t ones have their degrees of freedom and starts from here."""
+"""Student-t classes, and all that has to do with degrees of freedom."""
 
 import dataclasses
 import math
@@ -8,24 +8,22 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import psi as digamma
+from scipy.special import zeta
 
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.families._base import Coordinates, Statistics, StepError, of_classes
-from hesitant.families._covariance import whiten
-from hesitant.families._dof import (
-    HIGHEST,
-    LOWEST,
-    DofChart,
-    best_dof,
-    digamma,
-    finite,
-    t_constants,
-)
+from hesitant.families._base import Coordinates, Statistics, improved, of_classes
 from hesitant.families._gaps import Seen, complete
-from hesitant.families._kernels import Place, squared_distances
-from hesitant.families._location_scale import LocationScaleFamily, LocationScaleParams
-from hesitant.families._location_scale_chart import LocationScaleChart
+from hesitant.families._gaussian import Gaussian, LocationScaleParams
+from hesitant.families._gaussian_chart import LocationScaleChart
+from hesitant.families._kernels import Place, squared_distances, whiten
 
+LOWEST, HIGHEST = 0.5, 200.0
+"""Bounds of estimated degrees of freedom: the upper one differs from a Gaussian by less than any
+sample can show, and below the lower one tails say nothing that 0.5 does not."""
+
+# Stands in for infinity: large enough that every formula has rounded to its limit.
+_INFINITE = 1e30
 # Where estimated degrees of freedom start, unless a start says better.
 _START = 10.0
 _SMALLEST_FIXED = 0.1
@@ -46,191 +44,10 @@ class HeavyTailedParams(LocationScaleParams):
     @property
     def nu(self) -> FloatArray:
         """Degrees of freedom that formulas can bear: infinity is merely huge."""
-        return finite(self.dof)
+        return np.minimum(self.dof, _INFINITE)
 
 
-class HeavyTailedFamily(LocationScaleFamily):
-    """Base of the families with degrees of freedom."""
-
-    _limit = "Gaussian"
-    warm_up = 10  # EM crawls in the degrees of freedom: quasi-Newton gets there sooner
-
-    def __init__(self, dof: float | Sequence[float] | None = None, tied_dof: bool = False) -> None:
-        self.dof = dof
-        self.tied_dof = tied_dof
-
-    def specialise(self, covariance: Any, reg_covar: float) -> Self:
-        if not isinstance(self.tied_dof, bool | np.bool_):
-            raise TypeError(f"tied_dof={self.tied_dof!r}: give True or False.")
-        for value in np.asarray([] if self.dof is None else self.dof, dtype=object).ravel():
-            number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-            if not number or not float(value) >= _SMALLEST_FIXED:
-                raise ValueError(
-                    f"dof={self.dof!r}: give degrees of freedom from {_SMALLEST_FIXED} to "
-                    "inf, one for all classes or one each, or None to estimate them."
-                )
-        if self.dof is not None and self.tied_dof:
-            raise ValueError(
-                f"tied_dof=True with dof={self.dof!r}: fixed degrees of freedom leave nothing "
-                "to share. Leave dof at None to estimate one value for all classes."
-            )
-        return super().specialise(covariance, reg_covar)
-
-    def initial(self, X: AnyArray, weights: FloatArray) -> Any:
-        """Return the better of two robust fits to rows of known class.
-
-        One starts from moments, the other from medians, which no outlier can move.
-        """
-        moments = super().initial(X, weights)
-        units = moments.center, moments.spread
-        middle, deviation = _medians((complete(X, *units) - units[0]) / units[1], weights)
-        scatter = deviation[:, :, None] ** 2 * np.eye(X.shape[1])
-        whitener = whiten(self.structure.pool(scatter, np.ones(len(scatter))))
-        robust = dataclasses.replace(moments, location=middle, whitener=whitener)
-        return self._best((moments, robust), X, weights)
-
-    def _best(self, guesses: Iterable[Any], X: AnyArray, weights: FloatArray) -> Any:
-        """Return the guess that, after a few steps, makes rows of known class most probable.
-
-        Each class chooses for itself, unless classes share parameters.
-        """
-        tried = [self._improve(guess, X, weights) for guess in guesses]
-        values = np.array(
-            [np.einsum("ih,ih->h", weights, self.log_density(params, X)) for params in tried]
-        )
-        if not self._separate:
-            return tried[values.sum(axis=1).argmax()]
-        best, choice = tried[0], values.argmax(axis=0)
-        chosen = {
-            name: np.array([getattr(tried[k], name)[h] for h, k in enumerate(choice)])
-            for name in best.of_classes
-        }
-        return dataclasses.replace(best, **chosen)
-
-    def _improve(self, params: Any, X: AnyArray, weights: FloatArray) -> Any:
-        """Return parameters after some EM steps on rows of known class.
-
-        The statistics of each class are shrunk towards the pooled ones by a few rows' worth, so
-        that a class of one row still gets a scale matrix.
-        """
-        for _ in range(_STEPS):
-            try:
-                shrunk = _with_more_rows(self.statistics(params, X, weights))
-                params = self.maximise(params, shrunk)
-            except StepError:
-                break
-        return params
-
-    @property
-    def _separate(self) -> bool:
-        """Whether no parameter is shared by classes."""
-        return not (self.structure.shared or self.tied_dof)
-
-    def _first_dof(self, g: int, given: Mapping[str, Any] | None) -> FloatArray:
-        """Return what dof starts from: fixed values, or those a user names, or a guess."""
-        value = self.dof if self.dof is not None else (given or {}).get("dof", _START)
-        dof = np.asarray(value, dtype=np.float64)
-        if dof.shape not in ((), (g,)):
-            raise ValueError(
-                f"dof={value!r} has {dof.size} values for {g} classes: give one for all classes, "
-                "or one each."
-            )
-        dof = np.broadcast_to(dof, (g,)).copy()
-        if self.dof is None:
-            dof = np.clip(np.where(np.isnan(dof), _START, dof), LOWEST, HIGHEST)
-            if self.tied_dof:
-                dof[:] = np.exp(np.log(dof).mean())
-        return dof
-
-    def _params(
-        self, place: Place, whitener: FloatArray, given: Mapping[str, Any] | None = None
-    ) -> Any:
-        dof = self._first_dof(len(whitener), given)
-        if given is not None and "scales" not in given:  # given are covariances
-            nu = np.maximum(finite(dof), 2.5)
-            whitener = whitener * np.sqrt(nu / (nu - 2.0))[:, None, None]
-        return HeavyTailedParams(*place, whitener, dof)
-
-    def inside_bounds(self, params: Any) -> Any:
-        """Return parameters with estimated degrees of freedom inside their bounds.
-
-        At a bound the chart's slope is zero: a climb that began there would never leave.
-        """
-        if self.dof is not None:
-            return params
-        inside = np.clip(params.dof, 1.02 * LOWEST, 0.98 * HIGHEST)
-        return dataclasses.replace(params, dof=inside)
-
-    def _dof_groups(self, g: int) -> FloatArray:
-        """Return which free values the classes share, as a 0/1 matrix (values, g)."""
-        if self.dof is not None:
-            return np.zeros((0, g))
-        return np.ones((1, g)) if self.tied_dof else np.eye(g)
-
-    def _shape_step(self, params: Any, *sums: FloatArray) -> dict[str, FloatArray]:
-        """Return EM's degrees of freedom.
-
-        The sums are Σ w, Σ w E[W], with W the latent precision, and Σ w ℓ, where E[log W] is
-        ψ((ν+p)/2) − log(ν/2) + ℓ.
-        """
-        groups, (count, mass, logs, *_) = self._dof_groups(len(params.dof)), sums
-        if not len(groups):
-            return {}
-        known = digamma(0.5 * (params.nu + params.center.size)) - np.log(0.5 * params.nu)
-        excess = (groups @ (mass - logs - count * known)) / (groups @ count) - 1.0
-        return {"dof": groups.T @ np.array([best_dof(e) for e in excess])}
-
-    def n_parameters(self, params: Any) -> int:
-        return super().n_parameters(params) + len(self._dof_groups(len(params.dof)))
-
-    def _root_precisions(
-        self, params: HeavyTailedParams, h: int, n: int, rng: np.random.Generator
-    ) -> FloatArray:
-        """Draw roots of latent precisions W of class h, as a column."""
-        dof = params.dof[h]
-        if math.isinf(dof):
-            return np.ones((n, 1))
-        # Never zero: a draw may lie far out, but not at infinity.
-        return np.sqrt(np.maximum(rng.chisquare(dof, (n, 1)) / dof, 1e-280))
-
-    def coordinates(self, params: Any, counts: FloatArray) -> Coordinates:
-        return HeavyTailedChart(self, params, counts)
-
-    def _moments(
-        self, params: HeavyTailedParams, offset: FloatArray | float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return means and covariances, NaN where they do not exist."""
-        nu = params.nu[:, None]
-        with np.errstate(divide="ignore"):
-            widening = np.where(nu > 2, nu / (nu - 2), np.nan)
-        offset = np.where(nu > 1, offset, np.nan) * np.ones_like(params.location)
-        crossed = offset[:, :, None] * offset[:, None, :]
-        return params.locations + offset, params.scales * widening[:, :, None] - crossed
-
-    def attributes(self, params: Any) -> dict[str, FloatArray]:
-        own = {"locations": params.locations, "scales": params.scales, "dof": params.dof}
-        return {**super().attributes(params), **own}
-
-    def remarks(self, params: Any, names: list[str]) -> list[str]:
-        free, dof = self.dof is None, params.dof
-        said = (
-            (
-                free & (dof > 0.98 * HIGHEST),
-                f" degrees of freedom at their upper bound ({HIGHEST:g}): tails are effectively "
-                f"{self._limit}.",
-            ),
-            (
-                free & (dof < 1.02 * LOWEST),
-                f" degrees of freedom at their lower bound ({LOWEST:g}): tails are heavier than "
-                "the family allows. Look for outliers or stray rows.",
-            ),
-            (dof <= 1, f" neither mean nor covariance{_NO_MOMENTS}"),
-            ((dof > 1) & (dof <= 2), f" no covariance{_NO_MOMENTS}"),
-        )
-        return [of_classes(names, which) + words for which, words in said if which.any()]
-
-
-class StudentT(HeavyTailedFamily):
+class StudentT(Gaussian):
     """Multivariate Student-t classes: Gaussian ones with heavier tails.
 
     Parameters
@@ -262,9 +79,101 @@ class StudentT(HeavyTailedFamily):
 
     in_words = "Student-t"
     likeness = "like Gaussian ones, with heavier tails"
+    warm_up = 10  # EM crawls in the degrees of freedom: quasi-Newton gets there sooner
+    _limit = "Gaussian"
+
+    def __init__(self, dof: float | Sequence[float] | None = None, tied_dof: bool = False) -> None:
+        self.dof = dof
+        self.tied_dof = tied_dof
+
+    def specialise(self, covariance: Any, reg_covar: float) -> Self:
+        if not isinstance(self.tied_dof, bool | np.bool_):
+            raise TypeError(f"tied_dof={self.tied_dof!r}: give True or False.")
+        for value in np.asarray([] if self.dof is None else self.dof, dtype=object).ravel():
+            number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+            if not number or not float(value) >= _SMALLEST_FIXED:
+                raise ValueError(
+                    f"dof={self.dof!r}: give degrees of freedom from {_SMALLEST_FIXED} to "
+                    "inf, one for all classes or one each, or None to estimate them."
+                )
+        if self.dof is not None and self.tied_dof:
+            raise ValueError(
+                f"tied_dof=True with dof={self.dof!r}: fixed degrees of freedom leave nothing "
+                "to share. Leave dof at None to estimate one value for all classes."
+            )
+        return super().specialise(covariance, reg_covar)
+
+    def initial(self, X: AnyArray, weights: FloatArray) -> Any:
+        # One guess is from moments, the other from medians, which no outlier can move.
+        moments = super().initial(X, weights)
+        units = moments.center, moments.spread
+        middle, deviation = _medians((complete(X, *units) - units[0]) / units[1], weights)
+        scatter = deviation[:, :, None] ** 2 * np.eye(X.shape[1])
+        whitener = whiten(self.structure.pool(scatter, np.ones(len(scatter))))
+        robust = dataclasses.replace(moments, location=middle, whitener=whitener)
+        return self._best((moments, robust), X, weights)
+
+    def _best(self, guesses: Iterable[Any], X: AnyArray, weights: FloatArray) -> Any:
+        """Return the guess that, after a few steps, makes rows of known class most probable."""
+        tried = [improved(self, g, X, weights, _STEPS, _with_more_rows) for g in guesses]
+        values = np.array(
+            [np.einsum("ih,ih->h", weights, self.log_density(params, X)) for params in tried]
+        )
+        if not self._separate:
+            return tried[values.sum(axis=1).argmax()]
+        # Each class chooses for itself.
+        best, choice = tried[0], values.argmax(axis=0)
+        chosen = {
+            name: np.array([getattr(tried[k], name)[h] for h, k in enumerate(choice)])
+            for name in best.of_classes
+        }
+        return dataclasses.replace(best, **chosen)
+
+    @property
+    def _separate(self) -> bool:
+        """Whether no parameter is shared by classes."""
+        return not (self.structure.shared or self.tied_dof)
+
+    def _first_dof(self, g: int, given: Mapping[str, Any]) -> FloatArray:
+        """Return what dof starts from: fixed values, or those a user names, or a guess."""
+        value = self.dof if self.dof is not None else given.get("dof", _START)
+        dof = np.asarray(value, dtype=np.float64)
+        if dof.shape not in ((), (g,)):
+            raise ValueError(
+                f"dof={value!r} has {dof.size} values for {g} classes: give one for all classes, "
+                "or one each."
+            )
+        dof = np.broadcast_to(dof, (g,)).copy()
+        if self.dof is None:
+            dof = np.clip(np.where(np.isnan(dof), _START, dof), LOWEST, HIGHEST)
+            if self.tied_dof:
+                dof[:] = np.exp(np.log(dof).mean())
+        return dof
+
+    def _params(
+        self, place: Place, whitener: FloatArray, given: Mapping[str, Any] | None = None
+    ) -> Any:
+        dof = self._first_dof(len(whitener), given or {})
+        if given is not None and "scales" not in given:  # given are covariances
+            nu = np.clip(dof, 2.5, _INFINITE)
+            whitener = whitener * np.sqrt(nu / (nu - 2.0))[:, None, None]
+        return HeavyTailedParams(*place, whitener, dof)
+
+    def inside_bounds(self, params: Any) -> Any:
+        # At a bound the chart's slope is zero: a climb that began there would never leave.
+        if self.dof is not None:
+            return params
+        inside = np.clip(params.dof, 1.02 * LOWEST, 0.98 * HIGHEST)
+        return dataclasses.replace(params, dof=inside)
+
+    def _dof_groups(self, g: int) -> FloatArray:
+        """Return which free values the classes share, as a 0/1 matrix (values, g)."""
+        if self.dof is not None:
+            return np.zeros((0, g))
+        return np.ones((1, g)) if self.tied_dof else np.eye(g)
 
     def _densities(
-        self, params: HeavyTailedParams, q: FloatArray, volume: FloatArray, seen: Seen
+        self, params: Any, q: FloatArray, volume: FloatArray, seen: Seen
     ) -> tuple[FloatArray, Any]:
         q[~(q < _FAR)] = np.inf  # NaN, too, comes of an overflow
         rise = np.minimum(q / params.nu, np.finfo(float).max)
@@ -272,11 +181,10 @@ class StudentT(HeavyTailedFamily):
         constant = within_bounds(volume + _by_number(seen, partial(t_constants, params.nu)))
         return constant - 0.5 * _by_number(seen, params.nu.__add__) * rise, (q, rise)
 
-    # The last of the statistics is the sum of expected logs of precisions, less a constant.
-
     def _precisions(
-        self, params: HeavyTailedParams, weights: FloatArray, seen: Seen, kept: Any
+        self, params: Any, weights: FloatArray, seen: Seen, kept: Any
     ) -> tuple[FloatArray, FloatArray]:
+        # Last in the statistics is the sum of expected logs of precisions, less a constant.
         nu, (q, rise) = params.nu, kept
         precise = weights * _by_number(seen, nu.__add__) / (nu + q)
         if not isinstance(seen, int):  # counted from what whole rows have in common
@@ -284,23 +192,88 @@ class StudentT(HeavyTailedFamily):
             rise = rise - _by_number(seen, lambda d: digamma(0.5 * (nu + d)) - whole)
         return precise, -np.einsum("ih,ih->h", weights, rise)
 
-    def _standard_sample(
-        self, params: HeavyTailedParams, h: int, n: int, rng: np.random.Generator
-    ) -> FloatArray:
-        z = rng.standard_normal((n, params.center.size))
-        return z / self._root_precisions(params, h, n, rng)
+    def _shape_step(self, params: Any, *sums: FloatArray) -> dict[str, FloatArray]:
+        """Return EM's degrees of freedom.
 
-    def moments(self, params: HeavyTailedParams) -> tuple[FloatArray, FloatArray]:
-        return self._moments(params, 0.0)
+        The sums are Σ w, Σ w E[W], with W the latent precision, and Σ w ℓ, where E[log W] is
+        ψ((ν+p)/2) − log(ν/2) + ℓ.
+        """
+        groups, (count, mass, logs, *_) = self._dof_groups(len(params.dof)), sums
+        if not len(groups):
+            return {}
+        known = digamma(0.5 * (params.nu + params.center.size)) - np.log(0.5 * params.nu)
+        excess = (groups @ (mass - logs - count * known)) / (groups @ count) - 1.0
+        return {"dof": groups.T @ np.array([best_dof(e) for e in excess])}
 
-    def _residual_score(self, params: HeavyTailedParams, z: FloatArray, h: int) -> FloatArray:
+    def _residual_score(self, params: Any, z: FloatArray, h: int) -> FloatArray | None:
         nu = float(params.nu[h])
         q = np.einsum("ij,ij->i", z, z)[:, None]
         return -z * ((nu + z.shape[1]) / (nu + q))
 
+    def _standard_sample(
+        self, params: Any, h: int, n: int, rng: np.random.Generator
+    ) -> FloatArray:
+        z = super()._standard_sample(params, h, n, rng)
+        return z / self._root_precisions(params, h, n, rng)
+
+    def _root_precisions(
+        self, params: Any, h: int, n: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw roots of latent precisions W of class h, as a column."""
+        dof = params.dof[h]
+        if math.isinf(dof):
+            return np.ones((n, 1))
+        # Never zero: a draw may lie far out, but not at infinity.
+        return np.sqrt(np.maximum(rng.chisquare(dof, (n, 1)) / dof, 1e-280))
+
+    def coordinates(self, params: Any, counts: FloatArray) -> Coordinates:
+        return HeavyTailedChart(self, params, counts)
+
+    def n_parameters(self, params: Any) -> int:
+        return super().n_parameters(params) + len(self._dof_groups(len(params.dof)))
+
+    def moments(self, params: Any) -> tuple[FloatArray, FloatArray]:
+        nu = params.nu[:, None]
+        with np.errstate(divide="ignore"):
+            widening = np.where(nu > 2, nu / (nu - 2), np.nan)
+        offset = np.where(nu > 1, self._offset(params), np.nan)
+        crossed = offset[:, :, None] * offset[:, None, :]
+        return params.locations + offset, params.scales * widening[:, :, None] - crossed
+
+    def _offset(self, params: Any) -> FloatArray:
+        """Return how far means are from locations (g, p)."""
+        return np.zeros_like(params.location)
+
+    def attributes(self, params: Any) -> dict[str, FloatArray]:
+        own = {"locations": params.locations, "scales": params.scales, "dof": params.dof}
+        return {**super().attributes(params), **own}
+
+    def remarks(self, params: Any, names: list[str]) -> list[str]:
+        free, dof = self.dof is None, params.dof
+        said = (
+            (
+                free & (dof > 0.98 * HIGHEST),
+                f" degrees of freedom at their upper bound ({HIGHEST:g}): tails are effectively "
+                f"{self._limit}.",
+            ),
+            (
+                free & (dof < 1.02 * LOWEST),
+                f" degrees of freedom at their lower bound ({LOWEST:g}): tails are heavier than "
+                "the family allows. Look for outliers or stray rows.",
+            ),
+            (dof <= 1, f" neither mean nor covariance{_NO_MOMENTS}"),
+            ((dof > 1) & (dof <= 2), f" no covariance{_NO_MOMENTS}"),
+        )
+        return [of_classes(names, which) + words for which, words in said if which.any()]
+
 
 class HeavyTailedChart(LocationScaleChart):
-    """The chart of locations and whiteners, with degrees of freedom appended."""
+    """The chart of locations and whiteners, with angles θ of degrees of freedom appended.
+
+    ``1/ν`` runs between its bounds as ``sin²θ`` runs from 0 to 1. In 1/ν the likelihood is well
+    behaved up to the Gaussian limit, and the fold makes a maximum at a bound an ordinary, smooth
+    one: a quasi-Newton method settles there instead of running along an infinite slope.
+    """
 
     folds = True
 
@@ -308,20 +281,28 @@ class HeavyTailedChart(LocationScaleChart):
         super().__init__(family, reference, counts)
         self.groups = family._dof_groups(self.g)
         self.shares = self.groups / np.maximum(self.groups.sum(axis=1, keepdims=True), 1.0)
-        self.dof_chart = DofChart(self.shares @ reference.dof, self.p, self.groups @ counts)
+        self.dof = self.shares @ reference.dof
+        self.angle = _angles(self.dof)
+        # At a bound the fold is flat: take the slope a little inside.
+        inside = np.clip(self.angle, 0.1, 0.5 * math.pi - 0.1)
+        each = np.array([_information(v, self.p) for v in _unfold(inside).tolist()])
+        information = (self.groups @ counts) * each * _slope(inside) ** 2
+        self.dof_unit = 1.0 / np.sqrt(np.maximum(information, 1e-3))
+        self.dof_slope = _slope(inside) * self.dof_unit  # about the reference; nowhere zero
         self.base = self.size
-        self.size += self.dof_chart.size
-        # The chart folds at the bounds of dof, so values alone do not say from which side they
-        # were decoded, and the gradient must know.
-        self._latest: tuple[FloatArray, FloatArray] = (reference.dof, self.dof_chart.reference)
+        self.size += self.dof.size
+        # Values alone do not say from which side of a fold they were decoded, and the gradient
+        # must know.
+        self._latest = reference.dof, self.angle
 
     def decode(self, vector: FloatArray) -> Any:
         params = super().decode(vector)
-        if not self.dof_chart.size:
+        if not self.dof.size:
             return params
-        values, angles = self.dof_chart.decode(vector[self.base : self.base + len(self.groups)])
-        dof = self.groups.T @ values
-        self._latest = (dof, angles)
+        move = vector[self.base : self.base + self.dof.size]
+        angle = self.angle + self.dof_unit * move
+        dof = self.groups.T @ np.where(move == 0.0, self.dof, _unfold(angle))
+        self._latest = dof, angle
         return dataclasses.replace(params, dof=dof)
 
     def gradient(self, params: Any, statistics: Statistics) -> FloatArray:
@@ -331,15 +312,84 @@ class HeavyTailedChart(LocationScaleChart):
 
     def dof_gradient(self, params: Any, statistics: Statistics) -> FloatArray:
         """Turn the sums that EM's step in dof uses into the chart's gradient."""
-        if not self.dof_chart.size:
+        if not self.dof.size:
             return np.zeros(0)
         count, mass, _, _, logs, *_ = statistics
         known = digamma(0.5 * (params.dof + self.p)) - digamma(0.5 * params.dof)
         score = 0.5 * (count * (1.0 + known) + logs - mass)
-        latest, angles = self._latest
+        latest, angle = self._latest
         if params.dof is not latest:
-            angles = self.dof_chart.angles(self.shares @ params.dof)
-        return self.dof_chart.fold(angles, self.groups @ score)
+            angle = _angles(self.shares @ params.dof)
+        return (self.groups @ score) * _slope(angle) * self.dof_unit
+
+
+_WIDTH = 1.0 / LOWEST - 1.0 / HIGHEST
+
+
+def _angles(dof: FloatArray) -> FloatArray:
+    """Return the angle of each value, on the near side of the fold."""
+    return np.arcsin(np.sqrt(np.clip((1.0 / dof - 1.0 / HIGHEST) / _WIDTH, 0.0, 1.0)))
+
+
+def _unfold(angles: FloatArray) -> FloatArray:
+    return 1.0 / (1.0 / HIGHEST + _WIDTH * np.sin(angles) ** 2)
+
+
+def _slope(angles: FloatArray) -> FloatArray:
+    return -(_unfold(angles) ** 2) * _WIDTH * np.sin(2.0 * angles)
+
+
+def _information(nu: float, p: int) -> float:
+    """Fisher's information on ν in one row of a p-variate t distribution."""
+    m = nu + p
+    tails = 0.25 * (trigamma(0.5 * nu) - trigamma(0.5 * m))
+    return max(tails - 0.5 * p * (m + 4.0) / (nu * m * (m + 2.0)), 1e-12)
+
+
+def trigamma(x: float) -> float:
+    """Return ψ'(x), x > 0."""
+    return float(zeta(2.0, x))
+
+
+def log_gamma_ratio(x: float, s: float) -> float:
+    """Return ``log Γ(x + s) − log Γ(x) − s log x``, which vanishes as x grows."""
+    if x < 30.0:
+        return math.lgamma(x + s) - math.lgamma(x) - s * math.log(x)
+    # Stirling's series for both: the large terms cancel on paper instead of in the machine.
+    return (x + s - 0.5) * math.log1p(s / x) - s + _stirling(x + s) - _stirling(x)
+
+
+def _stirling(x: float) -> float:
+    y = 1.0 / (x * x)
+    return (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y / 1680))) / x
+
+
+def t_constants(dof: FloatArray, p: int) -> FloatArray:
+    """Log of the p-variate t density at its centre, scale matrix the identity."""
+    unit = 0.5 * p * math.log(2.0 * math.pi)
+    return np.array([log_gamma_ratio(0.5 * v, 0.5 * p) - unit for v in dof.tolist()])
+
+
+def best_dof(excess: float) -> float:
+    """Return ν within bounds with ``log(ν/2) − ψ(ν/2) = excess``, EM's answer.
+
+    The left side falls from infinity to zero; an excess out of its range (signed weights can do
+    that) gets the nearer bound.
+    """
+    low, high = 0.5 * LOWEST, 0.5 * HIGHEST
+    if excess >= math.log(low) - digamma(low):
+        return LOWEST
+    if excess <= math.log(high) - digamma(high):
+        return HIGHEST
+    x = (3.0 - excess + math.sqrt((excess - 3.0) ** 2 + 24.0 * excess)) / (12.0 * excess)
+    for _ in range(20):
+        # Newton in 1/x, in which the left side is nearly a straight line.
+        miss = math.log(x) - digamma(x) - excess
+        step = miss / (x * x * (trigamma(x) - 1.0 / x))
+        x = x / (1.0 - x * step) if x * step < 0.5 else 2.0 * x
+        if abs(x * step) < 1e-8:  # the next step would be the square of this
+            break
+    return min(max(2.0 * x, LOWEST), HIGHEST)
 
 
 def distances(params: HeavyTailedParams, X: AnyArray) -> FloatArray:
@@ -386,7 +436,7 @@ def _weighted_median(Z: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def _with_more_rows(statistics: Statistics) -> Statistics:
-    """Return statistics to which each class has been given a few rows of all classes."""
+    """Give each class a few rows of all: then one of a single row still has a scale matrix."""
     count, mass, first, second, logs, *others = statistics
     prior, total = first.shape[1] + 2.0, max(count.sum(), 1e-12)
     weight = np.maximum(mass, 1e-12)[:, None, None]

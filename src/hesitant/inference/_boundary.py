@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 
 from hesitant._typing import FloatArray
-from hesitant.families._location_scale import LocationScaleFamily
+from hesitant.families import Gaussian
 from hesitant.model import FittedModel
 
 # Half-width of the kernel, in log odds, that picks rows at a class boundary: at most this, and
@@ -75,7 +75,7 @@ def fit_sampler(model: FittedModel, rng: np.random.Generator) -> Sampler:
     """
     g = len(model.classes)
     pairs, near, about = list(combinations(range(g), 2)), list[Any](), list[Any]()
-    if isinstance(model.family, LocationScaleFamily):
+    if isinstance(model.family, Gaussian):
         near, about = _first_proposals(model, pairs, rng)
     half_width, sizes = np.full((g, g), WIDEST), np.zeros(len(pairs))
     for _ in range(ROUNDS if near else 1):

@@ -1,0 +1,133 @@
+"""Coordinates of locations and scales that gradients are taken in."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from hesitant._typing import AnyArray, FloatArray
+from hesitant.families._base import Coordinates, Statistics
+from hesitant.families._kernels import standardise
+
+
+class LocationScaleChart(Coordinates):
+    """The chart ``ξ = ξ₀ + W₀⁻¹ a, W = M W₀`` of locations and whiteners.
+
+    Both ``a`` and the free entries of M are divided by the root of the complete-data
+    information at the reference, so that all coordinates are of one size.
+    """
+
+    folds = False
+
+    def __init__(self, family: Any, reference: Any, counts: FloatArray) -> None:
+        self.family, self.reference = family, reference
+        self.g, self.p = reference.location.shape
+        self.half = np.linalg.inv(reference.whitener)
+        to_pooled, _, to_mean = reference.shrinkage if reference.shrinkage.size else np.zeros(3)
+        entries = family.structure.information(counts + to_pooled, self.p)
+        information = np.concatenate((np.repeat(counts + to_mean, self.p), entries))
+        self.unit = 1.0 / np.sqrt(np.maximum(information, 1.0))
+        self.size = self.unit.size
+
+    def decode(self, vector: FloatArray) -> Any:
+        free = vector[: self.unit.size] * self.unit
+        M = self.family.structure.unfold(free[self.g * self.p :], self.g, self.p)
+        a = free[: self.g * self.p].reshape(self.g, self.p, 1)
+        return dataclasses.replace(
+            self.reference,
+            location=self.reference.location + (self.half @ a)[:, :, 0],
+            whitener=M @ self.reference.whitener,
+        )
+
+    def gradient(self, params: Any, statistics: Statistics) -> FloatArray:
+        # The score in whitened residuals z is −E[W] z, so its sums are moments.
+        count, _, first, second = self.family._with_prior(params, statistics[:4])
+        W = params.whitener
+        return self.fold(W, count, -(W @ first[:, :, None])[:, :, 0], -W @ second)
+
+    def fold(
+        self, whitener: FloatArray, count: FloatArray, pull: FloatArray, outer: FloatArray
+    ) -> FloatArray:
+        """Turn sums of scores into the chart's gradient.
+
+        With g_z the score in whitened residuals and u those before whitening, ``pull`` is Σ w g_z
+        and ``outer`` Σ w g_z uᵀ.
+        """
+        M = whitener @ self.half
+        d_a = -(pull[:, None, :] @ M).ravel()
+        prior = self.family._prior_scatter(self.g) * whitener
+        d_M = (outer - prior) @ self.reference.whitener.transpose(0, 2, 1)
+        np.einsum("hjj->hj", d_M)[:] += count[:, None] / np.einsum("hjj->hj", M)
+        return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
+
+    def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
+        here = self.reference
+        z = (standardise(X, here.center, here.spread) - here.location[h]) @ here.whitener[h].T
+        pull = None if np.isnan(z).any() else self.family._residual_score(here, z, h)
+        return super().row_scores(X, h) if pull is None else self._rows(h, z, pull, pull)
+
+    def _rows(
+        self, h: int, z: FloatArray, pull: FloatArray, turn: FloatArray
+    ) -> tuple[AnyArray, FloatArray]:
+        """Return axes of class h, and scores of rows along them.
+
+        From scores (n, p) in whitened residuals z, as locations and as whiteners move these.
+        """
+        own, at, j, k = self._axes(h)
+        order = np.argsort(at, kind="stable")
+        at, j, k = at[order], j[order], k[order]
+        entries = np.ascontiguousarray(turn.T)[j] * np.ascontiguousarray(z.T)[k]
+        entries[j == k] += 1.0
+        starts = np.flatnonzero(np.diff(at, prepend=-1))
+        if starts.size < at.size:  # several entries move together
+            entries = np.add.reduceat(entries, starts, axis=0)
+        axes = np.concatenate((own, at[starts]))
+        return axes, np.concatenate((-pull.T, entries)) * self.unit[axes][:, None]
+
+    def _axes(self, h: int) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
+        """Return the axes of class h: of its a, and of the entries (j, k) of M, with those."""
+        coordinate, j, k = self.family.structure.entries(h, self.g, self.p)
+        return h * self.p + np.arange(self.p), self.g * self.p + coordinate, j, k
+
+    def movers(self, h: int) -> AnyArray | None:
+        own, at, _, _ = self._axes(h)
+        return np.concatenate((own, at, np.arange(self.unit.size, self.size)))
+
+
+class GaussianChart(LocationScaleChart):
+    """The same, where all derivatives at the reference are known."""
+
+    def hessian(self, statistics: Statistics) -> FloatArray | None:
+        # With z the whitened residuals, the weighted sum over rows is that of −½ |M (z − a)|².
+        here, W = self.reference, self.reference.whitener
+        _, mass, first, second = self.family._with_prior(here, statistics[:4])
+        if statistics[4].any():  # rows with empty cells
+            return None
+        z = (W @ first[:, :, None])[:, :, 0]
+        zz = W @ (second + self.family._prior_scatter(self.g) * np.eye(self.p))
+        zz = zz @ W.transpose(0, 2, 1)
+        parts: list[tuple[AnyArray, AnyArray, FloatArray]] = []
+        for h in range(self.g):
+            a, at, j, k = self._axes(h)
+            parts.append((a, a, np.full(self.p, -0.5 * mass[h])))
+            parts += [(a[j], at, z[h, k]), (a[k], at, z[h, j])]
+            one, other = np.nonzero(j[:, None] == j)  # entries of a row of M
+            parts.append((at[one], at[other], -0.5 * zz[h, k[one], k[other]]))
+            log = j == k  # of diagonal entries the logarithms are free
+            parts.append((at[log], at[log], -0.5 * zz[h, j[log], k[log]]))
+        row, column, value = map(np.concatenate, zip(*parts, strict=True))
+        size = self.unit.size
+        half = np.bincount(row * size + column, value, size**2).reshape(size, size)
+        return (half + half.T) * self.unit[:, None] * self.unit
+
+    def slopes(self) -> dict[str, FloatArray]:
+        means = np.zeros((self.unit.size, self.g, self.p))
+        covariances = np.zeros((self.unit.size, self.g, self.p, self.p))
+        for h in range(self.g):
+            a, at, j, k = self._axes(h)
+            half = (self.reference.spread[:, None] * self.half[h]).T
+            means[a, h] = half
+            both = half[j][:, :, None] * half[k][:, None, :]
+            np.add.at(covariances[:, h], at, -both - both.transpose(0, 2, 1))
+        unit = self.unit[:, None, None]
+        return {"means": means * unit, "covariances": covariances * unit[..., None]}
