@@ -21,7 +21,7 @@ from hesitant import load
 from hesitant.datasets import simulate
 from hesitant.desk import Desk, make_app
 from hesitant.desk._findings import share
-from hesitant.desk._learning import evidence
+from hesitant.desk._learning import evidence, learn
 from hesitant.tables import read_table
 
 PORT, TOKEN = 8123, "the-token"
@@ -316,6 +316,32 @@ def test_the_model_learns_from_answers_and_the_boundary_before_stays(table, sit)
     page = sitting.get("/part/report").text
     assert "The boundary, before and after" in page
     assert page.count('class="edge') >= 2
+
+
+def test_no_page_waits_for_a_fit_and_the_latest_wins(table, sit, monkeypatch):
+    sitting = sit(table[0])
+    first, started, gate, fitted = sitting.desk.model, threading.Event(), threading.Event(), []
+
+    def slowly(known, last):
+        fitted.append((known.answers, last.number))
+        started.set()
+        assert gate.wait(60)
+        return learn(known, last)
+
+    monkeypatch.setattr("hesitant.desk._sitting.learn", slowly)
+    for k in range(5):
+        case = sitting.case()
+        assert sitting.say(case["row"], "label", "a").json()["saved"]
+        assert k or started.wait(60)
+        for page in ("/part/case", "/part/report", "/api/state"):
+            assert sitting.get(page).status_code == 200
+        assert sitting.desk.model is first
+    assert sitting.get("/api/state").json()["learning"]
+    gate.set()
+    sitting.desk.worker.settle()
+    assert [answers for answers, _ in fitted] == [1, 5]  # those between were overtaken
+    assert sitting.desk.model.answers == 5
+    assert sitting.desk.model.clf.init is not None  # it began where the last fit ended
 
 
 def test_the_audit_takes_in_cases_that_were_chosen_before(table, sit):
