@@ -126,3 +126,15 @@ def legend_handles(classes: Sequence[str], codes: IntArray) -> list[Any]:
         Line2D([], [], linestyle="", marker=m, color=c, markersize=5, label=label)
         for (m, c), label in zip(look, names, strict=True)
     ]
+
+
+def share_between(X: FloatArray, tau: FloatArray) -> FloatArray:
+    """Return of each feature the share of its variance between classes, of weights tau (n, g)."""
+    weight = np.maximum(tau.sum(axis=0), 1e-9)
+    Z = X - np.nanmedian(X, axis=0)
+    with np.errstate(all="ignore"):
+        Z = np.nan_to_num(Z / np.nanstd(Z, axis=0))
+        means = tau.T @ Z / weight[:, None]
+        between = weight @ (means - weight @ means / len(Z)) ** 2
+        within = sum(tau[:, h] @ (Z - means[h]) ** 2 for h in range(tau.shape[1]))
+        return np.nan_to_num(between / (between + within), nan=0.0, posinf=0.0)

@@ -8,33 +8,28 @@ from hesitant.report._case import Case
 
 def answer(case: Case, summary: dict[str, Any]) -> dict[str, Any]:
     """Return the headline, a few sentences on each of the three, and cautions."""
-    diagnosis = case.diagnosis
-    what = [_what_is_there(summary["labels"]), diagnosis.explanation]
-    if summary["change"]["available"] and diagnosis.finding in ("hard", "easy", "mixed", "random"):
-        what.append(summary["change"]["words"])
-    sure, then = _how_sure(case, summary["held_out"], summary["labels"]), _what_next(summary)
-    return {
-        "finding": diagnosis.finding,
-        "headline": diagnosis.headline,
-        "what": what,
-        "sure": sure,
-        "next": then,
-        "paragraphs": [*what, *sure, *then],
-        "cautions": _cautions(case, summary["held_out"]),
-    }
+    found, change, held_out = case.diagnosis, summary["change"], summary["held_out"]
+    what = [_what_is_there(summary["labels"]), found.explanation]
+    if change["available"] and found.finding in ("hard", "easy", "mixed", "random"):
+        what.append(change["words"])
+    out: dict[str, Any] = {"finding": found.finding, "headline": found.headline}
+    three = {"what": what, "sure": _how_sure(case, summary), "next": _what_next(summary)}
+    paragraphs = [text for part in three.values() for text in part]
+    return out | three | {"paragraphs": paragraphs, "cautions": _cautions(case, held_out)}
 
 
 def _what_is_there(labels: dict[str, Any]) -> str:
     rows, blank, unseen = labels["rows"], labels["blank"], labels["not_reviewed"]
     if not blank:
         return f"All {noun(rows, 'row')} carry a label."
-    text = f"Of {noun(rows, 'row')}, {blank:,} ({percent(labels['blank_share'])}) have no label."
-    if not unseen:
-        return f"{text} All rows were taken as shown to whoever labelled them."
-    return (
-        f"{text} {noun(unseen, 'row counts', 'rows count')} as not reviewed: they help to shape "
-        "the classes, but whether they have a label is no evidence."
-    )
+    seen = "All rows were taken as shown to whoever labelled them."
+    if unseen:
+        seen = (
+            f"{noun(unseen, 'row counts', 'rows count')} as not reviewed: they help to shape the "
+            "classes, but whether they have a label is no evidence."
+        )
+    share = percent(labels["blank_share"])
+    return f"Of {noun(rows, 'row')}, {blank:,} ({share}) have no label. {seen}"
 
 
 def what_changes(change: dict[str, Any], finding: str) -> str:
@@ -54,7 +49,8 @@ def what_changes(change: dict[str, Any], finding: str) -> str:
     return f"{text}."
 
 
-def _how_sure(case: Case, held_out: dict[str, Any], labels: dict[str, Any]) -> list[str]:
+def _how_sure(case: Case, summary: dict[str, Any]) -> list[str]:
+    held_out, labels = summary["held_out"], summary["labels"]
     if not held_out["available"]:
         return [
             f"How often the model is right could not be measured: {held_out['why_not']}. Its own "
@@ -97,10 +93,11 @@ def _how_sure(case: Case, held_out: dict[str, Any], labels: dict[str, Any]) -> l
 def _what_next(summary: dict[str, Any]) -> list[str]:
     triage, doubtful = summary["triage"], summary["doubtful_labels"]["total"]
     first, unusual, out = min(triage["total"], 20), triage["unusual_total"], []
-    if first:
-        which = f"first {first} rows of" if first > 1 else "blank row in"
-        why = ": their labels would teach the most" if first > 1 else ""
-        out.append(f"Ask again about the {which} the triage list{why}.")
+    if first > 1:
+        which = f"first {first} rows of the triage list: their labels would teach the most"
+        out.append(f"Ask again about the {which}.")
+    elif first:
+        out.append("Ask again about the blank row in the triage list.")
     if unusual:
         which = noun(unusual, "blank row that fits", "blank rows that fit")
         it = "it may be" if unusual == 1 else "they may be"

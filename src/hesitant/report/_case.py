@@ -2,16 +2,15 @@
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from hesitant._drawing import share_between
 from hesitant._replicates import refit
-from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.base import check_in_memory
+from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.diagnostics import diagnose
 from hesitant.diagnostics._fits import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
@@ -35,45 +34,32 @@ class Case:
     """
 
     def __init__(
-        self,
-        clf: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        reviewed: Any = None,
-        ids: Sequence[Any] | None = None,
-        rows: AnyArray | None = None,
-        n_boot: int = 0,
-        random_state: Any = None,
+        self, clf: Any, given: Any, ids: Any, rows: Any, wording: Any, **asked: Any
     ) -> None:
-        self.whole, self.main = clf, getattr(clf, "model_", clf)
-        self.given = check_in_memory(self.main, X, y, sample_weight, reviewed)
-        self.clf, self.data = self.main, self.given
-        self.said: Any = self.given.statements
+        self.whole, self.main, self.given = clf, getattr(clf, "model_", clf), given
+        self.clf, self.data, self.said = self.main, given, given.statements
         self.panel = self.said is not None
-        if self.said is not None:
-            given, seen = self.given, np.asarray(self.said.shown.any(axis=1))
-            g = len(given.classes)
+        if self.panel:
+            seen, g = np.asarray(self.said.shown.any(axis=1)), len(given.classes)
             voted = Rows(given.X, self.said.vote(), given.weight, seen, n_classes=g)
             self.data = dataclasses.replace(given, rows=voted, statements=None)
             plain = {"experts": "right", "mechanism": "entropy", "missing_label": None}
             self.clf = refit(self.main, self.data, None, warned=[], **plain)
         self.likelihood = self.clf.fitted_.likelihood(self.data.rows)
-        self.labels = self.data.labels
-        self.n, self.blank = len(self.labels.codes), ~self.labels.labelled
+        self.labels, self.blank = self.data.labels, ~self.data.labels.labelled
+        self.n, self.ids, self.wording = len(self.blank), ids, wording
         if ids is not None and len(ids) != self.n:
             raise ValueError(
                 f"ids has {len(ids)} entries and X has {self.n} rows: give one for each row."
             )
-        self.ids = ids
         self.rows = np.arange(1, self.n + 1) if rows is None else np.asarray(rows)
         self.classes, self.features = self.clf.fitted_.class_names, self.clf.fitted_.feature_names
-        self.values = np.asarray(self.given.X, dtype=float)
-        asked = {"n_boot": n_boot, "random_state": random_state, "n_jobs": clf.n_jobs}
-        self.diagnosis = diagnose(self.data, None, estimator=self.clf, **asked)
+        self.values = np.asarray(given.X, dtype=float)
+        self.diagnosis = diagnose(self.data, None, estimator=self.clf, n_jobs=clf.n_jobs, **asked)
         # the fit that uses the pattern: the model itself if it does
-        uses = self.clf.mechanism_.informative
-        self.informed = self.clf if uses else self.diagnosis.full
+        self.informed = self.clf if self.clf.mechanism_.informative else self.diagnosis.full
+        # what each reader says of each class (J, g, g), if readers may be wrong
+        self.confusion = getattr(self.main, "confusion_", None)
 
     def name_of(self, position: int) -> str:
         """Return what the user calls a row."""
@@ -98,9 +84,9 @@ class Case:
 
     @cached_property
     def held_out(self) -> tuple[FloatArray, str]:
-        """Class probabilities of labelled rows by models without them, or why there are none.
+        """Class probabilities of rows by models without them (NaN: none), or why there are none.
 
-        They are the model's own if it has them, else those of five folds; NaN for blank rows.
+        They are the model's own if it has them, else those of five folds.
         """
         proba = np.full((self.n, len(self.classes)), np.nan)
         own = getattr(self.whole, "held_out_proba_", None)
@@ -125,11 +111,6 @@ class Case:
             proba[:] = np.nan
             return proba, f"a model without some of the rows could not be fitted: {error}"
         return proba, ""
-
-    @property
-    def confusion(self) -> FloatArray | None:
-        """What each reader says of each class (J, g, g), if readers may be wrong."""
-        return getattr(self.main, "confusion_", None)
 
     @cached_property
     def tilted(self) -> Sensitivity | None:
@@ -165,21 +146,11 @@ class Case:
         except (ValueError, np.linalg.LinAlgError) as error:
             return f"There are no standard errors: {error}"
 
-    # -- what to show ---------------------------------------------------------------------------
-
     @cached_property
     def separation(self) -> FloatArray:
         """Of each feature, the share of its variance that lies between the classes."""
         given = np.eye(len(self.classes))[self.labels.codes]
-        tau = np.where(self.blank[:, None], self.posterior, given)
-        weight = np.maximum(tau.sum(axis=0), 1e-9)
-        Z = self.values - np.nanmedian(self.values, axis=0)
-        with np.errstate(all="ignore"):
-            Z = np.nan_to_num(Z / np.nanstd(Z, axis=0))
-            means = tau.T @ Z / weight[:, None]
-            between = weight @ (means - weight @ means / len(Z)) ** 2
-            within = sum(tau[:, h] @ (Z - means[h]) ** 2 for h in range(tau.shape[1]))
-            return np.nan_to_num(between / (between + within), nan=0.0, posinf=0.0)
+        return share_between(self.values, np.where(self.blank[:, None], self.posterior, given))
 
     @cached_property
     def leading(self) -> list[int]:
@@ -194,8 +165,7 @@ class Case:
         others = ~np.eye(len(means), dtype=bool)
 
         def least_distance(pair: tuple[int, int]) -> float:
-            step = means[:, None, pair] - means[None, :, pair]
-            inside = within[np.ix_(pair, pair)]
+            step, inside = means[:, None, pair] - means[:, pair], within[np.ix_(pair, pair)]
             if not (np.isfinite(step).all() and np.isfinite(inside).all()):
                 return -1.0
             away = np.einsum("abi,ij,abj->ab", step, np.linalg.pinv(inside), step)
@@ -207,9 +177,8 @@ class Case:
     @cached_property
     def drawn(self) -> IntArray:
         """The rows that pictures show: of many a sample, the same one every time."""
-        rng = np.random.default_rng(0)
-        parts = []
-        for which, most in ((self.labels.labelled, MOST_LABELLED), (self.blank, MOST_BLANK)):
+        rng, parts = np.random.default_rng(0), []
+        for which, most in ((~self.blank, MOST_LABELLED), (self.blank, MOST_BLANK)):
             found = np.flatnonzero(which)
             parts.append(found if found.size <= most else rng.choice(found, most, replace=False))
         return np.sort(np.concatenate(parts))

@@ -16,7 +16,7 @@ from hesitant._words import as_written, noun, number, p_value, percent, short, s
 from hesitant.report._case import MOST_BLANK, MOST_LABELLED, Case
 from hesitant.report._pictures import class_css, pictures
 
-MOST_NAMED, MOST_ROWS, MOST_CLASSES = 16, 500, 12
+MOST_NAMED, MOST_CLASSES = 16, 12
 UNBROKEN = 24  # characters of a name that stay on one line, also on a phone
 
 
@@ -45,38 +45,37 @@ def render(case: Case, summary: dict[str, Any]) -> str:
     return environment.get_template("report.html.j2").render(
         **summary,
         cells=partial(_cells, _printers(case)),
+        across=_across,
         lists=_lists(summary),
         legend=[(name, class_css(h)) for h, name in enumerate(case.classes[:MOST_NAMED])],
         more_classes=max(0, len(case.classes) - MOST_NAMED),
         pictures={name: trusted(svg) for name, svg in drawn.items()},
         drawn=[(min(n, most), n) for n, most in drawn_rows],
         colours=len(COLORS),
-        points=trusted(_points(case, summary)),
+        points=trusted(_points(case, summary["held_out"]["contradicted"])),
         style=style,
         script=script,
         script_hash=f"sha256-{digest}",
     )
 
 
-def _points(case: Case, summary: dict[str, Any]) -> str:
+def _points(case: Case, contradicted: bool) -> str:
     """Return what the page can say of the rows it draws, as JSON that ends no script."""
     told = {}
     for i in case.drawn.tolist():
-        tau, words = case.posterior[i], [short(case.name_of(i), 40)]
-        words[0] = f"row {words[0]}" if case.ids is None else words[0]
-        likeliest = np.argsort(-tau, kind="stable")[:2]
+        first, second = np.argsort(-case.posterior[i], kind="stable")[:2]
+        words = [("row " if case.ids is None else "") + short(case.name_of(i), 40)]
         if not case.blank[i]:
             words.append(f"label {short(case.classes[case.labels.codes[i]])}")
         if case.unusual[i]:
             words.append("fits no class")
-        elif summary["held_out"]["contradicted"]:
-            words.append(f"nearest to {short(case.classes[likeliest[0]])}")
+        elif contradicted:
+            words.append(f"nearest to {short(case.classes[first])}")
         else:
-            words += [f"{short(case.classes[k])} {_chance(tau[k]).text}" for k in likeliest]
-        words += [
-            f"{short(case.features[j], 20)} {as_written(case.values[i, j])}"
-            for j in case.leading[:4]
-        ]
+            sure = ((case.classes[h], _chance(case.posterior[i, h])) for h in (first, second))
+            words += [f"{short(name)} {cell.text}" for name, cell in sure]
+        values = ((case.features[j], case.values[i, j]) for j in case.leading[:4])
+        words += [f"{short(name, 20)} {as_written(value)}" for name, value in values]
         told[i] = together(" · ".join(words))
     return json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
 
@@ -90,9 +89,9 @@ class Cell:
 
     text: str
     sort: float | None = None
+    bar: float | None = None
     full: str = ""
     swatch: str = ""
-    bar: float | None = None
     tight: bool = False
 
 
@@ -100,25 +99,21 @@ def _cells(
     printers: dict[str, Callable[[Any], Cell]],
     records: Sequence[dict[str, Any]],
     columns: Sequence[tuple[str, str | int, str]],
-    most: int = MOST_ROWS,
 ) -> dict[str, Any]:
     """Return a table of records; a column is a heading, a key and how to print what is there.
 
     A key that is a number stands for one of the record's "values".
     """
-    rows = [
-        [
-            printers[how](record["values"][key] if isinstance(key, int) else record[key])
-            for _, key, how in columns
-        ]
-        for record in records[:most]
+    found = [
+        [r["values"][k] if isinstance(k, int) else r[k] for _, k, _ in columns] for r in records
     ]
-    numeric = [
-        bool(rows) and all(row[k].sort is not None or row[k].text == "–" for row in rows)
-        for k in range(len(columns))
+    ways = [printers[how] for *_, how in columns]
+    rows = [[show(v) for show, v in zip(ways, row, strict=True)] for row in found]
+    heads = [
+        (name, bool(rows) and all(row[k].sort is not None or row[k].text == "–" for row in rows))
+        for k, (name, *_) in enumerate(columns)
     ]
-    heads = [(name, right) for (name, *_), right in zip(columns, numeric, strict=True)]
-    return {"heads": heads, "rows": list(zip(rows, records[:most], strict=True))}
+    return {"heads": heads, "rows": list(zip(rows, records, strict=True))}
 
 
 def _printers(case: Case) -> dict[str, Callable[[Any], Cell]]:
@@ -131,15 +126,15 @@ def _printers(case: Case) -> dict[str, Callable[[Any], Cell]]:
         "row": partial(_name, limit=30),
         "long": partial(_name, limit=60),
         "parameter": lambda value: Cell(short(shorten_in(value, names), 90)),
-        "count": lambda value: Cell("–" if value is None else f"{round(value):,}", sort=value),
-        "percent": lambda value: Cell(percent(value), sort=value),
+        "count": lambda value: Cell("–" if value is None else f"{round(value):,}", value),
+        "percent": lambda value: Cell(percent(value), value),
         "chance": _chance,
-        "bar": partial(_bar, text=True),
-        "only bar": _bar,
-        "number": lambda value: Cell(number(value), sort=value),
-        "rough": lambda value: Cell(number(value, 3), sort=value),
-        "value": lambda value: Cell(as_written(value), sort=value),
-        "p": lambda p: Cell(p_value(p).removeprefix("p ").removeprefix("= "), sort=p),
+        "bar": lambda value: Cell(percent(value), value, value),
+        "only bar": lambda value: Cell("", value, value),
+        "number": lambda value: Cell(number(value), value),
+        "rough": lambda value: Cell(number(value, 3), value),
+        "value": lambda value: Cell(as_written(value), value),
+        "p": lambda p: Cell(p_value(p).removeprefix("p ").removeprefix("= "), p),
     }
 
 
@@ -152,48 +147,34 @@ def _name(value: Any, limit: int = 40, css: dict[str, str] | None = None) -> Cel
 
 def _chance(value: float) -> Cell:
     """Print a probability: however it is rounded, it is no certainty."""
-    return Cell(percent(min(value, 1 - 1e-9)), sort=value)
+    return Cell(percent(min(value, 1 - 1e-9)), value)
 
 
-def _bar(value: float | None, text: bool = False) -> Cell:
-    length = None if value is None else round(100 * value, 2)
-    return Cell(percent(value) if text else "", sort=value, bar=length)
+def _across(names: Sequence[str], how: str, form: str = "{}") -> list[tuple[str, int, str]]:
+    """Return a column for each name, of a record's "values"."""
+    return [(form.format(short(name, 20)), k, how) for k, name in enumerate(names)]
 
 
 def _lists(summary: dict[str, Any]) -> dict[str, Any]:
     """Return what tables show that the summary has in another form."""
-    readers, classes = summary["readers"], summary["classes"]
-    out: dict[str, Any] = {
-        "tests": [
-            {**t, "how": ": ".join(filter(None, (t["method"], t["note"])))}
-            for t in summary["evidence"]["tests"]
-        ],
-        "values": _columns(summary["triage"]["features"], "value"),
-        "confusion": [],
-    }
-    if summary["held_out"]["available"] and len(classes) <= MOST_CLASSES:
-        out["says"] = _columns(classes, "count", "→\N{NO-BREAK SPACE}{}")
-        out["confusion"] = [
+    readers, classes, held_out = (summary[k] for k in ("readers", "classes", "held_out"))
+    tests, few = summary["evidence"]["tests"], len(classes) <= MOST_CLASSES
+    counted = held_out["confusion"] if held_out["available"] and few else ()
+    agreement = zip(readers["names"], readers["agreement"], strict=True) if readers else ()
+    told = zip(readers["names"], readers["confusion"] or (), strict=False) if readers else ()
+    return {
+        "tests": [{**t, "how": ": ".join(filter(None, (t["method"], t["note"])))} for t in tests],
+        "confusion": [
             {"label": classes[h], "values": n, "right": n[h] / sum(n) if any(n) else None}
-            for h, n in enumerate(summary["held_out"]["confusion"])
-        ]
-    if readers:
-        out["others"] = _columns(readers["names"], "percent")
-        out["agreement"] = [
-            {"reader": name, "values": line}
-            for name, line in zip(readers["names"], readers["agreement"], strict=True)
-        ]
-        out["reader_says"] = _columns(classes, "percent", "says {}")
-        out["reader_confusion"] = [
+            for h, n in enumerate(counted)
+        ],
+        "agreement": [{"reader": name, "values": line} for name, line in agreement],
+        "reader_confusion": [
             {"reader": name, "class": classes[h], "values": line}
-            for name, matrix in zip(readers["names"], readers["confusion"] or (), strict=False)
+            for name, matrix in told
             for h, line in enumerate(matrix)
-        ]
-    return out
-
-
-def _columns(names: Sequence[str], how: str, form: str = "{}") -> list[tuple[str, int, str]]:
-    return [(form.format(short(name, 20)), k, how) for k, name in enumerate(names)]
+        ],
+    }
 
 
 def _option(value: Any) -> str:

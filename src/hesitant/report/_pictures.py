@@ -10,21 +10,11 @@ import io
 import re
 import warnings
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
-from hesitant._drawing import (
-    BLANK,
-    COLORS,
-    GREY,
-    INK,
-    as_text,
-    class_color,
-    drawing,
-    new_figure,
-    scatter,
-)
+from hesitant import _drawing as draw
+from hesitant._drawing import GREY, as_text, class_color, drawing
 from hesitant._typing import FloatArray, IntArray
 from hesitant._words import noun, percent, short
 from hesitant.diagnostics import EntropyDisplay, RegionsDisplay
@@ -34,16 +24,14 @@ from hesitant.experts import Panel
 from hesitant.report._case import Case
 
 GRID = 110
-_VARIABLES = {class_color(h).lower(): f"var(--c{h})" for h in range(len(COLORS))}
-_VARIABLES |= {BLANK: "var(--blank)", GREY: "var(--soft)", INK: "var(--ink)"}
-_NAMES = re.compile(r"#[0-9a-f]{6}")
-_LONG = re.compile(r"-?\d+\.\d{2,}")
-_LEFT_OUT = ("font", "stroke-linejoin", "stroke-miterlimit")
+_VARIABLES = {color.lower(): f"var(--c{h})" for h, color in enumerate(draw.COLORS)}
+_VARIABLES |= {draw.BLANK: "var(--blank)", GREY: "var(--soft)", draw.INK: "var(--ink)"}
+_LEFT_OUT = ("", "font", "stroke-linejoin", "stroke-miterlimit")
 
 
 def class_css(h: int) -> str:
     """Return the CSS class that colours class h."""
-    return f"c{h % len(COLORS)}"
+    return f"c{h % len(draw.COLORS)}"
 
 
 def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, str]:
@@ -62,11 +50,9 @@ def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, str]:
     return drawn
 
 
-# -- what is drawn --------------------------------------------------------------------------------
-
-
-def _panel(height: float = 2.6, width: float = 3.5) -> tuple[Any, Any]:
-    figure = new_figure(width, height)
+def panel(height: float = 2.6, width: float = 3.5) -> tuple[Any, Any]:
+    """Return a figure, in inches, and its axes."""
+    figure = draw.new_figure(width, height)
     return figure, figure.subplots()
 
 
@@ -78,7 +64,7 @@ def regions(
     ``named`` are the classes, the features, and the two of these that span the picture.
     """
     classes, features, pair = named
-    plane, (figure, ax) = choose_plane(X, pair, features), _panel(3.9, 5.2)
+    plane, (figure, ax) = choose_plane(X, pair, features), panel(3.9, 5.2)
     drawn = RegionsDisplay.on_plane(plane, clf, other, X, codes, classes, m=GRID, shown=shown)
     drawn.plot(ax).ax_.get_legend().remove()
     across, up = (short(name, 28) for name in plane.names)
@@ -86,23 +72,20 @@ def regions(
 
 
 def _map(case: Case) -> str:
-    """Draw rows on two features that tell the classes apart, over the regions."""
     other = case.diagnosis.ignorance if case.informed is case.clf else None
     rows = case.values, case.drawn, case.labels.codes
     return regions(case.whole, other, *rows, case.classes, case.features, case.plane)
 
 
 def _strip(case: Case) -> str:
-    """Draw a single feature: one lane for each class, one for the blanks."""
     shown, name = case.drawn, case.features[0]
     codes, lanes = case.labels.codes[shown], len(case.classes) + 1
-    figure, ax = _panel(1 + 0.35 * lanes, 5.2)
+    figure, ax = panel(1 + 0.35 * lanes, 5.2)
     heights = codes % lanes + np.random.default_rng(0).uniform(0.2, 0.8, shown.size)
-    scatter(ax, np.column_stack((case.values[shown, 0], heights)), codes)
+    draw.scatter(ax, np.column_stack((case.values[shown, 0], heights)), codes)
     ax.set_yticks(np.arange(lanes) + 0.5, [*(as_text(name, 20) for name in case.classes), "blank"])
     ax.set(xlim=reach(case.values[:, 0], 2), ylim=(0, lanes), xlabel=as_text(name))
-    title = f"Rows along {short(name)}: one lane for each class, blanks on top."
-    return svg(figure, title, shown)
+    return svg(figure, f"Rows along {short(name)}: a lane for each class, blanks on top.", shown)
 
 
 def _evidence(case: Case) -> dict[str, str]:
@@ -112,37 +95,35 @@ def _evidence(case: Case) -> dict[str, str]:
         return {}
     labelled, blank = (f"{np.median(v):.1f}" for v in (display.labelled, display.blank))
     medians = f"Median of labelled rows {labelled}, of blank rows {blank}; larger is harder."
-    asked = [("densities", display.densities, f"Distribution of difficulty. {medians}")]
+    asked = {"densities": (display.densities, f"Distribution of difficulty. {medians}")}
     if display.curve is not None:
         words = "Chance of a label against difficulty, with a band."
-        asked.append(("chance", display.probability, words))
+        asked["chance"] = display.probability, words
     out = {}
-    for name, draw, title in asked:
-        figure, ax = _panel()
-        draw(ax)
+    for name, (show, title) in asked.items():
+        figure, ax = panel()
+        show(ax)
         ax.set(title="", xlim=display.limits_, xlabel="← easier · difficulty · harder →")
         out[name] = svg(figure, title)
     return out
 
 
 def _tilt(case: Case) -> str:
-    """Draw how many predictions change if one class is labelled more or less readily."""
     result: Any = case.tilted
     odds, changed = np.exp(result.tilts), 100 * result.changed
-    figure, ax = _panel(2.4)
+    figure, ax = panel(2.4)
     ax.plot(odds, changed, "o-", color=class_color(0), markersize=4)
     ax.set(xscale="log", ylim=(0, max(2.0, 1.15 * changed.max())))
     ax.set_xticks(odds, [f"{value:.2g}" for value in odds])
     ax.minorticks_off()
-    ax.set_xlabel(f"odds of a label of {as_text(result.of, 20)}, against others")
-    ax.set_ylabel("rows that change class, %")
+    of = as_text(result.of, 20)
+    ax.set(xlabel=f"odds of a label of {of}, against others", ylabel="rows that change class, %")
     return svg(figure, f"Rows that change class if labels depended on it: {changed.max():.1f} %.")
 
 
 def _hesitation(case: Case) -> str:
-    """Draw each reader's chance of a label against difficulty."""
     chance = case.main.mechanism_.speaking(np.log(np.maximum(case.proba, 1e-300)), case.proba)
-    figure, ax = _panel(2.8)
+    figure, ax = panel(2.8)
     ReadersDisplay(case.said.readers, 1 - case.proba.max(axis=1), chance).plot(ax)
     ax.set_xlabel("chance that the likeliest class is wrong")
     names = ", ".join(map(short, case.said.readers))
@@ -150,18 +131,16 @@ def _hesitation(case: Case) -> str:
 
 
 def _reliability(bands: list[dict[str, Any]], agrees: str) -> str:
-    """Draw how often the model is right, or agrees with readers, against how sure it is."""
     claimed, right, lower, upper = (
         100 * np.array([band[k] for band in bands]) for k in ("claimed", "right", "lower", "upper")
     )
-    figure, ax = _panel()
+    figure, ax = panel()
     ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1)
-    reach_of = np.abs([right - lower, upper - right])
     style = {"fmt": "o", "color": class_color(0), "markersize": 5, "linewidth": 1.2}
-    ax.errorbar(claimed, right, reach_of, **style)
+    ax.errorbar(claimed, right, np.abs([right - lower, upper - right]), **style)
     low = min(50.0, float(np.floor(min(claimed.min(), lower.min()) / 10) * 10))
-    ax.set(xlim=(low, 101.5), ylim=(low, 101.5), xlabel="confidence of the model, %")
-    ax.set_ylabel(f"{agrees}, %")
+    ax.set(xlim=(low, 101.5), ylim=(low, 101.5))
+    ax.set(xlabel="confidence of the model, %", ylabel=f"{agrees}, %")
     spoken = "; ".join(
         f"claims {percent(band['claimed'])}, right {percent(band['right'])} of "
         f"{noun(band['rows'], 'row')}"
@@ -173,70 +152,50 @@ def _reliability(bands: list[dict[str, Any]], agrees: str) -> str:
 # -- from a figure to a page ----------------------------------------------------------------------
 
 
-def svg(figure: Any, title: str, shown: IntArray | None = None) -> str:
+def svg(figure: Any, title: str, shown: Any = ()) -> str:
     """Return a figure as an SVG element; ``shown`` has the numbers of the rows drawn on it."""
-    groups = [
-        (ax, group)
-        for ax in figure.axes
-        for group in ax.collections
-        if (group.get_gid() or "").startswith("rows-")
-    ]
-    for _, group in groups:
+    groups = [group for ax in figure.axes for group in ax.collections if hasattr(group, "rows")]
+    for group in groups:
         group.set_visible(False)
     target = io.StringIO()
     # ids must differ between the pictures of a page, and be the same every time
     with drawing(**{"svg.hashsalt": title}):
         figure.savefig(target, format="svg", transparent=True)
+    # a page has its own fonts, and refers to no group by name
     text = re.sub(r"<(metadata|style)\b.*?</\1>", "", target.getvalue(), flags=re.DOTALL)
-    root = ElementTree.fromstring(text)
-    _clean(root)
+    text = re.sub(r"\s+", " ", text.partition("<svg")[2].partition(">")[2])
+    text = re.sub(r'<g id="[^"]*"', "<g", text.strip().removesuffix("</svg>").strip())
+    inner = re.sub(r"<[^>]*>", lambda tag: re.sub(r' ([^ "=]+)="([^"]*)"', _plain, tag[0]), text)
+    rows = "".join(_points(group, shown) for group in groups)
     width, height = (72 * size for size in figure.get_size_inches())
-    points = "" if shown is None else "".join(_points(ax, group, shown) for ax, group in groups)
-    inner = "".join(ElementTree.tostring(part, encoding="unicode") for part in root)
-    told = html.escape(title)
     return (
-        f'<svg class="chart{" rows" if points else ""}" viewBox="0 0 {width:g} {height:g}" '
-        f'role="img" aria-label="{told}">{inner}{points}</svg>'
+        f'<svg class="chart{" rows" if rows else ""}" viewBox="0 0 {width:g} {height:g}" '
+        f'role="img" aria-label="{html.escape(title)}">{inner.replace("> <", "><")}{rows}</svg>'
     )
 
 
-def _clean(root: ElementTree.Element) -> None:
-    """Drop names, fonts and needless digits; colours become those of the page."""
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        for key in list(element.attrib):
-            value = element.attrib.pop(key)
-            key = key.rpartition("}")[2]
-            if key == "id" and element.tag == "g":
-                continue  # nothing refers to them
-            if key == "style":
-                # attributes, because a page may forbid inline styles
-                value = _NAMES.sub(lambda m: _VARIABLES.get(m[0], m[0]), value)
-                told = (part.split(":", 1) for part in value.split(";") if ":" in part)
-                styled = {name.strip(): look.strip() for name, look in told}
-                element.attrib |= {k: v for k, v in styled.items() if k not in _LEFT_OUT}
-                continue
-            if key in ("d", "x", "y", "transform", "width", "height"):
-                value = _LONG.sub(lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), value)
-                value = value.replace(" \n", " ").replace("\n", " ")
-            if value:
-                element.set(key, value)
-        element.tail = (element.tail or "").strip()
-        element.text = (element.text or "").strip()
+def _plain(attribute: re.Match[str]) -> str:
+    """Return an attribute without needless digits; colours become those of the page."""
+    key, value = attribute[1].rpartition(":")[2], attribute[2]
+    if key == "style":  # attributes instead, because a page may forbid inline styles
+        value = re.sub(r"#[0-9a-f]{6}", lambda m: _VARIABLES.get(m[0], m[0]), value)
+        told = (map(str.strip, part.partition(":")[::2]) for part in value.split(";"))
+        return "".join(f' {name}="{look}"' for name, look in told if name not in _LEFT_OUT)
+    if key in ("d", "x", "y", "transform", "width", "height"):
+        value = re.sub(r"-?\d+\.\d{2,}", lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), value)
+    return f' {key}="{value.strip()}"' if value else ""
 
 
-def _points(ax: Any, group: Any, shown: IntArray) -> str:
+def _points(group: Any, shown: IntArray) -> str:
     """Return rows as one path: the caps of a very short stroke make a dot."""
-    figure = ax.figure
-    scale, height = 72 / figure.dpi, 72 * figure.get_size_inches()[1]
-    at = ax.transData.transform(group.get_offsets())
-    box = ax.get_window_extent()
-    inside = np.flatnonzero(
-        (at >= [box.x0 - 1, box.y0 - 1]).all(axis=1) & (at <= [box.x1 + 1, box.y1 + 1]).all(axis=1)
-    )
+    figure, at = group.axes.figure, np.ma.filled(group.get_offsets(), np.nan)
+    low, high = group.axes.viewLim.get_points()
+    inside = np.flatnonzero(((at >= low) & (at <= high)).all(axis=1))
     if not inside.size:
         return ""
-    path = "".join(f"M{x * scale:.1f},{height - y * scale:.1f}h.1" for x, y in at[inside])
+    scale, height = 72 / figure.dpi, 72 * figure.get_size_inches()[1]
+    places = group.axes.transData.transform(at[inside]) * scale
+    path = "".join(f"M{x:.1f},{height - y:.1f}h.1" for x, y in places)
     rows = " ".join(map(str, shown[group.rows[inside]]))
     which = group.get_gid().removeprefix("rows-")
     css = "blank" if which == "blank" else f"labelled {class_css(int(which))}"

@@ -14,7 +14,9 @@ import numpy as np
 
 from hesitant._choices import renamed
 from hesitant._typing import AnyArray
+from hesitant.base import check_in_memory
 from hesitant.report._case import Case
+from hesitant.report._page import render
 from hesitant.report._sections import summarise
 from hesitant.tables import write_atomically
 
@@ -48,8 +50,6 @@ class Report:
 
     @cached_property
     def _page(self) -> str:
-        from hesitant.report._page import render
-
         return render(self._case, self._summary)
 
     def write_html(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -97,8 +97,7 @@ def make_report(
     X, y, sample_weight, reviewed
         As they were given to ``fit``.
     ids, rows : sequences, optional
-        What to call the rows, and their numbers in the user's own table; both count from 1 if
-        they are not given.
+        What to call the rows, and their numbers in the user's own table; by default from 1.
     name : str
         What to call the data.
     n_boot, random_state : int
@@ -120,14 +119,15 @@ def make_report(
     >>> make_report(clf, data.features, data.labels)
     Report: The blanks mark the hard cases.
     """
-    case = Case(clf, X, y, sample_weight, reviewed, ids, rows, n_boot, random_state)
+    given = check_in_memory(getattr(clf, "model_", clf), X, y, sample_weight, reviewed)
+    case = Case(clf, given, ids, rows, wording, n_boot=n_boot, random_state=random_state)
     repeat = {
         "seed": random_state,
         "options": clf.get_params(deep=False) if options is None else dict(options),
         "data": _provenance(case, name) if data is None else dict(data),
         "command": command,
     }
-    return Report(case, summarise(case, name, notes, wording, repeat))
+    return Report(case, summarise(case, name, notes, repeat))
 
 
 def _provenance(case: Case, name: str) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """Each section of the report as plain numbers and words."""
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import confusion_matrix
 
 from hesitant._result import plain
 from hesitant._typing import BoolArray, FloatArray, IntArray
@@ -21,22 +22,15 @@ from hesitant.weights import inverse_probability_weights
 SURE, UNSURE = 0.95, 0.7
 TOO_SURE = 0.05  # how far claimed confidence may exceed the share that is right
 EDGES = (0.0, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0)
-BANDS = {  # of confidence, that anyone can picture
-    (0.99, 1.0): "99 % or more",
-    (0.9, 0.99): "90 % to 99 %",
-    (0.7, 0.9): "70 % to 90 %",
-    (0.0, 0.7): "less than 70 %",
-}
+# bands of confidence that anyone can picture, and what to call them
+BANDS = (0.0, 0.7, 0.9, 0.99, 1.0)
+BAND_NAMES = ("less than 70 %", "70 % to 90 %", "90 % to 99 %", "99 % or more")
 MOST_LISTED, KEPT, SHOWN_FEATURES, VALUES = 12, 1000, 12, 4
 REFERENCE = "D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning."
 
 
 def summarise(
-    case: Case,
-    name: str,
-    notes: Sequence[str],
-    wording: Callable[[str], str],
-    repeat: dict[str, Any],
+    case: Case, name: str, notes: Sequence[str], repeat: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the whole report as plain lists, numbers and strings."""
     held_out, candidates = _held_out(case), _candidates(case.whole)
@@ -51,40 +45,41 @@ def summarise(
         "separation": _separation(case),
         "triage": _triage(case),
         "doubtful_labels": _doubtful_labels(case, held_out),
-        "readers": _readers(case),
+        "readers": _readers(case) if case.panel else {},
         "evidence": {k: v for k, v in case.diagnosis.to_dict().items() if k not in hidden},
         "change": _change(case),
-        "parameters": _parameters(case, wording),
+        "parameters": _parameters(case),
         "candidates": candidates,
         "method": _method(case, candidates),
         "repeat": {**_versions(), **repeat},
     }
     summary["verdict"] = {
-        k: [wording(text) for text in v] if isinstance(v, list) else v
+        k: [case.wording(text) for text in v] if isinstance(v, list) else v
         for k, v in answer(case, summary).items()
     }
-    summary["notes"] = list(dict.fromkeys(map(wording, (*notes, *case.diagnosis.remarks))))
+    summary["notes"] = list(dict.fromkeys(map(case.wording, (*notes, *case.diagnosis.remarks))))
     out: dict[str, Any] = plain(summary)
     return out
 
 
+def _records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 def _held_out(case: Case) -> dict[str, Any]:
-    """Return accuracy, confusion and reliability on held-out rows, or why there is none."""
     every, why_not = case.held_out
     rows = np.flatnonzero(np.isfinite(every[:, 0]))
     if not rows.size:
         return {"available": False, "why_not": why_not, "contradicted": False}
     proba, codes = every[rows], case.labels.codes[rows]
     confidence, said = proba.max(axis=1), proba.argmax(axis=1)
-    right = said == codes
-    expected, agrees = confidence, right
+    expected, agrees = confidence, said == codes
+    accuracy, right = agrees.mean(), agrees
     if case.confusion is not None:  # readers who err are agreed with less often than one is right
         labels = case.said.said[rows]
         chance = np.einsum("ih,jhi->ij", proba, case.confusion[:, :, said])
         expected, agrees = chance[labels >= 0], (labels == said[:, None])[labels >= 0]
-    table = np.zeros((len(case.classes), len(case.classes)), dtype=int)
-    np.add.at(table, (codes, said), 1)
-    claimed, agreed, accuracy = expected.mean(), agrees.mean(), right.mean()
+    claimed, agreed = expected.mean(), agrees.mean()
     lower, upper = wilson(accuracy, right.size)
     return {
         "available": True,
@@ -99,7 +94,7 @@ def _held_out(case: Case) -> dict[str, Any]:
         "contradicted": bool(claimed > max(agreed + TOO_SURE, wilson(agreed, agrees.size)[1])),
         "all_rows": _of_all_rows(case, rows, confidence, right),
         "guess": np.bincount(codes).max() / codes.size,
-        "confusion": table,
+        "confusion": confusion_matrix(codes, said, labels=range(len(case.classes))),
         "reliability": _reliability(expected, agrees),
     }
 
@@ -109,10 +104,9 @@ def _of_all_rows(
 ) -> float | None:
     """Return the share of all rows that is expected to be right.
 
-    Labelled rows count as they came out. A blank one counts with the model's own chance of an
-    error, raised as far as held-out rows, weighted by one over their chance of a label, have more
-    errors than the model expects. (The weighted share of right rows alone hangs on the few hard
-    ones that have a label; with fewer errors than expected nothing is lowered.)
+    A blank row counts with the model's own chance of an error, raised as far as held-out rows,
+    weighted by one over their chance of a label, have more errors than the model expects. (The
+    weighted share of right rows alone hangs on the few hard ones that have a label.)
     """
     few = case.diagnosis.finding in ("crowded", "few")
     if case.informed is None or case.confusion is not None or few:
@@ -131,8 +125,8 @@ def _reliability(confidence: FloatArray, right: BoolArray) -> list[dict[str, Any
         inside = (confidence >= low) & ((confidence < high) | (high == 1))
         rows = int(inside.sum())
         if rows and (rows >= FEWEST or high == 1):
-            lower, upper = wilson(right[inside].mean(), rows)
-            claimed, found = float(confidence[inside].mean()), float(right[inside].mean())
+            claimed, found = confidence[inside].mean(), right[inside].mean()
+            lower, upper = wilson(found, rows)
             band = {"from": low, "to": high, "rows": rows, "claimed": claimed, "right": found}
             out.append({**band, "lower": lower, "upper": upper})
             low = high
@@ -140,51 +134,42 @@ def _reliability(confidence: FloatArray, right: BoolArray) -> list[dict[str, Any
 
 
 def _labels(case: Case) -> dict[str, Any]:
-    """Count labels and blanks, by class and by difficulty.
-
-    Difficulty is judged by the fit that ignores the pattern of blanks, so that the counts cannot
-    be an echo of the assumption.
-    """
-    blank, given = case.blank, case.labels.counts
+    blank, seen, given = case.blank, case.data.reviewed, case.labels.counts
     assigned = np.bincount(case.posterior[blank].argmax(axis=1), minlength=len(case.classes))
     expected = case.posterior[blank].sum(axis=0)
     assured = case.posterior[blank & ~case.unusual].max(axis=1)
-    confidence, bands = case.ignorant_posterior.max(axis=1), []
-    for (low, high), sure in BANDS.items():
-        inside = case.data.reviewed & (confidence >= low) & ((confidence < high) | (high == 1))
-        rows, without = int(inside.sum()), int((inside & blank).sum())
-        band = {"from": low, "to": high, "sure": sure, "rows": rows}
-        bands.append({**band, "blank": without} | _share(without, rows))
+    # judged by the fit that ignores the blanks, so that counts cannot be an echo of the assumption
+    band = np.digitize(case.ignorant_posterior.max(axis=1), BANDS[1:-1])
+    rows, without = (np.bincount(band[which], minlength=4) for which in (seen, seen & blank))
+    with np.errstate(invalid="ignore"):  # of nothing there is no share
+        shares = expected / (given + expected), without / rows
     return {
         "rows": case.n,
         "labelled": int((~blank).sum()),
         "blank": int(blank.sum()),
         "blank_share": float(blank.mean()),
-        "not_reviewed": int((~case.data.reviewed).sum()),
+        "not_reviewed": int((~seen).sum()),
         "blank_sure": int((assured >= SURE).sum()),
         "blank_unsure": int((assured < UNSURE).sum()),
-        "classes": [
-            {"class": name, "labelled": given[h], "blank_assigned": assigned[h]}
-            | {"blank_expected": expected[h]}
-            | _share(expected[h], given[h] + expected[h])
-            for h, name in enumerate(case.classes)
-        ],
-        "by_confidence": bands,
+        "classes": _records(
+            {"class": case.classes, "labelled": given, "blank_assigned": assigned}
+            | {"blank_expected": expected, "blank_share": shares[0]}
+        ),
+        "by_confidence": _records(
+            {"from": BANDS[:-1], "to": BANDS[1:], "sure": BAND_NAMES, "rows": rows}
+            | {"blank": without, "blank_share": shares[1]}
+        )[::-1],
     }
-
-
-def _share(part: Any, whole: Any) -> dict[str, float | None]:
-    return {"blank_share": float(part / whole) if whole else None}
 
 
 def _separation(case: Case) -> list[dict[str, Any]]:
     """Say of the features that tell classes apart which pair each does best."""
-    means, spread = case.clf.means_, np.sqrt(np.einsum("hjj->hj", case.clf.covariances_))
+    means, variance = case.clf.means_, np.einsum("hjj->hj", case.clf.covariances_)
     out = []
     for j in case.leading[:SHOWN_FEATURES]:
         with np.errstate(all="ignore"):
-            pooled = np.sqrt((spread[:, None, j] ** 2 + spread[None, :, j] ** 2) / 2)
-            away = np.nan_to_num(np.abs(means[:, None, j] - means[None, :, j]) / pooled)
+            pooled = np.sqrt((variance[:, None, j] + variance[:, j]) / 2)
+            away = np.nan_to_num(np.abs(means[:, None, j] - means[:, j]) / pooled)
         pair = np.unravel_index(int(away.argmax()), away.shape)
         classes = sorted(case.classes[h] for h in pair)
         told = {"feature": case.features[j], "share": case.separation[j], "classes": classes}
@@ -193,10 +178,7 @@ def _separation(case: Case) -> list[dict[str, Any]]:
 
 
 def _triage(case: Case) -> dict[str, Any]:
-    """List blank rows: those that fit the classes, most instructive first, and those that do not.
-
-    The chance of an answer is part of the order: whoever withheld the hardest labels may again.
-    """
+    # the chance of an answer is part of the order: whoever withheld the hardest labels may again
     chance = (case.clf if case.panel else case.whole).labelling_probability(case.data)
     usual = np.flatnonzero(case.blank & ~case.unusual)
     apart = np.flatnonzero(case.blank & case.unusual)
@@ -211,37 +193,34 @@ def _triage(case: Case) -> dict[str, Any]:
     looked = case.posterior, case.clf.entropy(case.data), chance
     order, gain = rank(known, case.data.X, usual, looked, KEPT)
     worth = gain * chance[order]
-    most = max(worth[0], 1e-300) if len(order) else 1.0
+    ranked = {"rank": np.arange(len(order)) + 1, "chance": chance[order], "gain": gain}
+    ranked |= {"expected_gain": worth, "worth": worth / max(worth.max(initial=0), 1e-300)}
     return {
         "total": int(usual.size),
         "unusual_total": int(apart.size),
         "explanation": f"Blank rows, ranked by {by}.",
         "features": [case.features[j] for j in case.leading[:VALUES]],
-        "rows": [
-            _row(case, i)
-            | {"rank": k + 1, "chance": chance[i], "gain": gain[k]}
-            | {"expected_gain": worth[k], "worth": worth[k] / most}
-            for k, i in enumerate(order)
-        ],
-        "unusual": [_row(case, i) for i in apart[:KEPT]],
+        "rows": _records(_rows(case, order) | ranked),
+        "unusual": _records(_rows(case, apart[:KEPT])),
     }
 
 
-def _row(case: Case, i: int, tau: FloatArray | None = None) -> dict[str, Any]:
-    """Return what a table says of a row."""
-    tau = case.posterior if tau is None else tau
-    first, second = np.argsort(-tau[i], kind="stable")[:2]
-    return _named(case, i) | {
-        "predicted": case.classes[first],
-        "probability": tau[i, first],
-        "runner_up": case.classes[second],
-        "runner_up_probability": tau[i, second],
-        "values": case.values[i, case.leading[:VALUES]],
+def _rows(case: Case, rows: IntArray, tau: FloatArray | None = None) -> dict[str, Any]:
+    """Return what tables say of some rows, by column."""
+    tau = case.posterior[rows] if tau is None else tau[rows]
+    first, second = np.argsort(-tau, axis=1, kind="stable")[:, :2].T
+    every, classes = np.arange(len(rows)), np.array(case.classes, dtype=object)
+    return _named(case, rows) | {
+        "predicted": classes[first],
+        "probability": tau[every, first],
+        "runner_up": classes[second],
+        "runner_up_probability": tau[every, second],
+        "values": case.values[rows][:, case.leading[:VALUES]],
     }
 
 
-def _named(case: Case, i: int) -> dict[str, Any]:
-    return {"row": case.rows[i], "position": i, "name": case.name_of(int(i))}
+def _named(case: Case, rows: IntArray) -> dict[str, Any]:
+    return {"row": case.rows[rows], "position": rows, "name": [case.name_of(i) for i in rows]}
 
 
 def _doubtful_labels(case: Case, held_out: dict[str, Any]) -> dict[str, Any]:
@@ -250,68 +229,52 @@ def _doubtful_labels(case: Case, held_out: dict[str, Any]) -> dict[str, Any]:
     tau, codes = np.where(np.isfinite(every), every, case.proba), case.labels.codes
     given = tau[np.arange(case.n), np.maximum(codes, 0)]
     wrong = ~case.blank & (tau.max(axis=1) >= SURE) & (given <= 1 - SURE) & ~case.unusual
-    rows = np.flatnonzero(wrong)
-    rows = rows[np.argsort(given[rows], kind="stable")]
-    if held_out["contradicted"]:
-        rows = rows[:0]  # a model that is wrongly sure contradicts nobody
-    return {
-        "total": int(rows.size),
-        "rows": [
-            _row(case, i, tau) | {"label": case.classes[codes[i]], "label_probability": given[i]}
-            for i in rows[:MOST_LISTED]
-        ],
-    }
+    # a model that is wrongly sure contradicts nobody
+    rows = np.flatnonzero(wrong & (not held_out["contradicted"]))
+    first = rows[np.argsort(given[rows], kind="stable")][:MOST_LISTED]
+    said = {"label": [case.classes[h] for h in codes[first]], "label_probability": given[first]}
+    return {"total": int(rows.size), "rows": _records(_rows(case, first, tau) | said)}
 
 
 def _readers(case: Case) -> dict[str, Any]:
-    """Say of each reader how much they label, how often rightly, and with whom they agree."""
-    if not case.panel:
-        return {}
-    said = case.said
-    columns = (said.readers, said.shown.sum(axis=0), said.given.sum(axis=0))
+    said, shown, given = case.said, case.said.shown.sum(axis=0), case.said.given.sum(axis=0)
+    columns = {"reader": said.readers, "shown": shown, "labelled": given}
+    columns["share"] = np.where(shown > 0, given / np.maximum(shown, 1), np.nan)
     found = getattr(case.main, "readers_", None)  # none if all that was said is in the labels
-    more = [{}] * len(said.readers) if found is None else found.to_dict("records")
     return {
         "names": list(said.readers),
-        "rows": [
-            {"reader": name, "shown": shown, "labelled": given}
-            | {"share": given / shown if shown else None, **own}
-            for name, shown, given, own in zip(*columns, more, strict=True)
-        ],
+        "rows": _records(columns | ({} if found is None else found.to_dict("list"))),
         "agreement": said.agreement(),
         "confusion": case.confusion,
     }
 
 
 def _change(case: Case) -> dict[str, Any]:
-    """Return the differences between the two fits, or that there are none to show."""
     if case.informed is None:
         return {"available": False}
     ignorance, informed, blank = case.diagnosis.ignorance, case.informed, case.blank
     before, after = case.ignorant_posterior, informed.predict_proba(case.data)
     old, new = before.argmax(axis=1), after.argmax(axis=1)
-    moved = np.flatnonzero(old != new)
+    moved, g = np.flatnonzero(old != new), len(case.classes)
     # those that change most come first
     order = moved[np.argsort(-np.abs(after - before).max(axis=1)[moved], kind="stable")]
+    first, classes = order[:MOST_LISTED], np.array(case.classes, dtype=object)
+    rows = _named(case, first) | {"labelled": ~blank[first]}
+    rows |= {"label": np.where(blank[first], "blank", "given")}
+    rows |= {"without": classes[old[first]], "probability_without": before[first, old[first]]}
+    rows |= {"with": classes[new[first]], "probability_with": after[first, new[first]]}
+    each = {"class": classes, "mean_shift": [_shift(ignorance, informed, h) for h in range(g)]}
+    each |= {"weight_without": ignorance.weights_, "weight_with": informed.weights_}
+    each |= {"blank_without": np.bincount(old[blank], minlength=g)}
+    each |= {"blank_with": np.bincount(new[blank], minlength=g)}
     found = {
         "available": True,
         "model_uses_pattern": case.clf.mechanism_.informative,
         "moved": len(moved),
         "moved_blank": int(blank[moved].sum()),
         "blank": int(blank.sum()),
-        "rows": [
-            _named(case, i)
-            | {"labelled": not blank[i], "label": "blank" if blank[i] else "given"}
-            | {"without": case.classes[old[i]], "probability_without": before[i, old[i]]}
-            | {"with": case.classes[new[i]], "probability_with": after[i, new[i]]}
-            for i in order[:MOST_LISTED]
-        ],
-        "classes": [
-            {"class": name, "mean_shift": _shift(ignorance, informed, h)}
-            | {"weight_without": ignorance.weights_[h], "weight_with": informed.weights_[h]}
-            | {"blank_without": (old[blank] == h).sum(), "blank_with": (new[blank] == h).sum()}
-            for h, name in enumerate(case.classes)
-        ],
+        "rows": _records(rows),
+        "classes": _records(each),
         "precision_gain": _precision_gain(case),
         "if_by_class": _if_by_class(case),
     }
@@ -338,10 +301,7 @@ def _shift(old: Any, new: Any, h: int) -> float | None:
 
 
 def _precision_gain(case: Case) -> float | None:
-    """Return the median ratio of variances, without over with the pattern, of class parameters.
-
-    A ratio of 1.3 means that the pattern is worth about 30 % more rows like these.
-    """
+    """Return the median ratio of variances, without over with the pattern, of class parameters."""
     using = case.information
     if isinstance(using, str) or case.informed is not case.clf:
         return None
@@ -349,13 +309,11 @@ def _precision_gain(case: Case) -> float | None:
         without = information_of(case.diagnosis.ignorance.fitted_, case.likelihood.ignoring())
     except (ValueError, np.linalg.LinAlgError):
         return None
-    errors = dict(zip(using.parameters, using.std_error, strict=True))
-    ratios = [
-        (error / errors[name]) ** 2
-        for name, error in zip(without.parameters, without.std_error, strict=True)
-        if name in errors and 0 < errors[name] < np.inf and 0 < error < np.inf
-    ]
-    return float(np.median(ratios)) if ratios else None
+    old, new = (dict(zip(i.parameters, i.std_error, strict=True)) for i in (without, using))
+    with np.errstate(all="ignore"):
+        ratios = np.array([(old[name] / new[name]) ** 2 for name in old if name in new])
+    ratios = ratios[(ratios > 0) & np.isfinite(ratios)]
+    return float(np.median(ratios)) if ratios.size else None
 
 
 _GROUPS = {
@@ -371,38 +329,32 @@ _GROUPS = {
 _PARAMETERS = {"coef[u]": "entropy", "dropout": "chance loss"}
 
 
-def _parameters(case: Case, wording: Callable[[str], str]) -> dict[str, Any]:
-    """Return every parameter with estimate, standard error and interval, in groups."""
+def _parameters(case: Case) -> dict[str, Any]:
     found = case.information
     if isinstance(found, str):
-        return {"level": None, "remarks": [wording(found)], "groups": []}
+        return {"level": None, "remarks": [case.wording(found)], "groups": []}
     groups: dict[str, list[dict[str, Any]]] = {title: [] for title in _GROUPS.values()}
-    columns = (found.estimate, found.std_error, found.lower, found.upper)
-    for name, *values in zip(found.parameters, *columns, strict=True):
-        kind, bracket, rest = name.partition("[")
-        of = _PARAMETERS.get(name, rest.removesuffix("]") if bracket else kind)
-        told = zip(("estimate", "std_error", "lower", "upper"), values, strict=True)
-        title = _GROUPS.get(kind, "Other parameters")
-        groups.setdefault(title, []).append({"parameter": name, "of": of, **dict(told)})
+    columns = ("estimate", "std_error", "lower", "upper")
+    told = {"parameter": found.parameters, **{name: getattr(found, name) for name in columns}}
+    for record in _records(told):
+        kind, _, rest = record["parameter"].partition("[")
+        of = _PARAMETERS.get(record["parameter"], rest.removesuffix("]") or kind)
+        groups.setdefault(_GROUPS.get(kind, "Other parameters"), []).append({**record, "of": of})
     return {
         "level": found.level,
-        "remarks": [wording(remark) for remark in found.remarks],
+        "remarks": [case.wording(remark) for remark in found.remarks],
         "groups": [{"title": title, "rows": rows} for title, rows in groups.items() if rows],
     }
 
 
 def _candidates(whole: Any) -> list[dict[str, Any]]:
     """Return the models that were tried, largest weight first; nothing if there was one only."""
-    found = getattr(whole, "cv_results_", None)
-    if found is None:
-        return []
-    keys = ("name", "weight", "gap", "gap_error", "note")
-    rows = [dict(zip(keys, row, strict=True)) for row in zip(*map(found.get, keys), strict=True)]
-    return sorted(rows, key=lambda row: -row["weight"])
+    found = getattr(whole, "cv_results_", {})
+    columns = {k: found[k] for k in ("name", "weight", "gap", "gap_error", "note") if found}
+    return sorted(_records(columns), key=lambda row: -row["weight"])
 
 
 def _method(case: Case, candidates: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what was fitted and what it takes for granted, in words."""
     clf = case.clf
     likelihood = clf.mechanism_.describe()
     if clf.alpha != 0.5:
