@@ -1,7 +1,7 @@
 """What both estimators have in common: a score, and questions that other rooms answer.
 
 Each question imports its room when it is asked, so that a plain fit needs neither pandas nor
-matplotlib. The rooms know this module and :mod:`hesitant.model`, and not the estimators.
+matplotlib.
 """
 
 import warnings
@@ -47,8 +47,7 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of labelled rows that are put into their class.
 
-        Blank rows have no class to compare with and do not count. (A scorer of scikit-learn's,
-        such as ``"accuracy"``, takes blanks for a class: give it labelled rows only.)
+        Scikit-learn's scorers take blanks for a class: give those labelled rows only.
         """
         check_is_fitted(self, "classes_")
         labels = encode(y, self.missing_label)
@@ -70,15 +69,11 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
         right = predicted[seen] == labels.classes[labels.codes[seen]]
         return float(np.average(right, weights=weight))
 
-    # -- questions --------------------------------------------------------------------------------
-
     def _answering(self) -> "PatternClassifier":
-        """Return the one model that answers."""
-        return self
+        return self  # the one model that answers
 
     def _remark_on(self, answer: Any) -> Any:
-        """Return an answer with what else there is to say of it."""
-        return answer
+        return answer  # with what else there is to say of it
 
     def _ask(self, question: str, *given: Any, **options: Any) -> Any:
         """Put a question; what it warns of points at the user's line, not at this one."""
@@ -90,11 +85,7 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
         return self._remark_on(answer)
 
     def diagnose(self, X: Any, y: Any = None, **options: Any) -> "Diagnosis":
-        """Ask whether the blanks are about difficulty.
-
-        Options as for :func:`hesitant.diagnostics.diagnose`; family, covariance and mechanism are
-        those of this estimator.
-        """
+        """Ask whether the blanks are about difficulty: :func:`hesitant.diagnostics.diagnose`."""
         _need_labels(X, y, "diagnose")
         return self._ask("diagnostics:diagnose", X, y, estimator=self._answering(), **options)
 
@@ -105,7 +96,7 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
     def information(self, X: Any = None, y: Any = None, **options: Any) -> "ObservedInformation":
         """Return every parameter with its standard error and confidence interval.
 
-        From the rows of the fit, unless X and y are given. Options as for
+        From the rows of the fit or others, with options of
         :func:`hesitant.inference.information`.
         """
         return self._ask("inference:information", self._answering(), X, y, **options)

@@ -5,7 +5,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.labels import describe
@@ -51,7 +50,7 @@ def check_reviewed(reviewed: Any, n: int) -> BoolArray:
     for row, v in enumerate(values.tolist() if values.dtype != bool else ()):
         if not isinstance(v, bool | int | float | np.bool_ | np.number) or v not in (0, 1):
             raise ValueError(
-                f"reviewed[{row}] is {v!r}: give True (somebody saw the case) or False."
+                f"reviewed[{row}] is {v!r}: give True if the case was seen, or False."
             )
     return values.astype(bool)
 
@@ -60,21 +59,23 @@ def check_weight(sample_weight: Any, X: AnyArray, some: bool = True) -> FloatArr
     """Return sample weights as floats, ones by default; of all rows, ``some`` must have one."""
     if sample_weight is None:
         return np.ones(len(X))
-    values = np.asarray(sample_weight)
-    if some and values.size > 1 and not values.any():
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = np.full(len(X), weight) if weight.ndim == 0 else weight
+    if weight.shape != (len(X),):
+        raise ValueError(f"sample_weight has shape {weight.shape}: give {len(X)}, one a row.")
+    for row in np.flatnonzero(~((weight >= 0) & (weight < np.inf))).tolist():
+        raise ValueError(f"sample_weight[{row}] is {weight[row]}: give finite numbers >= 0.")
+    if some and not weight.any():
         raise ValueError("sample_weight is zero for every row: give some row a weight.")
-    how: dict[str, Any] = {"dtype": np.float64, "ensure_non_negative": True}
-    weight: FloatArray = _check_sample_weight(sample_weight, X, **how)
     return weight
 
 
 def check_supply(alpha: float, classes: AnyArray, tally: Tally) -> None:
     """Raise if the rows that alpha leaves cannot tell every class."""
-    for edge, side, there in ((0, "blank", tally.blank), (1, "labelled", tally.labelled.any())):
-        if alpha == edge and not there:
-            raise ValueError(
-                f"alpha={alpha!r} uses {side} rows only, and there are none: use alpha=0.5."
-            )
+    sides: dict[float, Any] = {0: ("blank", tally.blank), 1: ("labelled", tally.labelled.any())}
+    side, there = sides.get(alpha, ("", True))
+    if not there:
+        raise ValueError(f"alpha={alpha!r} uses {side} rows only, and there are none: use 0.5.")
     if alpha == 1 and not tally.labelled.all():
         missing = describe(classes[int(np.argmin(tally.labelled))])
         raise ValueError(

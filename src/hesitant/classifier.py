@@ -54,10 +54,10 @@ class MixtureClassifier(PatternClassifier):
     experts : {"right", "fallible"} or Readers, default="right"
         Whether a label is always right, or readers err, each in a way of their own.
     alpha : float, default=0.5
-        Fractionally supervised weight: labelled rows count ``2 alpha``, blank rows' features
-        ``2 (1 − alpha)``, the pattern of blanks once. 0.5 gives a likelihood of the data, 1
-        discriminant analysis, 0 cluster analysis with components named afterwards. Where the
-        classes' shapes are wrong a larger alpha keeps the blanks from dragging them away.
+        Labelled rows count ``2 alpha``, blank rows' features ``2 (1 − alpha)``, the pattern of
+        blanks once. 0.5 gives a likelihood of the data, 1 discriminant analysis, 0 cluster
+        analysis with components named afterwards. Where the classes' shapes are wrong a larger
+        alpha keeps the blanks from dragging them away.
     solver : {"auto", "em", "one_step_late", "quasi_newton", "profile"}, default="auto"
         All climb the same likelihood; "auto" is the quickest for the family.
     classes : sequence, optional
@@ -95,8 +95,6 @@ class MixtureClassifier(PatternClassifier):
     fitted_ : FittedModel
         All of these in one object, without data.
 
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier
     >>> from hesitant.datasets import simulate
     >>> data = simulate(n=500, random_state=0)
@@ -126,25 +124,12 @@ class MixtureClassifier(PatternClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.family = family
-        self.covariance = covariance
-        self.components = components
-        self.mechanism = mechanism
-        self.experts = experts
-        self.alpha = alpha
-        self.solver = solver
-        self.classes = classes
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.init = init
-        self.missing_label = missing_label
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    # -- fitting ------------------------------------------------------------------------
+        self.family, self.covariance, self.components = family, covariance, components
+        self.mechanism, self.experts, self.alpha = mechanism, experts, alpha
+        self.solver, self.classes, self.n_init, self.init = solver, classes, n_init, init
+        self.max_iter, self.tol, self.reg_covar = max_iter, tol, reg_covar
+        self.missing_label, self.random_state = missing_label, random_state
+        self.n_jobs, self.verbose = n_jobs, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None) -> Self:
         """Fit classes and mechanism.
@@ -186,28 +171,26 @@ class MixtureClassifier(PatternClassifier):
             named = match_to_labels(fit.state, family, rows)
             fit = dataclasses.replace(fit, state=named)
         remarks += fit_remarks(fit, likelihood, classes, data.named_features)
-        self._data = data
-        progress = fit.progress
-        self._publish(
-            FittedModel(
-                family=family,
-                mechanism=mechanism.fitted(fit.state.theta, rows.tally.rate),
-                state=fit.state,
-                classes=classes,
-                n_features=rows.n_features,
-                named_features=data.named_features,
-                alpha=self.alpha,
-                log_likelihood=float(fit.final.log_likelihood),
-                n_rows=float(rows.tally.weight),
-                n_iter=len(progress.history),
-                converged=progress.converged,
-                termination=progress.reason,
-                history=np.array(progress.stage),
-            )
+        self._data, progress = data, fit.progress
+        model = FittedModel(
+            family=family,
+            mechanism=mechanism.fitted(fit.state.theta, rows.tally.rate),
+            state=fit.state,
+            classes=classes,
+            n_features=rows.n_features,
+            named_features=data.named_features,
+            alpha=self.alpha,
+            log_likelihood=float(fit.final.log_likelihood),
+            n_rows=float(rows.tally.weight),
+            n_iter=len(progress.history),
+            converged=progress.converged,
+            termination=progress.reason,
+            history=np.array(progress.stage),
         )
-        if not self.converged_:
+        self._publish(model)
+        if not model.converged:
             remedy = "Raise max_iter, or tol if the remaining gain does not matter."
-            words = f"The fit did not converge: {self.termination_}. {remedy}"
+            words = f"The fit did not converge: {model.termination}. {remedy}"
             warnings.warn(words, NotConvergedWarning, stacklevel=2)
         for remark in remarks:
             warnings.warn(remark, FitWarning, stacklevel=2)
@@ -254,28 +237,21 @@ class MixtureClassifier(PatternClassifier):
         return family.specialise(self.covariance, self.reg_covar), mechanism
 
     def _threads(self, X: Any) -> int:
-        """Return how many threads to use on these rows."""
-        if len(X) <= BLOCK_SIZE:
-            return 1  # one block; counting the cores would take longer than it saves
-        return threads_allowed(self.n_jobs)
-
-    # -- data for a fit -----------------------------------------------------------------------
+        # Of one block, counting the cores would take longer than it saves.
+        return 1 if len(X) <= BLOCK_SIZE else threads_allowed(self.n_jobs)
 
     def check(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
     ) -> CheckedData:
         """Return data (the fit's own by default) checked once for all methods that take X."""
         check_is_fitted(self, "fitted_")
-        if X is None and y is None:
-            if sample_weight is not None or reviewed is not None:
-                raise ValueError("sample_weight and reviewed belong to X and y: give those too.")
-            if not hasattr(self, "_data"):
-                raise ValueError(
-                    "X and y are needed: this model was loaded or copied, and does not carry the "
-                    "rows it was fitted to."
-                )
-            return self._data
-        return take(self, X, y, sample_weight, reviewed, reset=False)
+        if X is not None or y is not None:
+            return take(self, X, y, sample_weight, reviewed, reset=False)
+        if sample_weight is not None or reviewed is not None:
+            raise ValueError("sample_weight and reviewed belong to X and y: give those too.")
+        if not hasattr(self, "_data"):
+            raise ValueError("X and y are needed: a model loaded or copied carries no rows.")
+        return self._data
 
     def __getstate__(self) -> dict[str, Any]:
         # The rows of the fit serve questions asked at once (`summary()`); they do not travel.
@@ -292,15 +268,10 @@ class MixtureClassifier(PatternClassifier):
         new.init = self.init  # scikit-learn would take the fit out of a fitted start
         return new
 
-    # -- using a fit --------------------------------------------------------------------------
-
     def _by_rows(
         self, X: Any, pick: Callable[..., AnyArray], wide: bool = False, dtype: Any = float
     ) -> Any:
-        """Return what ``pick`` makes of (log posteriors, posteriors, log densities).
-
-        A Dask collection gives a lazy Dask array.
-        """
+        """Return what ``pick`` makes of posteriors; of a Dask collection, a lazy Dask array."""
         check_is_fitted(self, "fitted_")
         shape = (len(self.classes_),) if wide else ()
         if is_dask(X):
@@ -312,11 +283,11 @@ class MixtureClassifier(PatternClassifier):
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of each row."""
-        codes = self._by_rows(X, lambda log_tau, tau, log_f: log_tau.argmax(axis=1), dtype=int)
-        if isinstance(codes, np.ndarray):
-            return self.classes_[codes]
-        lazy: AnyArray = codes.map_blocks(self.classes_.__getitem__, dtype=self.classes_.dtype)
-        return lazy
+        check_is_fitted(self, "fitted_")
+        classes = self.classes_
+        return self._by_rows(
+            X, lambda log_tau, tau, log_f: classes[log_tau.argmax(axis=1)], dtype=classes.dtype
+        )
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class posteriors (n, g)."""
@@ -331,10 +302,7 @@ class MixtureClassifier(PatternClassifier):
         return self._by_rows(X, lambda log_tau, tau, log_f: log_f)
 
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
-        """Return the uncertainty of each row's class posterior.
-
-        By the mechanism's own measure, or another of :mod:`hesitant.uncertainty`.
-        """
+        """Return each row's uncertainty, by the mechanism's measure or another of its kind."""
         check_is_fitted(self, "fitted_")
         measure = self.mechanism_.uncertainty if measure is None else measure
         if not isinstance(measure, Uncertainty):
@@ -354,9 +322,8 @@ class MixtureClassifier(PatternClassifier):
         """Return class probabilities given the features and what was said of each row.
 
         A label settles the class, unless readers are fallible: then labels are weighed against
-        the features and each other. A blank says something about it if the chance of a label
-        depends on the class (``mechanism="class"`` or ``"entropy+class"``); of a row that nobody
-        was shown only the features speak, as in :meth:`predict_proba`. Data as for :meth:`fit`.
+        the features and each other. A blank says something about it if the mechanism depends on
+        the class; of a row that nobody was shown only the features speak. Data as for :meth:`fit`.
         """
         return self.fitted_.resolve(self.check(X, y, None, reviewed).rows)
 
@@ -383,15 +350,12 @@ class MixtureClassifier(PatternClassifier):
     ) -> tuple[FloatArray, AnyArray, Any]:
         """Draw features, classes, and the labels an expert would leave, from the fitted model.
 
-        Blanks are drawn from the mechanism, and marked with ``missing_label`` where the classes'
-        type can hold it, else None. Of a panel the labels are the :class:`Statements` of its
-        readers, shown every row.
+        Blanks are marked with ``missing_label`` where the classes' type can hold it, else None. Of
+        a panel the labels are the :class:`Statements` of its readers, shown every row.
         """
         check_is_fitted(self, "fitted_")
         check_number("n_samples", n_samples, Integral, 1)
         return self.fitted_.sample(n_samples, generator(random_state), self.missing_label)
-
-    # -- how well it explains rows --------------------------------------------------------------
 
     def _value_and_size(self, *given: Any) -> tuple[float, float]:
         """Return the objective and the number of rows, by default those of the fit."""
@@ -413,8 +377,8 @@ class MixtureClassifier(PatternClassifier):
     ) -> float:
         """Return Akaike's criterion, of the fit's rows or others; smaller is better.
 
-        A model without a mechanism does not explain the pattern of blanks, so its criteria do not
-        compare with those of one that does; :func:`hesitant.compare` puts them on one footing.
+        Those of models with and without a mechanism, which explains the blanks too, do not
+        compare; :func:`hesitant.compare` puts them on one footing.
         """
         value, _ = self._value_and_size(X, y, sample_weight, reviewed)
         return 2 * self.n_parameters_ - 2 * value

@@ -1,10 +1,10 @@
 """Rows on a Dask cluster: parameters go out, sums come back, features never move.
 
 Every evaluation of the likelihood is one Dask graph: a task for each chunk, then a tree of
-additions. Chunks are read where they are; only codes and weights, a few bytes a row, are kept on
-the workers beside them. A lost worker's chunks are computed again by Dask itself.
+additions. Only codes and weights, a few bytes a row, are kept on the workers.
 """
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,30 +22,23 @@ from hesitant._typing import AnyArray, IntArray
 from hesitant.checks import check_reviewed, check_weight
 from hesitant.intake import check_number_of_classes, refuse_not_finite, takes_gaps
 from hesitant.labels import combine, encode
-from hesitant.model import FittedModel
 
 _task = partial(delayed, pure=False)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class DaskRows(rows.ManyRows):
-    """Rows in chunks of a Dask collection, arrays or data frames.
+    """Rows in chunks of a Dask collection, arrays or data frames."""
 
-    ``notes`` are the codes, weights or None, and reviewed or None of each chunk; ``said`` is what
-    was said of its rows, where that is more than their labels.
-    """
+    features: list[Delayed]
+    sizes: list[int]
+    notes: tuple[Delayed, ...]  # codes, weights or None, and reviewed or None
+    said: list[Any]  # what was said of each chunk's rows, where that is more than labels
+    n_features: int
+    n_classes: int
 
-    def __init__(
-        self,
-        features: list[Delayed],
-        sizes: list[int],
-        notes: Sequence[Delayed],
-        n_features: int,
-        n_classes: int,
-        said: list[Any] | None = None,
-    ) -> None:
-        self.features, self.sizes, self.notes = features, sizes, list(notes)
-        self.n_features, self.said = n_features, said or [None] * len(features)
-        self.tally = rows.Tally(*self.sum(partial(rows.tally_block, n_classes=n_classes)))
+    def __post_init__(self) -> None:
+        self.tally = rows.Tally(*self.sum(partial(rows.tally_block, n_classes=self.n_classes)))
         if not self.tally.counting.any():
             raise ValueError("sample_weight is zero for every row: give some row a weight.")
 
@@ -69,8 +62,7 @@ class DaskRows(rows.ManyRows):
     def relabelled(self, codes: IntArray) -> "DaskRows":
         own = zip(self.notes, _cut("y", codes, self.sizes), strict=True)
         notes = dask.persist(*(_task(lambda note, new: (new, note[1], None))(*n) for n in own))
-        g = len(self.tally.labelled)
-        return DaskRows(self.features, self.sizes, notes, self.n_features, g)
+        return dataclasses.replace(self, notes=notes, said=[None] * len(notes))
 
     def sample(self, size: int, alpha: float = 0.5) -> rows.Sample:
         strides = self.tally.strides(size)
@@ -123,39 +115,26 @@ def take_dask(
         classes = combine(dask.compute(*(one.classes for one in labels)))
     check_number_of_classes(np.asarray(classes), blank)
     ordered = encode([], blank, list(classes)).classes
-    names, gaps = getattr(estimator, "feature_names_in_", None), takes_gaps(estimator)
-    note = partial(_note_chunk, names=names, gaps=gaps, blank=blank, classes=list(classes))
+    listed, names = list(classes), getattr(estimator, "feature_names_in_", None)
+    gaps = takes_gaps(estimator)
+
+    def note(first: int, features: Any, y: Any, weight: Any, seen: Any) -> tuple[Any, ...]:
+        X = _numbers(features)
+        refuse_not_finite(X, names, lambda: gaps, first)
+        for name, column in {"y": y, "sample_weight": weight, "reviewed": seen}.items():
+            if column is not None and len(column) != len(X):
+                raise ValueError(
+                    f"the chunk of X from row {first} on has {len(X)} rows and that of {name} "
+                    f"{len(column)}: cut them alike, for example by taking both from one frame."
+                )
+        weight = None if weight is None else check_weight(weight, X, some=False)
+        seen = None if seen is None else check_reviewed(seen, len(X))
+        return encode(y, blank, listed).codes, weight, seen
+
     notes = dask.persist(*(_task(note)(*chunk[1:-1]) for chunk in chunks))
     kept, _, parts, *_, told = map(list, zip(*chunks, strict=True))
-    n_features = estimator.n_features_in_
-    return DaskRows(parts, kept, notes, n_features, len(ordered), told), ordered
-
-
-def _note_chunk(
-    first: int,
-    features: Any,
-    y: Any,
-    sample_weight: Any,
-    reviewed: Any,
-    *,
-    names: Any,
-    gaps: bool,
-    blank: Any,
-    classes: list[Any],
-) -> tuple[Any, ...]:
-    """Check a chunk, and return its codes, weights and whether rows were reviewed."""
-    X = _numbers(features)
-    refuse_not_finite(X, names, lambda: gaps, first)
-    given = {"y": y, "sample_weight": sample_weight, "reviewed": reviewed}
-    for name, column in given.items():
-        if column is not None and len(column) != len(X):
-            raise ValueError(
-                f"the chunk of X from row {first} on has {len(X)} rows and that of {name} "
-                f"{len(column)}: cut them alike, for example by taking both from one data frame."
-            )
-    weight = None if sample_weight is None else check_weight(sample_weight, X, some=False)
-    seen = None if reviewed is None else check_reviewed(reviewed, len(X))
-    return encode(y, blank, classes).codes, weight, seen
+    made = DaskRows(parts, kept, notes, told, estimator.n_features_in_, len(ordered))
+    return made, ordered
 
 
 def map_lazily(
@@ -165,39 +144,26 @@ def map_lazily(
     features, known = _chunks("X", X)
     _remember_features(estimator, X, reset=False)
     sizes: Sequence[float] = known or [math.nan] * len(features)
-    first = np.cumsum([0, *sizes[:-1]])
-    work = partial(_pick_chunk, model=estimator.fitted_, pick=pick, rest=rest, dtype=dtype)
-    arrays = [
-        da.from_delayed(
-            _task(work)(chunk, place, start), shape=(size, *rest), dtype=np.dtype(dtype)
-        )
-        for place, (chunk, size, start) in enumerate(zip(features, sizes, first, strict=True))
-    ]
+    model = estimator.fitted_
+
+    def work(chunk: Any, place: int, first: float) -> AnyArray:
+        X = np.array(_numbers(chunk), dtype=np.float64, order="C")
+        if not len(X):
+            return np.zeros((0, *rest), dtype=dtype)
+        counted = not math.isnan(first)
+        try:
+            start = int(first) if counted else 0
+            refuse_not_finite(X, model.named_features, lambda: model.family.takes_gaps, start)
+        except ValueError as error:
+            where = "" if counted else f"in chunk {place}, rows counted from its first: "
+            raise ValueError(f"{where}{error}") from None
+        with np.errstate(all="ignore"):
+            return np.asarray(pick(*model.posterior(X)), dtype=dtype)
+
+    chunks = zip(features, range(len(features)), np.cumsum([0, *sizes[:-1]]), strict=True)
+    tasks = zip([_task(work)(*chunk) for chunk in chunks], sizes, strict=True)
+    arrays = [da.from_delayed(task, (size, *rest), np.dtype(dtype)) for task, size in tasks]
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
-
-
-def _pick_chunk(
-    chunk: Any,
-    place: int,
-    first: float,
-    *,
-    model: FittedModel,
-    pick: Callable[..., AnyArray],
-    rest: tuple[int, ...],
-    dtype: Any,
-) -> AnyArray:
-    X = np.array(_numbers(chunk), dtype=np.float64, order="C")
-    if not len(X):
-        return np.zeros((0, *rest), dtype=dtype)
-    try:
-        row = 0 if math.isnan(first) else int(first)
-        refuse_not_finite(X, model.named_features, lambda: model.family.takes_gaps, row)
-    except ValueError as error:
-        if not math.isnan(first):
-            raise
-        raise ValueError(f"in chunk {place}, rows counted from its first: {error}") from None
-    with np.errstate(all="ignore"):
-        return np.asarray(pick(*model.posterior(X)), dtype=dtype)
 
 
 def _chunks(name: str, X: Any) -> tuple[list[Delayed], list[int] | None]:

@@ -1,5 +1,6 @@
 """From what users hand over to rows and classes, or a message that says what is wrong."""
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +20,10 @@ from hesitant.statements import Statements
 
 @dataclasses.dataclass(frozen=True)
 class CheckedData:
-    """Data that were checked for an estimator; given in place of X, they are not checked again."""
+    """Data that were checked for an estimator; given in place of X, they are not checked again.
+
+    All but ``rows`` and ``classes`` is of rows in memory only.
+    """
 
     rows: ManyRows
     classes: AnyArray
@@ -27,33 +31,35 @@ class CheckedData:
     named_features: AnyArray | None = None
 
     @property
-    def X(self) -> AnyArray:
-        """The features, of rows in memory."""
+    def _here(self) -> Rows:
         assert isinstance(self.rows, Rows)
-        return self.rows.X
+        return self.rows
+
+    @property
+    def X(self) -> AnyArray:
+        """The features."""
+        return self._here.X
 
     @property
     def labels(self) -> Labels:
-        """The labels, of rows in memory."""
-        assert isinstance(self.rows, Rows)
-        return Labels(self.rows.codes, self.classes)
+        """The labels."""
+        return Labels(self._here.codes, self.classes)
 
     @property
     def weight(self) -> FloatArray:
-        """Weight of each row in memory."""
-        given = getattr(self.rows, "weight", None)
+        """Weight of each row."""
+        given = self._here.weight
         return np.ones(len(self.X)) if given is None else given
 
     @property
     def reviewed(self) -> BoolArray:
-        """Whether each row in memory was shown to somebody."""
-        given = getattr(self.rows, "reviewed", None)
+        """Whether each row was shown to somebody."""
+        given = self._here.reviewed
         return np.ones(len(self.X), dtype=bool) if given is None else given
 
     def part(self, which: Any) -> "CheckedData":
-        """Return some of the rows in memory."""
-        assert isinstance(self.rows, Rows)
-        some = self.rows[which]
+        """Return some of the rows."""
+        some = self._here[which]
         return dataclasses.replace(self, rows=some, statements=some.said)
 
 
@@ -61,49 +67,50 @@ def take(
     estimator: Any, X: Any, y: Any, sample_weight: Any, reviewed: Any, reset: bool = True
 ) -> CheckedData:
     """Check data for an estimator, whose features and classes may only change with ``reset``."""
-    classes = estimator.classes if reset else list(estimator.classes_)
     if isinstance(X, CheckedData):
         if reset:
             estimator.n_features_in_ = X.rows.n_features
             if X.named_features is not None:
                 estimator.feature_names_in_ = X.named_features
         return X
+    blank = estimator.missing_label
     if y is None:
         raise ValueError(
             "requires y to be passed, but the target y is None: give labels, with blanks "
-            f"marked {estimator.missing_label!r} or None."
+            f"marked {blank!r} or None."
         )
+    classes = estimator.classes if reset else list(estimator.classes_)
     experts = as_readers(estimator.experts)
-    statements = experts.as_statements(y, reviewed, estimator.missing_label)
-    if statements is not None and classes is not None:
-        statements = statements.align(classes, None if reset else estimator.readers)
+    said = experts.as_statements(y, reviewed, blank)
+    if said is not None and classes is not None:
+        said = said.align(classes, None if reset else estimator.readers)
     rows: ManyRows
     if is_dask(X):
         from hesitant.dask_rows import take_dask
 
         given = {"y": y, "sample_weight": sample_weight, "reviewed": reviewed}
-        if statements is not None:
-            classes = statements.classes.tolist()
-            given |= {"y": statements.labels(experts.known(statements)), "reviewed": None}
-        rows, ordered = take_dask(estimator, X, given, classes, reset, said=statements)
+        if said is not None:
+            classes = said.classes.tolist()
+            given |= {"y": said.labels(experts.known(said)), "reviewed": None}
+        rows, ordered = take_dask(estimator, X, given, classes, reset, said)
     else:
         X = check_features(estimator, X, reset=reset, at_least=2 if reset else 1)
-        if statements is None:
-            labels = encode(y, estimator.missing_label, classes)
+        if said is None:
+            labels = encode(y, blank, classes)
         else:
-            labels, reviewed = Labels(experts.known(statements), statements.classes), None
+            labels, reviewed = Labels(experts.known(said), said.classes), None
         codes, ordered = labels.codes, labels.classes
         if len(codes) != len(X):
             raise ValueError(
                 f"X has {len(X)} rows and y has {len(codes)}: give one label, or a blank, for "
                 "each row."
             )
-        check_number_of_classes(ordered, estimator.missing_label)
+        check_number_of_classes(ordered, blank)
         weight = None if sample_weight is None else check_weight(sample_weight, X)
         seen = None if reviewed is None else check_reviewed(reviewed, len(X))
         how = {"n_classes": len(ordered), "threads": estimator._threads(X)}
-        rows = Rows(X, codes, weight, seen, statements, **how)
-    return CheckedData(rows, ordered, statements, getattr(estimator, "feature_names_in_", None))
+        rows = Rows(X, codes, weight, seen, said, **how)
+    return CheckedData(rows, ordered, said, getattr(estimator, "feature_names_in_", None))
 
 
 def check_features(
@@ -121,14 +128,10 @@ def check_features(
         X = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, **how)
     names = getattr(estimator, "feature_names_in_", None)
     if refuse_not_finite(X, names, partial(takes_gaps, estimator) if gaps else bool) and reset:
-        empty = np.flatnonzero(np.isnan(X).all(axis=0))
-        if empty.size:
-            where = _column(names, int(empty[0]))
-            raise ValueError(
-                f"X has no value at all in {where}: drop it, there is nothing to fit."
-            )
-    checked: AnyArray = X
-    return checked
+        for j in np.flatnonzero(np.isnan(X).all(axis=0)).tolist():
+            where = _column(names, j)
+            raise ValueError(f"X has no value at all in {where}: drop it, it cannot be fitted.")
+    return np.asarray(X)
 
 
 def takes_gaps(estimator: Any) -> bool:
@@ -142,10 +145,8 @@ def _column(names: AnyArray | None, place: int) -> str:
 
 
 def _is_plain(estimator: Any, X: Any, reset: bool, at_least: int) -> bool:
-    """Whether there is nothing to convert or to complain of; then note the number of features.
-
-    A tenth of a small fit would otherwise be spent on finding that out.
-    """
+    """Whether there is nothing to convert or to complain of; then note the number of features."""
+    # a tenth of a small fit would otherwise be spent on finding that out
     plain = (
         type(X) is np.ndarray
         and X.dtype in (np.float64, np.float32)
@@ -177,12 +178,10 @@ def _refuse_words(X: Any) -> None:
     for name, dtype in frame.schema.items():
         if dtype.is_numeric() or dtype == nw.Boolean:
             continue
-        if dtype in (nw.Object, nw.String):
-            try:  # numbers kept as objects, or written as text, are numbers still
+        with contextlib.suppress(TypeError, ValueError):
+            if dtype in (nw.Object, nw.String):  # numbers written as text are numbers still
                 frame[name].to_numpy().astype(float)
                 continue
-            except (TypeError, ValueError):
-                pass
         raise ValueError(
             f"X has the column {name!r} of type {dtype}: features must be numbers. Drop it, or "
             "encode it as numbers first."
@@ -196,30 +195,30 @@ def refuse_not_finite(
 
     Whether it is, is asked if there is need to; returns whether there are empty cells.
     """
-    found = False
+    gaps = False
     for start in range(0, len(X), BLOCK_SIZE):
         part = X[start : start + BLOCK_SIZE]
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(part.sum()):  # one number tells, unless finite values overflow
                 continue
         bad = np.isinf(part)
-        if not bad.any():
+        infinite = bool(bad.any())
+        if not infinite:
             bad = np.isnan(part)
-            if not bad.any() or found or allow_nan():
-                found = found or bool(bad.any())
+            if gaps or not bad.any() or allow_nan():
+                gaps = gaps or bool(bad.any())
                 continue
         row, column = map(int, np.argwhere(bad)[0])
         more = int(bad.any(axis=1).sum()) - 1
         others = f" (and {more} more of the {len(part)} rows from there on)" if more else ""
-        where = f"row {first_row + start + row}, {_column(names, column)}{others}"
+        where = f"in row {first_row + start + row}, {_column(names, column)}{others}"
         raise ValueError(
-            f"X contains infinity in {where}: features must be finite. Correct such cells, or "
-            "leave them empty (NaN)."
-            if np.isinf(part[row, column])
-            else f"X contains NaN in {where}, which this family cannot allow for: use one of the "
+            f"X contains infinity {where}: correct such cells, or leave them empty (NaN)."
+            if infinite
+            else f"X contains NaN {where}, which this family cannot allow for: use one of the "
             "package's own, or drop or impute such rows first."
         )
-    return found
+    return gaps
 
 
 def is_dask(X: Any) -> bool:

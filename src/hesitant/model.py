@@ -1,7 +1,6 @@
 """What a fit found, and none of its data: what estimators publish and every question is put to."""
 
 import dataclasses
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -59,26 +58,19 @@ class FittedModel:
     @property
     def shown(self) -> dict[str, Any]:
         """What the estimator publishes, each with an underscore."""
-        state, attributes = self.state, self.family.attributes(self.state.params)
-        same = ("classes", "log_likelihood", "n_parameters", "n_rows", "n_iter", "converged")
-        return {
-            **{name: getattr(self, name) for name in (*same, "termination", "history")},
-            **{"family": self.family, "mechanism": self.mechanism, "state": state},
-            **{"weights": state.weights, **attributes},
-            "parameters": {"weights": state.weights, **attributes, "mechanism": state.theta},
-        }
+        state = self.state
+        own = {"weights": state.weights, **self.family.attributes(state.params)}
+        same = ["family", "mechanism", "state", "classes", "log_likelihood", "n_parameters"]
+        same += ["n_rows", "n_iter", "converged", "termination", "history"]
+        parameters = {**own, "mechanism": state.theta}
+        return {**{k: getattr(self, k) for k in same}, **own, "parameters": parameters}
 
     def posterior(self, X: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log posteriors (n, g), posteriors (n, g) and log densities of the rows (n,)."""
         return log_posterior(self.family, self.state, X)
 
     def by_rows(
-        self,
-        X: AnyArray,
-        pick: Callable[..., AnyArray],
-        shape: tuple[int, ...],
-        dtype: Any,
-        threads: int,
+        self, X: AnyArray, pick: Any, shape: tuple[int, ...], dtype: Any, threads: int
     ) -> AnyArray:
         """Return what ``pick`` makes of :meth:`posterior`, block by block; no more is kept."""
         out = np.empty((len(X), *shape), dtype=dtype)

@@ -35,13 +35,12 @@ class NotConvergedWarning(FitWarning, ConvergenceWarning):
 
 def label_remarks(classes: AnyArray, missing_label: Any, tally: Tally) -> list[str]:
     """Return warnings about classes that look like blanks, and labels that count for nothing."""
-    out = []
-    for name in classes.tolist():
-        if isinstance(name, str) and name in _BLANKS_AS_TEXT | {str(missing_label)}:
-            out.append(
-                f"Class {name!r} looks like a blank that was turned into text. If it is one, give "
-                f"None in its place, or missing_label={name!r}."
-            )
+    out = [
+        f"Class {name!r} looks like a blank that was turned into text. If it is one, give None in "
+        f"its place, or missing_label={name!r}."
+        for name in classes.tolist()
+        if isinstance(name, str) and name in _BLANKS_AS_TEXT | {str(missing_label)}
+    ]
     weightless = ~(tally.labelled > 0)
     if weightless.any():
         which = of_classes([describe(c) for c in classes], weightless)
@@ -57,17 +56,15 @@ def fit_remarks(
 ) -> list[str]:
     """Return warnings about how a fit ended."""
     family, mechanism, state = likelihood.family, likelihood.mechanism, fit.state
-    names = [describe(c) for c in classes]
-    out = []
+    names, out = [describe(c) for c in classes], []
     effective = state.weights * likelihood.total
     vanished = state.weights * likelihood.rows.tally.n < 1e-3
     free = family.n_parameters(state.params) / len(classes)
     thin = ~vanished & (effective < free) & (not family.adaptive_prior)
     if vanished.any():
         out.append(
-            f"{of_classes(names, vanished)} vanished (weight "
-            f"{state.weights[vanished].max():.2g}): no row is best explained by it. Give it "
-            "labelled rows, or leave it out of classes."
+            f"{of_classes(names, vanished)} vanished (weight {state.weights[vanished].max():.2g}):"
+            " no row is best explained by it. Give it labelled rows, or leave it out of classes."
         )
     if thin.any():
         out.append(
@@ -92,30 +89,27 @@ def _held_out_remarks(likelihood: Likelihood, g: int) -> list[str]:
     """Return a warning if labelled rows left out of a fit belie what it claims of them."""
     family = likelihood.family
     X, codes, weight = likelihood.sample(2000)
-    known = codes >= 0
-    X, codes, weight = X[known], codes[known], weight[known]
-    if len(codes) < 4 * _FEWEST:
+    known = np.flatnonzero(codes >= 0)
+    if len(known) < 4 * _FEWEST:
         return []
-    order = np.argsort(codes, kind="stable")
-    out = np.zeros(len(codes), dtype=bool)
-    out[order[3::4]] = True  # every fourth of each class
-    weights = weight[:, None] * np.eye(g)[codes]
-    inside = np.ascontiguousarray(X[~out]), weights[~out]
+    known = known[np.argsort(codes[known], kind="stable")]
+    left = known[3::4]  # every fourth of each class
+    kept = np.sort(np.setdiff1d(known, left))
+    inside = np.ascontiguousarray(X[kept]), weight[kept, None] * np.eye(g)[codes[kept]]
     try:
         with np.errstate(all="ignore"):
             params = family.initial(*inside)
             for _ in range(_STEPS):
                 params = family.maximise(params, family.statistics(params, *inside))
-            joint = family.log_density(params, np.ascontiguousarray(X[out]))
+            joint = family.log_density(params, np.ascontiguousarray(X[left]))
     except FAILURES:
         return []
     chances = softmax(joint + np.log(inside[1].sum(axis=0) + 1e-9), axis=1)
-    claimed, right = chances.max(axis=1).mean(), (chances.argmax(axis=1) == codes[out]).mean()
-    error = np.sqrt(right * (1 - right) / max(out.sum(), 1))
-    if not claimed - right > 0.1 + 2 * error:
+    claimed, right = chances.max(axis=1).mean(), (chances.argmax(axis=1) == codes[left]).mean()
+    if not claimed - right > 0.1 + 2 * np.sqrt(right * (1 - right) / len(left)):
         return []
     return [
-        f"Of {out.sum()} labelled rows left out of a fit to the others, it is {claimed:.0%} sure "
+        f"Of {len(left)} labelled rows left out of a fit to the others, it is {claimed:.0%} sure "
         f"and right about {right:.0%}: rows are few for its {family.n_parameters(params):,} free "
         "parameters, and probabilities claim more than they hold. Use covariance='shrunk'."
     ]

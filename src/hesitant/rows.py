@@ -40,7 +40,7 @@ class Block:
 
 
 class Tally(NamedTuple):
-    """How much there is of what: sums of the rows' own weights, unless they say otherwise."""
+    """How much there is of what: sums of the rows' own weights."""
 
     labelled: FloatArray  # of each class (g,)
     blank: float
@@ -65,7 +65,7 @@ class Tally(NamedTuple):
     def strides(self, size: int) -> IntArray:
         """Return which fraction (one in so many) of each class, and of the blanks, to sample.
 
-        About ``size`` rows, half of them labelled; of a class with few labels all that there are.
+        About ``size`` rows, half of them labelled; of a class with few labels all.
         """
         if self.n <= size:
             return np.ones(len(self.counting), dtype=np.int64)
@@ -105,6 +105,7 @@ class ManyRows(ABC):
         """Return the same rows with other codes, all of them reviewed."""
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class Rows(ManyRows):
     """All rows in memory (or in a memory map), handed out in blocks to threads.
 
@@ -112,44 +113,40 @@ class Rows(ManyRows):
     was said is whether there is a label.
     """
 
-    def __init__(
-        self,
-        X: AnyArray,
-        codes: IntArray,
-        weight: FloatArray | None = None,
-        reviewed: BoolArray | None = None,
-        said: Any = None,
-        *,
-        n_classes: int | None = None,
-        threads: int = 1,
-        block_size: int = BLOCK_SIZE,
-    ) -> None:
-        self.X, self.codes, self.weight, self.reviewed = X, codes, weight, reviewed
-        self.n_features, self.said = X.shape[1], said
+    X: AnyArray
+    codes: IntArray
+    weight: FloatArray | None = None
+    reviewed: BoolArray | None = None
+    said: Any = None
+    n_classes: int = 0  # by default as many as there are among the codes
+    threads: int = 1
+    block_size: int = BLOCK_SIZE
+
+    def __post_init__(self) -> None:
+        n, self.n_features = self.X.shape
         # Blocks of one size, so that no thread waits for another's larger share.
-        blocks = -(-len(codes) // block_size)
-        edges = [len(codes) * k // blocks for k in range(blocks + 1)]
+        blocks = -(-n // self.block_size)
+        edges = [n * k // blocks for k in range(blocks + 1)]
         self.slices = [slice(a, b) for a, b in pairwise(edges)]
-        self.threads = min(threads, len(self.slices))
-        self._only = make_block(*self._part(self.slices[0])) if len(self.slices) == 1 else None
-        n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
-        self.tally = Tally(*self.sum(partial(tally_block, n_classes=n_classes)))
+        self.threads = min(self.threads, blocks)
+        self._only = make_block(**self._part(self.slices[0])) if blocks == 1 else None
+        self.n_classes = self.n_classes or int(self.codes.max()) + 1
+        self.tally = Tally(*self.sum(partial(tally_block, n_classes=self.n_classes)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "threads": 1}  # rows travel to where there are many processes
 
     def __getitem__(self, which: Any) -> "Rows":
-        how: dict[str, Any] = {"n_classes": len(self.tally.labelled), "threads": self.threads}
-        return Rows(*self._part(which), **how)
+        return dataclasses.replace(self, **self._part(which))
 
-    def _part(self, which: Any) -> Iterator[Any]:
-        columns = (self.X, self.codes, self.weight, self.reviewed, self.said)
-        return (None if column is None else column[which] for column in columns)
+    def _part(self, which: Any) -> dict[str, Any]:
+        own = {k: getattr(self, k) for k in ("X", "codes", "weight", "reviewed", "said")}
+        return {k: None if column is None else column[which] for k, column in own.items()}
 
     def _each(self, function: Callable[..., Any], *extra: Sequence[Any]) -> Iterator[Any]:
         def work(rows: slice, *own: Any) -> Any:
             with np.errstate(all="ignore"):  # solvers try absurd points, and see from the value
-                return function(self._only or make_block(*self._part(rows)), *own)
+                return function(self._only or make_block(**self._part(rows)), *own)
 
         return in_threads(self.threads, work, self.slices, *extra)
 
@@ -165,8 +162,7 @@ class Rows(ManyRows):
             return function(self._only, *(e[0] for e in extra))
 
     def relabelled(self, codes: IntArray) -> "Rows":
-        g = len(self.tally.labelled)
-        return Rows(self.X, codes, self.weight, n_classes=g, threads=self.threads)
+        return dataclasses.replace(self, codes=codes, reviewed=None, said=None)
 
     def sample(self, size: int, alpha: float = 0.5) -> Sample:
         if self._only is not None and self.tally.n <= size:
@@ -174,7 +170,7 @@ class Rows(ManyRows):
             if weight.min() > 0:
                 return block.X, block.codes, weight
         keep = sample_positions(self.codes, self.weight, self.tally.strides(size), alpha)
-        block = make_block(*self._part(keep))
+        block = make_block(**self._part(keep))
         return block.X, block.codes, sided(block, alpha)
 
 

@@ -21,23 +21,21 @@ NOUN = {"labels": "labels", "sets": "sets", "probabilities": "reports", "grades"
 class Statements:
     """What each reader said of each row, checked; use one of the ``from_`` methods to make it.
 
-    Statements can be sliced by rows like an array, and stay as they are otherwise. They take the
-    place of y: ``clf.fit(X, statements)``. The methods that make them take tables of any kind
-    (pandas, polars, Arrow, arrays, mappings of columns), and these options:
+    Statements can be sliced by rows like an array, and take the place of y: ``clf.fit(X,
+    statements)``. The methods that make them take tables of any kind (pandas, polars, Arrow,
+    arrays, mappings of columns), and these options:
 
     - ``readers``: names, by default those of the columns, or "reader 1", "reader 2" and so on;
     - ``shown``: booleans (n, J), False where a reader never saw the row; a blank elsewhere was
       withheld;
     - ``missing_label``: what marks a blank besides None, NaN, NA and null;
     - ``classes``: all class values, in the order wanted; by default those seen, sorted;
-    - ``truth``: (n,) the class of rows for which it is known for certain (histology, say), blank
-      elsewhere.
+    - ``truth``: (n,) the class of rows for which it is known for certain, blank elsewhere.
 
-    ``said`` (n, J) is what reader j said of row i: a position in ``options``; −1 if the reader was
-    shown the row and withheld an answer, −2 if the row was never shown. The options of labels are
-    the classes, those of sets a boolean array (m, g), those of grades the scale. ``truth`` (n,) is
-    the position of the class where it is known, −1 elsewhere, and ``chances`` (n, J, g) holds
-    reported probabilities, NaN where there is none.
+    ``said`` (n, J) is what reader j said of row i: a position in ``options``, −1 if withheld, −2
+    if never shown. The options of labels are the classes, those of sets a boolean array (m, g),
+    those of grades the scale. ``truth`` (n,) is the position of the class where it is known, −1
+    elsewhere, and ``chances`` (n, J, g) holds reported probabilities, NaN where there is none.
 
     >>> from hesitant import Statements
     >>> said = Statements.from_labels({"Ada": ["a", "b", None], "Bo": ["a", None, "a"]})
@@ -63,8 +61,6 @@ class Statements:
         for array in (self.said, self.classes, self.options, self.chances, self.truth):
             if array is not None:
                 array.flags.writeable = False
-
-    # -- making them ----------------------------------------------------------------------
 
     @classmethod
     def from_labels(
@@ -98,10 +94,9 @@ class Statements:
     ) -> Self:
         """Make statements from a long table of labels: one line a statement.
 
-        ``row``, ``reader`` and ``label`` name the columns. A row that a reader has no line for was
-        never shown to that reader; an empty label was withheld. ``rows`` lists the rows' names in
-        the order of X, or is the number of rows where names are positions counted from 0 (by
-        default, up to the largest).
+        ``row``, ``reader`` and ``label`` name the columns. What has no line was never shown; an
+        empty label was withheld. ``rows`` lists the rows' names in the order of X, or is their
+        number where names are positions from 0 (by default, up to the largest).
         """
         cells, names = read_table(table, "table")
         for name in (row, reader, label):
@@ -134,8 +129,7 @@ class Statements:
     ) -> Self:
         """Make statements from subjective probabilities (n, g), or (n, J, g) of J readers.
 
-        They add up to one; a row of NaN was withheld. ``classes`` are those of Q's last axis, by
-        default the columns of a data frame.
+        A row of NaN was withheld. ``classes`` are by default the columns of a data frame.
         """
         if not isinstance(Q, np.ndarray) and is_table(Q):
             Q, columns = read_table(Q, "Q")
@@ -146,25 +140,21 @@ class Statements:
             raise ValueError("Q holds something that is no number: give probabilities.") from None
         Q = Q[:, None, :] if Q.ndim == 2 else Q
         if Q.ndim != 3 or 0 in Q.shape:
-            raise ValueError(
-                f"Q has shape {Q.shape}: give (n, g) probabilities, or (n, J, g) of J readers."
-            )
+            raise ValueError(f"Q has shape {Q.shape}: give (n, g), or (n, J, g) of J readers.")
         if classes is None or len(classes) != Q.shape[2]:
-            raise ValueError(
-                f"classes={classes!r}: name the {Q.shape[2]} classes in the order of Q's columns."
-            )
+            raise ValueError(f"classes={classes!r}: name the {Q.shape[2]} classes of Q's columns.")
         names, total = _names(readers, None, Q), Q.sum(axis=2)
         none = np.isnan(Q).all(axis=2)
-        for bad, complaint in (
-            (np.isnan(total) & ~none, "is NaN for some of the classes"),
-            (((Q < 0) | np.isinf(Q)).any(axis=2), "has a probability below 0, or infinite"),
-            (abs(total - 1) > SUM_TOLERANCE, "does not add up to 1 (percentages?)"),
-        ):
-            if bad.any():
-                i, j = np.argwhere(bad)[0]
+        faults = {
+            "is NaN for some of the classes": np.isnan(total) & ~none,
+            "has a probability below 0, or infinite": ((Q < 0) | np.isinf(Q)).any(axis=2),
+            "does not add up to 1 (percentages?)": abs(total - 1) > SUM_TOLERANCE,
+        }
+        for fault, where in faults.items():
+            for i, j in np.argwhere(where):
                 raise ValueError(
-                    f"row {i} of {names[j]} {complaint}: {Q[i, j].tolist()}. Give probabilities "
-                    "that add up to 1, or NaN for all classes where the reader withheld them."
+                    f"row {i} of {names[j]} {fault}: {Q[i, j].tolist()}. Give probabilities that "
+                    "add up to 1, or NaN for all classes where the reader withheld them."
                 )
         ordered, known, _ = _encode(_object_array([]), truth, len(Q), missing_label, classes)
         said = _hide(np.where(none, WITHHELD, 0), shown)
@@ -181,10 +171,10 @@ class Statements:
         missing_label: Any = -1,
         truth: Any = None,
     ) -> Self:
-        """Make statements from sets of classes: "a or b, not c" is ``{"a", "b"}``.
+        """Make statements from sets of classes, one a row, or a table with a column a reader.
 
-        ``sets`` has one for each row, or is a table of them, a column a reader. A single label
-        stands for the set of itself. None was withheld, and so was a set of all classes.
+        "a or b, not c" is ``{"a", "b"}``; a single label stands for the set of itself. None was
+        withheld, and so was a set of all classes.
 
         >>> from hesitant import Statements
         >>> said = Statements.from_sets([{"a", "b"}, "c", None, {"a"}])
@@ -224,10 +214,10 @@ class Statements:
         missing_label: Any = -1,
         truth: Any = None,
     ) -> Self:
-        """Make statements from grades on an ordered scale between two classes.
+        """Make statements from grades: a column a reader (n, J), or (n,) of one.
 
-        R has a column a reader (n, J), or is (n,) of one; ``scale`` lists all grades, from
-        surely the first class to surely the second (BI-RADS, 1 to 5), the middle being hesitation.
+        ``scale`` lists all grades, from surely the first of two classes to surely the second
+        (BI-RADS, 1 to 5), the middle being hesitation.
         """
         table, names = read_table(R, "R")
         if len(scale) < 3 or len(classes) != 2:
@@ -240,8 +230,6 @@ class Statements:
         said = _hide(grades.codes.reshape(table.shape[::-1]).T, shown)
         return cls("grades", said, _names(readers, names, said), ordered, grades.classes, known)
 
-    # -- looking at them ------------------------------------------------------------------
-
     def __len__(self) -> int:
         return len(self.said)
 
@@ -251,8 +239,7 @@ class Statements:
         return cast(tuple[int, int], self.said.shape)
 
     def __getitem__(self, rows: Any) -> "Statements":
-        if isinstance(rows, tuple):  # [rows, ...], as scikit-learn has it
-            rows = rows[0]
+        rows = rows[0] if isinstance(rows, tuple) else rows  # [rows, ...], as scikit-learn has it
         rows = [rows] if isinstance(rows, Integral) else rows
         chances = None if self.chances is None else self.chances[rows]
         return replace(self, said=self.said[rows], chances=chances, truth=self.truth[rows])
@@ -285,9 +272,9 @@ class Statements:
         }
 
     def agreement(self) -> FloatArray:
-        """Return the share of rows on which each two readers say the same, of those both spoke of.
+        """Return the share (J, J) of rows on which two readers agree, of those both spoke of.
 
-        NaN for two who never spoke of one row. (J, J); of probabilities, the likeliest class.
+        NaN for two who never spoke of one row; of probabilities, the likeliest class counts.
         """
         said = self.said if self.chances is None else np.nan_to_num(self.chances).argmax(axis=2)
         said = np.where(self.given, said, -1)
@@ -297,10 +284,9 @@ class Statements:
             return np.asarray(sum(mine.T @ mine for mine in chose) / both)
 
     def votes(self) -> FloatArray:
-        """Return what was said as votes for the classes (n, g), one for each reader who spoke.
+        """Return votes for the classes (n, g), one for each reader who spoke.
 
-        A set shares its vote; probabilities are shares; a grade is as far from one class to the
-        other as it is along the scale.
+        A set shares its vote; probabilities are shares; a grade's lie as it does on the scale.
         """
         if self.chances is not None:
             return np.nansum(np.where(self.given[:, :, None], self.chances, np.nan), axis=1)
@@ -373,9 +359,6 @@ class Statements:
         known = int((self.truth >= 0).sum())
         truth = f"\nThe class of {noun(known, 'row')} is known for certain." if known else ""
         return f"{head}\n{table.as_text()}{truth}"
-
-
-# -- what users hand over -------------------------------------------------------------------
 
 
 def _encode(
