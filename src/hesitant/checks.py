@@ -49,9 +49,7 @@ def check_reviewed(reviewed: Any, n: int) -> BoolArray:
         )
     for row, v in enumerate(values.tolist() if values.dtype != bool else ()):
         if not isinstance(v, bool | int | float | np.bool_ | np.number) or v not in (0, 1):
-            raise ValueError(
-                f"reviewed[{row}] is {v!r}: give True if the case was seen, or False."
-            )
+            raise ValueError(f"reviewed[{row}] is {v!r}: give True if it was seen, else False.")
     return values.astype(bool)
 
 
