@@ -9,26 +9,23 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import jinja2
+import uvicorn
+from starlette import responses
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.requests import Request
-from starlette.responses import (
-    FileResponse,
-    HTMLResponse,
-    JSONResponse,
-    RedirectResponse,
-    Response,
-)
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hesitant._optional import templates
 from hesitant._words import percent
 from hesitant.desk import _pictures
 from hesitant.desk._findings import archive, state
@@ -36,7 +33,6 @@ from hesitant.desk._sitting import Desk, Refused, reader_name
 from hesitant.desk._table import words
 
 MOST_BYTES = 64 * 1024
-HERE = Path(__file__).parent
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -87,12 +83,14 @@ class Guard:
             return _error("Another site may not ask the desk.", 403)
         if headers.get("content-type", "").startswith("multipart/"):
             return _error("The desk takes no files.", 415)
+        if int(headers.get("content-length", 0)) > MOST_BYTES or "transfer-encoding" in headers:
+            return _error("The request is too large.", 413)
         if self._is_token(query.get("token", "")):
             if scope["path"].startswith("/api/") or "text/html" not in headers.get("accept", ""):
                 return None
             # on with a cookie: an address with the token would stay in the history
             rest = urlencode([(k, v) for k, v in query.multi_items() if k != "token"])
-            found = RedirectResponse(f"{scope['path']}?{rest}", 303)
+            found = responses.RedirectResponse(f"{scope['path']}?{rest}", 303)
             found.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
             return found
         if self._is_token(Request(scope).cookies.get(self.cookie, "")):
@@ -103,31 +101,18 @@ class Guard:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
 
-async def _body(request: Request) -> Given:
-    """Return the JSON of a request, of a decent size."""
-    data = b""
-    async for part in request.stream():
-        data += part
-        if len(data) > MOST_BYTES:
-            raise Refused("The request is too large.", 413)
-    try:
-        found = json.loads(data or b"{}")
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise Refused("The request is not a JSON object.")
-    return found
-
-
-def _route(path: str, method: str, do: Callable[..., Any]) -> Route:
+def _route(way: str, do: Callable[..., Any]) -> Route:
     """Return a route: work in a thread, plain data as JSON, what is refused as a sentence."""
+    method, path = way.split()
 
     async def endpoint(request: Request) -> Response:
         try:
-            given = await _body(request) if method == "POST" else {}
+            given = json.loads(await request.body() or b"{}")
+            if not isinstance(given, dict):
+                raise Refused("The request is not a JSON object.")
             asked = {**request.query_params, **given}
             found = await run_in_threadpool(do, asked, **request.path_params)
-        except (ValueError, TypeError) as error:  # what JSON holds may be of any kind
+        except (ValueError, TypeError, RecursionError) as error:  # JSON may hold anything
             return _error(str(error), getattr(error, "status", 400))
         return found if isinstance(found, Response) else JSONResponse(found)
 
@@ -140,36 +125,26 @@ class Pages:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self._drawn: tuple[Any, str | None] = (None, None)
-        loader = jinja2.FileSystemLoader(HERE / "templates")
-        self.templates = jinja2.Environment(
-            loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
-        )
+        self.templates = templates("hesitant.desk")
         self.templates.filters["percent"] = percent
         self.templates.globals["words"] = words
-        for name in loader.list_templates():  # the first case should not wait for that
-            self.templates.get_template(name)
-        asked: dict[str, Callable[..., Any]] = {
-            "/": self._home,
-            "/setup": lambda given: self._page("setup", given),
-            "/report": lambda given: self._page("report", given),
-            "/part/case": self._part_case,
-            "/part/report": self._part_report,
-            "/show/{row:int}": self._image,
-            "/api/case": lambda given: self._case(given) or {"row": None, "done": True},
-            "/api/answers": lambda given: {"answers": list(map(_plain, desk.journal.answers()))},
-            "/api/state": lambda given: state(desk, self._reader(given)),
-            "/api/export": self._export,
+        ways: dict[str, Callable[..., Any]] = {
+            "GET /": self._home,
+            "GET /setup": lambda given: self._page("setup", given),
+            "GET /report": lambda given: self._page("report", given),
+            "GET /part/case": self._part_case,
+            "GET /part/report": self._part_report,
+            "GET /show/{row:int}": self._image,
+            "GET /api/case": lambda given: self._case(given) or {"row": None, "done": True},
+            "GET /api/answers": lambda _: {"answers": list(map(_plain, desk.journal.answers()))},
+            "GET /api/state": lambda given: state(desk, self._reader(given)),
+            "GET /api/export": self._export,
+            "POST /api/answer": self._answer,
+            "POST /api/undo": lambda given: {"undone": _plain(desk.undo(*self._window(given)))},
+            "POST /api/setup": lambda given: asdict(desk.configure(given)),
         }
-        told: dict[str, Callable[..., Any]] = {
-            "/api/answer": self._answer,
-            "/api/undo": lambda given: {"undone": _plain(desk.undo(*self._window(given)))},
-            "/api/setup": lambda given: asdict(desk.configure(given)),
-        }
-        self.routes = [
-            *(_route(path, "GET", do) for path, do in asked.items()),
-            *(_route(path, "POST", do) for path, do in told.items()),
-            Mount("/static", StaticFiles(directory=HERE / "static")),
-        ]
+        files = StaticFiles(packages=[("hesitant.desk", "static")])
+        self.routes = [*starmap(_route, ways.items()), Mount("/static", files)]
 
     def _reader(self, given: Given) -> str:
         return reader_name(given["reader"]) if given.get("reader") else self.desk.reader
@@ -179,14 +154,14 @@ class Pages:
 
     def _page(self, name: str, given: Given, **known: Any) -> Response:
         known |= {"desk": self.desk, "reader": self._reader(given)}
-        return HTMLResponse(self.templates.get_template(f"{name}.html.j2").render(known))
-
-    # -- pages ----------------------------------------------------------------------------------
+        page = self.templates.get_template(f"{name}.html.j2").render(known)
+        return responses.HTMLResponse(page)
 
     def _home(self, given: Given) -> Response:
-        if not self.desk.confirmed:
-            return RedirectResponse("/setup?" + urlencode({"reader": self._reader(given)}), 303)
-        return self._page("desk", given)
+        if self.desk.confirmed:
+            return self._page("desk", given)
+        asked = urlencode({"reader": self._reader(given)})
+        return responses.RedirectResponse(f"/setup?{asked}", 303)
 
     def _part_case(self, given: Given) -> Response:
         case = self._case(given)
@@ -207,8 +182,6 @@ class Pages:
         curves = [_pictures.hesitation(answers, model, name) for name in found["readers"]]
         return self._page("findings", given, state=found, curves=curves, boundary=self._drawn[1])
 
-    # -- what the expert looks at ---------------------------------------------------------------
-
     def _file(self, cell: str | None) -> Path | None:
         """Return a file in the table's folder that a cell names, and no other."""
         folder = self.desk.path.parent
@@ -219,6 +192,7 @@ class Pages:
             return None
 
     def _shown(self, cell: str | None) -> tuple[str, str] | None:
+        """Return what the expert looks at, and of what kind it is."""
         if cell is None:
             return None
         if re.match(r"https?://", cell, re.I):
@@ -240,9 +214,7 @@ class Pages:
         if path is None or path.suffix.lower() not in _IMAGES:
             raise Refused("There is no such image in the table's folder.", 404)
         alone = {"Content-Security-Policy": "default-src 'none'; sandbox"}
-        return FileResponse(path, headers=alone)
-
-    # -- JSON -----------------------------------------------------------------------------------
+        return responses.FileResponse(path, headers=alone)
 
     def _case(self, given: Given) -> Given | None:
         return self.desk.case(*self._window(given))
@@ -272,19 +244,14 @@ def make_app(desk: Desk, token: str, port: int) -> ASGIApp:
 
 def serve(desk: Desk, *, port: int = 0, browser: bool = True) -> None:
     """Serve a desk on 127.0.0.1 until interrupted, on any free port by default."""
-    import uvicorn
-
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind(("127.0.0.1", port))
+        listening = socket.create_server(("127.0.0.1", port), backlog=128)
     except OSError as error:
         raise ValueError(f"port={port} is taken ({error.strerror}): choose another.") from error
-    listening.listen(128)
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
     # no access log: it would write the token down
     quiet: Given = {"access_log": False, "log_level": "warning", "server_header": False}
-    config = uvicorn.Config(make_app(desk, token, port), **quiet)
+    server = uvicorn.Server(uvicorn.Config(make_app(desk, token, port), **quiet))
     # the first case is then chosen, not drawn, and does not wait while kernels are compiled
     desk.worker.settle(timeout=20)
     address = f"http://127.0.0.1:{port}/?token={token}"
@@ -292,4 +259,4 @@ def serve(desk: Desk, *, port: int = 0, browser: bool = True) -> None:
     print(f"Answers go to {desk.journal.path}. Stop with Ctrl-C.", flush=True)
     if browser:
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-    uvicorn.Server(config).run(sockets=[listening])
+    server.run(sockets=[listening])

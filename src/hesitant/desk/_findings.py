@@ -7,33 +7,41 @@ import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scipy.stats import binomtest
+import pandas as pd
 
+from hesitant import save
 from hesitant.desk._journal import Answer
 from hesitant.desk._learning import Model, evidence
 from hesitant.desk._sitting import Desk
+from hesitant.diagnostics._smoother import wilson
 from hesitant.exceptions import collect_warnings
-
-if TYPE_CHECKING:
-    import pandas as pd
+from hesitant.tables import write_csv
 
 # Stopping is sensible once so many answers have changed so small a share of the guesses. What
 # answers are expected to teach is no yardstick: it leaps when classes get matrices of their own.
 LATELY, SMALL_CHANGE = 20, 0.005
+_README = """\
+NAME.labelled.csv: the table with the labels given at the desk. Further columns:
+  status    "table" (labelled before), "labelled", "withheld" (seen, and nobody could tell),
+            "not shown" (not my case), "readers differ", or blank (never asked)
+  reviewed  what --reviewed expects: yes where the row tells of free hesitation
+  said by … what each reader answered
+NAME.journal.csv: every answer, those taken back among them (undone has the time); rows from 1.
+NAME.desk.sqlite: the same, as the desk keeps it; rows from 0.
+NAME.model, NAME.report.html: the model and its report, if there were labels enough.
+"""
 
 
 def share(right: int, n: int) -> dict[str, Any]:
     """Return a share with its 95 % interval, after Wilson."""
-    if n == 0:
-        return {"right": 0, "n": 0, "accuracy": None, "low": 0.0, "high": 1.0}
-    low, high = binomtest(right, n).proportion_ci(method="wilson")
-    return {"right": right, "n": n, "accuracy": right / n, "low": float(low), "high": float(high)}
+    low, high = map(float, wilson(right / n, n)) if n else (0.0, 1.0)
+    accuracy = right / n if n else None
+    return {"right": right, "n": n, "accuracy": accuracy, "low": low, "high": high}
 
 
 def counts(answers: Sequence[Answer]) -> dict[str, int]:
-    """Count the answers of each kind."""
     said = Counter(a["answer"] for a in answers)
     kinds = {"labels": "label", "cannot_tell": "cannot tell", "not_shown": "not shown"}
     return {"answers": len(answers), **{name: said[kind] for name, kind in kinds.items()}}
@@ -50,21 +58,17 @@ def guessed(answers: Sequence[Answer], *, audit: bool) -> dict[str, Any]:
 
 def disagreements(answers: Sequence[Answer]) -> list[dict[str, Any]]:
     """Return each pair of readers: where both gave a label, how often the same, and where not."""
-    labels: dict[str, dict[int, Answer]] = {}
+    labels: dict[str, dict[tuple[int, str], str]] = {}
     for a in answers:
         if a["answer"] == "label":
-            labels.setdefault(a["reader"], {})[a["row"]] = a
+            labels.setdefault(a["reader"], {})[a["row"], a["id"]] = a["label"]
     out = []
-    for pair in itertools.combinations(sorted(labels), 2):
-        both = sorted(set(labels[pair[0]]) & set(labels[pair[1]]))
-        said = {row: [labels[name][row]["label"] for name in pair] for row in both}
-        differ = [
-            {"row": row, "id": labels[pair[0]][row]["id"], "said": words}
-            for row, words in said.items()
-            if words[0] != words[1]
-        ]
+    for one, other in itertools.combinations(sorted(labels), 2):
+        both = sorted(labels[one].keys() & labels[other].keys())
+        said = [(row, name, [labels[r][row, name] for r in (one, other)]) for row, name in both]
+        differ = [{"row": row, "id": name, "said": s} for row, name, s in said if s[0] != s[1]]
         alike = share(len(both) - len(differ), len(both))
-        out.append({"readers": pair, **alike, "cases": differ})
+        out.append({"readers": (one, other), **alike, "cases": differ})
     return out
 
 
@@ -95,9 +99,8 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
     if desk.data is None:
         return out
     (data, model), before = desk.ready(), desk.before
-    left, known = data.usable & (model.codes < 0), model.clf is not None
-    moved = None  # blank rows that have another guess than before the sitting
-    if known and before is not None and before.clf is not None:
+    left, moved = data.usable & (model.codes < 0), None
+    if model.clf is not None and before is not None and before.clf is not None:
         moved = int((before.guess != model.guess)[left].sum())
     return {
         **out,
@@ -106,7 +109,7 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
         "left": int(left.sum()),
         "incomplete": int((~data.usable).sum()),
         "model": model.number,
-        "can_learn": known,
+        "can_learn": model.clf is not None,
         "queued": len(model.queue),
         "model_knows": model.answers,
         "panel": model.panel is not None,
@@ -114,30 +117,14 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
         "audit": guessed(answers, audit=True),
         "chosen": guessed(answers, audit=False),
         "held_out": share(*(desk.held_out or (0, 0))),
-        "moved": moved,
+        "moved": moved,  # blank rows that have another guess than before the sitting
         "stop": when_to_stop(desk, model),
         "disagreement": disagreements(answers),
     }
 
 
-# -- export ---------------------------------------------------------------------------------------
-
-_README = """\
-NAME.labelled.csv: the table with the labels given at the desk. Further columns:
-  status    "table" (labelled before), "labelled", "withheld" (seen, and nobody could tell),
-            "not shown" (not my case), "readers differ", or blank (never asked)
-  reviewed  what --reviewed expects: yes where the row tells of free hesitation
-  said by … what each reader answered
-NAME.journal.csv: every answer, those taken back among them (undone has the time); rows from 1.
-NAME.desk.sqlite: the same, as the desk keeps it; rows from 0.
-NAME.model, NAME.report.html: the model and its report, if there were labels enough.
-"""
-
-
-def labelled_table(desk: Desk) -> "pd.DataFrame":
+def labelled_table(desk: Desk) -> pd.DataFrame:
     """Return the table with the answers in it; labels, withheld and not shown are kept apart."""
-    import pandas
-
     (data, _), answers, frame = desk.ready(), desk.journal.answers(), desk.frame.copy()
     codes, reviewed = evidence(data, answers)
     status: list[str | None] = ["table" if h >= 0 else None for h in data.codes]
@@ -148,7 +135,7 @@ def labelled_table(desk: Desk) -> "pd.DataFrame":
         elif status[row] in (None, "not shown"):
             status[row] = "withheld" if a["answer"] == "cannot tell" else "not shown"
     names = [*data.setup.classes, None]
-    frame[data.setup.label] = pandas.Series([names[h] for h in codes], dtype=object)
+    frame[data.setup.label] = pd.Series([names[h] for h in codes], dtype=object)
     added = {"status": status, "reviewed": ["yes" if r else "no" for r in reviewed]}
     for reader in sorted({a["reader"] for a in answers}):
         own = {a["row"]: a["label"] or a["answer"] for a in answers if a["reader"] == reader}
@@ -160,18 +147,13 @@ def labelled_table(desk: Desk) -> "pd.DataFrame":
 
 def archive(desk: Desk) -> bytes:
     """Return everything as a ZIP archive."""
-    import pandas
-
-    from hesitant import save
-    from hesitant.tables import write_csv
-
     desk.worker.settle(timeout=60)  # a model of all answers, if that does not take forever
     data, model = desk.ready()
     out = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(out, "w", 8) as packed:
         base = Path(folder) / desk.name
         write_csv(labelled_table(desk), f"{base}.labelled.csv")
-        journal = pandas.DataFrame(desk.journal.answers("TRUE"))
+        journal = pd.DataFrame(desk.journal.answers("TRUE"))
         if len(journal):
             journal["row"] += 1  # files for people count from 1
             write_csv(journal, f"{base}.journal.csv")

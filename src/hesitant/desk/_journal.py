@@ -55,32 +55,26 @@ class Journal:
                 "a folder that you can write to."
             ) from error
 
-    def _do(self, statement: str, *given: Any) -> sqlite3.Cursor:
+    def _do(self, statement: str, *given: Any) -> list[sqlite3.Row]:
         with self._lock:
-            return self._db.execute(statement, given)
+            return self._db.execute(statement, given).fetchall()
 
     def _one(self, question: str, *given: Any) -> Any:
-        with self._lock:
-            found = self._db.execute(question, given).fetchone()
-        return None if found is None else found[0]
+        return next((found[0] for found in self._do(question, *given)), None)
 
     def fact(self, name: str) -> Any:
         """Return something noted about the sitting, or None."""
         return json.loads(self._one("SELECT value FROM facts WHERE name = ?", name) or "null")
 
     def note(self, **facts: Any) -> None:
-        """Note something about the sitting."""
         for name, value in facts.items():
             self._do("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, json.dumps(value))
 
     def answers(self, where: str = "undone IS NULL", *given: Any) -> list[Answer]:
         """Return answers, by default all that stand, in the order given."""
-        question = f"SELECT * FROM answers WHERE {where} ORDER BY seq"
-        with self._lock:
-            return [dict(row) for row in self._db.execute(question, given)]
+        return [*map(dict, self._do(f"SELECT * FROM answers WHERE {where} ORDER BY seq", *given))]
 
     def said(self, row: int, reader: str) -> Answer | None:
-        """Return what a reader has said of a row."""
         stands = "undone IS NULL AND row = ? AND reader = ?"
         return next(iter(self.answers(stands, row, reader)), None)
 
@@ -110,12 +104,10 @@ class Journal:
         return int(self._one("PRAGMA data_version"))
 
     def content(self) -> bytes:
-        """Return the whole file."""
         with self._lock:
             return self._db.serialize()
 
     def close(self) -> None:
-        """Let go of the file."""
         self._db.close()
 
 

@@ -8,12 +8,16 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from sklearn.model_selection import cross_val_score
 
+from hesitant import MixtureClassifier, Statements
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.desk._journal import Answer
 from hesitant.desk._pictures import View
 from hesitant.desk._table import Data
 from hesitant.exceptions import collect_warnings
+from hesitant.model_selection import LabelledKFold
 
 QUEUE, NEXT = 500, 10
 # Above so many parameters the gain of a label takes minutes to compute: entropy stands in for it.
@@ -40,9 +44,9 @@ def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray
     label of whoever made the table, unless the blanks were never looked at.
     """
     codes, reviewed = data.codes.copy(), np.full(len(data.codes), data.setup.withheld)
-    for row, all_of_it in by_row(data, answers).items():
-        audit = any(a["audit"] for a in all_of_it)
-        votes = Counter(a["label"] for a in all_of_it if a["label"] in data.setup.classes)
+    for row, said in by_row(data, answers).items():
+        audit = any(a["audit"] for a in said)
+        votes = Counter(a["label"] for a in said if a["label"] in data.setup.classes)
         if not votes:
             reviewed[row] |= audit
             continue
@@ -53,35 +57,33 @@ def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray
     return codes, reviewed
 
 
-def panel_of(data: Data, answers: list[Answer], codes: IntArray) -> Any:
+def panel_of(data: Data, answers: list[Answer], codes: IntArray) -> Statements | None:
     """Return the answers as statements if two readers labelled the same case, else None.
 
     Each reader says what they said of audit cases, and whoever made the table what the table says,
     if they looked at all of it. A label of a chosen case, which nobody contradicts, is the truth.
     """
-    from hesitant import Statements
-
-    said, labels = by_row(data, answers), np.array([*data.setup.classes, None], dtype=object)
-    given = {row: [a["label"] for a in answers if a["label"]] for row, answers in said.items()}
-    if max(map(len, given.values()), default=0) < 2:
-        return None
-    lines: list[tuple[int, str, str | None]] = []
-    truth = labels[data.codes]
+    said, names = by_row(data, answers), np.array([*data.setup.classes, None], dtype=object)
+    given = {row: [a["label"] for a in own if a["label"]] for row, own in said.items()}
+    lines, truth = [], names[data.codes]
     if data.setup.withheld:
-        lines = [(i, TABLE, label) for i, label in enumerate(truth)]
-        truth = np.full(len(truth), None, dtype=object)
-    for row, answers in said.items():
+        lines = [(row, TABLE, label) for row, label in enumerate(truth)]
+        truth = np.full_like(truth, None)
+    for row, own in said.items():
         agreed = len(set(given[row])) < 2
-        lines += [(row, a["reader"], a["label"]) for a in answers if a["audit"] or not agreed]
-        if agreed and not all(a["audit"] for a in answers):
+        lines += [(row, a["reader"], a["label"]) for a in own if a["audit"] or not agreed]
+        if agreed and not all(a["audit"] for a in own):
             truth[row] = next(iter(given[row]), None)
-    told: dict[str, Any] = {name: name for name in ("row", "reader", "label")}
-    table = dict(zip(told, zip(*lines, strict=True), strict=True)) if lines else None
+    if not lines or max(map(len, given.values()), default=0) < 2:
+        return None
     # a class may have no label that all agree on
-    named = {*labels[codes], *(label for answers in given.values() for label in answers)}
+    named = {*names[codes], *(label for labels in given.values() for label in labels)}
     classes = [name for name in data.setup.classes if name in named]
-    told |= {"rows": len(truth), "missing_label": None, "classes": classes, "truth": truth}
-    return table and Statements.from_long(table, **told)[data.usable]
+    named_so: dict[str, Any] = {name: name for name in ("row", "reader", "label")}
+    table = pd.DataFrame(lines, columns=list(named_so))
+    known: dict[str, Any] = {"rows": len(truth), "classes": classes, "truth": truth}
+    told = Statements.from_long(table, **named_so, **known, missing_label=None)
+    return told[data.usable]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -109,9 +111,8 @@ class Model:
         """Return what is known, before any fit."""
         none, zero = np.full(len(data.codes), -1), np.zeros(len(data.codes))
         codes, reviewed = evidence(data, answers)
-        panel = panel_of(data, answers, codes)
-        known = (data, codes, reviewed, len(answers), panel, View.of(data, codes))
-        return cls(*known, none, zero, zero, none[:0])
+        known = len(answers), panel_of(data, answers, codes), View.of(data, codes)
+        return cls(data, codes, reviewed, *known, none, zero, zero, none[:0])
 
     def rows(self, agreed: bool = False) -> tuple[FloatArray, Any, Any]:
         """Return features, what was said of them, and reviewed, as they are given to a fit.
@@ -126,21 +127,19 @@ class Model:
 
 
 def _estimator(known: Model, start: Model | None, agreed: bool = False) -> Any:
-    from hesitant import MixtureClassifier
-
     setup, use = known.data.setup, known.data.usable
     codes, reviewed = known.codes[use], known.reviewed[use]
-    counts = {name: int((codes == h).sum()) for h, name in enumerate(setup.classes)}
-    present = [name for name, n in counts.items() if n]
-    if len(present) < 2:
+    counts = np.bincount(codes[codes >= 0], minlength=len(setup.classes))
+    classes = [name for name, n in zip(setup.classes, counts, strict=True) if n]
+    if len(classes) < 2:
         return None
     panel = None if agreed else known.panel
+    if panel is not None:
+        classes = panel.classes.tolist()
     # a curve needs some of each kind: labels given freely, and labels withheld
     enough = min((reviewed & (codes >= 0)).sum(), (reviewed & (codes < 0)).sum()) >= 5
-    fewest = min(counts[name] for name in present)
-    shape = "full" if fewest >= setup.enough else "shrunk"
+    shape = "full" if counts[counts > 0].min() >= setup.enough else "shrunk"
     old = None if start is None else start.clf
-    classes = present if panel is None else panel.classes.tolist()
     warm = old is not None and list(old.classes_) == classes and old.covariance == shape
     return MixtureClassifier(
         covariance=shape,
@@ -190,10 +189,6 @@ def learn(known: Model, start: Model | None = None) -> Model:
 
 def held_out(model: Model) -> tuple[int, int] | None:
     """Return how many labels the model gets right when they are hidden from it, of how many."""
-    from sklearn.model_selection import cross_val_score
-
-    from hesitant.model_selection import LabelledKFold
-
     X, y, reviewed = model.rows(agreed=True)
     some = np.random.default_rng(0).permutation(len(y))[:MOST_HELD_OUT]
     n = int((y[some] != np.array(None)).sum())

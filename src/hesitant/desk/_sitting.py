@@ -1,6 +1,7 @@
 """`Desk`: one table, its journal, its readers and the model that learns from them."""
 
 import dataclasses
+import itertools
 import random
 import secrets
 import threading
@@ -16,11 +17,13 @@ from hesitant._typing import IntArray
 from hesitant.desk._journal import Answer, Journal, now
 from hesitant.desk._learning import Model, Worker, held_out, learn
 from hesitant.desk._table import Data, Setup, guess
+from hesitant.tables import read_table, sha256_of
 
 ANSWERS = ("label", "cannot tell", "not shown")
 RESERVED = 15 * 60  # seconds that a case waits for a window that may have been closed
 MOST_WINDOWS = 64
 _PACKED = {".gz", ".bz2", ".xz", ".zip", ".zst"}
+_OPEN = {"show": None, "blank": (), "classes": (), "withheld": True, "audit": 0.1}
 
 
 class Refused(ValueError):
@@ -55,8 +58,7 @@ class Desk:
     """
 
     def __init__(self, table: str | Path, reader: str = "reader", **given: Any) -> None:
-        self.path = Path(table).resolve()
-        self.reader = reader_name(reader)
+        self.path, self.reader = Path(table).resolve(), reader_name(reader)
         self._given = {k: v for k, v in given.items() if v is not None}
         self.frame, self._stamp = self._read(self._given), self._changed()
         packed = self.path.suffix.lower() in _PACKED
@@ -76,11 +78,7 @@ class Desk:
         self.worker = Worker(self._learn)
         self._resume()
 
-    # -- the table ------------------------------------------------------------------------------
-
     def _read(self, given: Mapping[str, Any]) -> Any:
-        from hesitant.tables import read_table
-
         # names stay as they are written
         text = [given[k] for k in ("label", "id", "show") if given.get(k)]
         return read_table(self.path, text=text).rename(columns=str)
@@ -90,8 +88,6 @@ class Desk:
 
     def _resume(self) -> None:
         """Take up an earlier sitting, or begin one if the label is named."""
-        from hesitant.tables import sha256_of
-
         earlier, checksum = self.journal.fact("setup") or {}, sha256_of(self.path)
         begun = self.journal.answers() and self.journal.fact("checksum")
         label = self._given.get("label")
@@ -116,7 +112,7 @@ class Desk:
             setup = self.data.setup if self.data else Setup.of(self._given, self.frame)
             return dataclasses.asdict(setup)
         except ValueError:  # the page will ask
-            return guess(self.frame, self._given)
+            return _OPEN | guess(self.frame, self._given)
 
     def configure(self, given: Mapping[str, Any], *, confirm: bool = True) -> Setup:
         """Say which column is what."""
@@ -138,8 +134,8 @@ class Desk:
             )
         with self._lock:
             self.frame, self.data, self.confirmed = frame, data, confirm
-            known, last = Model.of(data, answers), max((a["model"] for a in answers), default=0)
-            self.model = dataclasses.replace(known, number=last)
+            number = max((a["model"] for a in answers), default=0)
+            self.model = dataclasses.replace(Model.of(data, answers), number=number)
             self.before, self.held_out = None, None
             self._windows.clear()
             self._past.clear()
@@ -155,8 +151,6 @@ class Desk:
         )
         is_new = self._changed() != self._stamp
         return [text for text in (self._notice, self._problem, is_new and changed) if text]
-
-    # -- learning -------------------------------------------------------------------------------
 
     def _learn(self) -> None:
         """Make a model of all answers; the worker calls this in its thread."""
@@ -191,8 +185,6 @@ class Desk:
         blank = (model.codes < 0) & (model.guess >= 0)
         return int((older[-1] != model.guess)[blank].sum()), int(blank.sum())
 
-    # -- cases ----------------------------------------------------------------------------------
-
     def ready(self) -> tuple[Data, Model]:
         """Return table and model, or refuse while nobody has said which column is what."""
         if self.data is None or self.model is None:
@@ -215,8 +207,8 @@ class Desk:
                 if shown is None:
                     return None
                 self._windows[reader, window] = shown
-                while len(self._windows) > MOST_WINDOWS:
-                    self._windows.pop(next(iter(self._windows)))
+                if len(self._windows) > MOST_WINDOWS:
+                    del self._windows[next(iter(self._windows))]
             values = [None if v != v else v for v in data.X[shown.row].tolist()]
             return {
                 "row": shown.row,
@@ -245,10 +237,9 @@ class Desk:
         # of a case that somebody could label, or is looking at, there is less to learn
         taken = {a["row"] for a in answers if a["answer"] == "label"} | {*own, *mine}
         taken |= {s.row for _, s in fresh if not s.audit}
-        for rows in (model.queue, data.order):
-            for row in map(int, rows):
-                if row not in taken:
-                    return Shown(row, False, model.number, now)
+        for row in map(int, itertools.chain(model.queue, data.order)):
+            if row not in taken:
+                return Shown(row, False, model.number, now)
         return None
 
     def answer(self, reader: str, row: Any, answer: Any, label: Any = None) -> dict[str, Any]:

@@ -4,14 +4,14 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    import pandas as pd
+from hesitant.tables.cells import blank_like, unfit_features
+from hesitant.tables.selection import likeliest_label
 
 MOST_CLASSES = 30
 # Fewer labels than this share of the rows: nobody will have looked at all the blank ones.
@@ -22,28 +22,20 @@ _ID = re.compile(r"(.*[\W_])?(id|name|case|cell|sample|patient|key|code)", re.I)
 def words(cells: "pd.Series[Any]") -> list[str | None]:
     """Return cells as text, None where blank, whole numbers without a decimal point."""
     told = [f"{c:.15g}" if isinstance(c, float) else str(c).strip() for c in cells.tolist()]
-    return [
-        None if gone or not word else word for word, gone in zip(told, cells.isna(), strict=True)
-    ]
+    return [None if gone else word or None for word, gone in zip(told, cells.isna(), strict=True)]
 
 
 def numbers(cells: "pd.Series[Any]") -> FloatArray | None:
     """Return cells as numbers, NaN where blank, or None if some are words."""
-    import pandas
-
     if cells.dtype.kind not in "biufO":
         return None
-    found = pandas.to_numeric(cells, errors="coerce").to_numpy(float)
+    found = pd.to_numeric(cells, errors="coerce").to_numpy(float)
     return found if (np.isnan(found) == cells.isna()).all() else None
 
 
-def guess(frame: "pd.DataFrame", given: Mapping[str, Any]) -> dict[str, Any]:
+def guess(frame: pd.DataFrame, given: Mapping[str, Any]) -> dict[str, Any]:
     """Add guesses about the parts of the columns that nobody named."""
-    from hesitant.tables.cells import unfit_features
-    from hesitant.tables.selection import likeliest_label
-
-    out = dict(given)
-    out["label"] = out.get("label") or likeliest_label(frame)
+    out = {**given, "label": given.get("label") or likeliest_label(frame)}
     if "id" not in out:
         named = (n for n in frame.columns if n != out["label"] and _ID.fullmatch(n))
         out["id"] = next((n for n in named if frame[n].is_unique and frame[n].notna().all()), None)
@@ -74,28 +66,24 @@ class Setup:
         return 2 * len(self.features)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], frame: "pd.DataFrame") -> Self:
+    def of(cls, given: Mapping[str, Any], frame: pd.DataFrame) -> Self:
         """Check what a page, a journal or a command says, and fill in what it leaves open."""
-        from hesitant.tables.cells import blank_like
-
         named = ("id", "show")  # that there is none is an answer too
         kept = {k: v for k, v in given.items() if v is not None or k in named}
         given = guess(frame, {k: v or None if k in named else v for k, v in kept.items()})
         label, features = given["label"], tuple(given["features"])
-        parts = [(label, "label"), *((given[k], k) for k in ("id", "show") if given.get(k))]
+        parts = [(label, "label"), *((given[k], k) for k in named if given.get(k))]
         for name, part in [*parts, *((name, "features") for name in features)]:
             if name not in frame:
-                raise ValueError(
-                    f"{part}={name!r} is no column: choose among {', '.join(frame.columns)}."
-                )
+                known = ", ".join(frame.columns)
+                raise ValueError(f"{part}={name!r} is no column: choose among {known}.")
         for name in features:
             if numbers(frame[name]) is None or name in dict(parts):
                 raise ValueError(f"features has {name!r}, which is no measurement: leave it out.")
         if not features:
             raise ValueError("features: there is none; choose at least one numeric column.")
-        found = Counter(word for word in words(frame[label]) if word is not None)
-        likely: Any = found
-        blank = tuple(map(str, given.get("blank", (name for name, _ in blank_like(likely)))))
+        found: Counter[Any] = Counter(filter(None, words(frame[label])))
+        blank = tuple(map(str, given.get("blank", (name for name, _ in blank_like(found)))))
         also = filter(None, (str(name).strip() for name in given.get("classes", ())))
         classes = tuple(dict.fromkeys([*sorted(set(found) - set(blank)), *also]))
         if not 2 <= len(classes) <= MOST_CLASSES:
@@ -107,10 +95,8 @@ class Setup:
         if not 0 <= audit <= 1:
             raise ValueError(f"audit={audit:g}: give a share between 0 and 1.")
         looked = sum(found[name] for name in classes) >= SHARE_LOOKED_AT * len(frame)
-        withheld = bool(given.get("withheld", looked))
-        return cls(
-            label, features, classes, given["id"], given.get("show"), blank, withheld, audit
-        )
+        rest = given["id"], given.get("show"), blank, bool(given.get("withheld", looked)), audit
+        return cls(label, features, classes, *rest)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -126,16 +112,16 @@ class Data:
     order: IntArray  # the blank rows at random, always the same: the audit goes along it
 
     @classmethod
-    def of(cls, setup: Setup, frame: "pd.DataFrame", seed: int) -> Self:
+    def of(cls, setup: Setup, frame: pd.DataFrame, seed: int) -> Self:
         """Take the columns apart."""
-
-        def cells(name: str | None) -> list[str | None]:
-            return [None] * len(frame) if name is None else words(frame[name])
-
+        nothing: list[str | None] = [None] * len(frame)
+        label, ids, shown = (
+            words(frame[name]) if name else nothing for name in (setup.label, setup.id, setup.show)
+        )
         X: AnyArray = np.column_stack([np.asarray(numbers(frame[n])) for n in setup.features])
         place = {name: h for h, name in enumerate(setup.classes)}
-        codes = np.array([place.get(word or "", -1) for word in cells(setup.label)])
+        codes = np.array([place.get(word or "", -1) for word in label])
         usable = np.asarray(np.isfinite(X).any(axis=1) & ~np.isinf(X).any(axis=1))
-        ids = [name or str(i + 1) for i, name in enumerate(cells(setup.id))]
         order = np.random.default_rng(seed).permutation(np.flatnonzero((codes < 0) & usable))
-        return cls(setup, X, usable, codes, ids, cells(setup.show), order)
+        named = [name or str(i + 1) for i, name in enumerate(ids)]
+        return cls(setup, X, usable, codes, named, shown, order)
