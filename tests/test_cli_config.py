@@ -97,6 +97,16 @@ def test_mistakes_in_the_file_are_wrong_use(run, tmp_path, content, words):
     assert not (tmp_path / "a.model").exists()
 
 
+def test_ctrl_c_before_a_command_begins_is_said(run, tmp_path, monkeypatch):
+    def interrupt(text):
+        raise KeyboardInterrupt
+
+    (tmp_path / "a.toml").write_text(CONFIG)
+    monkeypatch.setattr("tomllib.loads", interrupt)
+    code, _, error = run("analyse", "a.csv", "--config", "a.toml")
+    assert (code, error) == (1, "Error: stopped before anything was written.")
+
+
 def test_a_scalar_will_do_where_a_list_is_meant(run, tmp_path):
     (tmp_path / "a.toml").write_text("label = 'y'\nfeatures = 'x0,x1'\nmissing = 'ungated'\n")
     code, _, error = run("analyse", "a.csv", "--config", "a.toml", "-q")

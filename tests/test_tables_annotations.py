@@ -79,6 +79,12 @@ PRODIGY = [
     {"text": "", "meta": {"id": "c3"}, "label": "B", "answer": "ignore", "_task_hash": 3},
     {"text": "", "meta": {"id": "c9"}, "label": "B", "answer": "accept", "_task_hash": 4},
 ]
+PRODIGY_CHOICES = [
+    {"text": "", "meta": {"id": "c1"}, "options": [], "accept": ["T"], "answer": "accept"},
+    {"text": "", "meta": {"id": "c2"}, "options": [], "accept": ["B"], "answer": "accept"},
+    {"text": "", "meta": {"id": "c3"}, "options": [], "accept": [], "answer": "reject"},
+    {"text": "", "meta": {"id": "c9"}, "options": [], "accept": ["B"], "answer": "accept"},
+]
 LONG = pd.DataFrame(
     {"id": ["c1", "c2", "c3", "c9"], "reader": "ada", "label": ["T", "B", None, "B"]}
 )
@@ -89,6 +95,7 @@ EXPORTS = {
     "Argilla, flat": ARGILLA_FLAT,
     "doccano": DOCCANO,
     "Prodigy": PRODIGY,
+    "Prodigy, choices": PRODIGY_CHOICES,
     "long table": LONG,
     "long table without readers": LONG[["id", "label"]],
 }
@@ -195,6 +202,11 @@ def test_what_an_export_leaves_out_is_said():
     joined = join(unconfirmed, FEATURES, "e", id="id", label=None)
     assert "confirmed" in joined.notes[-2]
     assert joined.shown[:, 0].tolist() == [True, True, True, True, False]
+
+
+def test_a_rejection_names_no_class():
+    notes = join(PRODIGY_CHOICES, FEATURES, "export", id="id", label=None).notes
+    assert "1 answer 'reject', which names no class: withheld." in notes
 
 
 def test_names_that_the_features_have_already_are_kept():

@@ -136,6 +136,10 @@ def test_fcs_compensation_and_scales() -> None:
         np.testing.assert_array_equal(scaled[:, [0, 3]], plain[:, [0, 3]])
         assert np.abs(scaled[:, 1:3]).max() < 1.5  # of the 262144 that a cytometer counts
         assert (np.argsort(scaled[:, 1]) == np.argsort(plain[:, 1])).all()
+    for name in ("FL2-A", "CD19", "CD19 (FL2-A)"):  # a channel of labels has no scale
+        gated = read_table(io.BytesIO(stained()), transform="asinh", text=[name]).to_numpy()
+        np.testing.assert_array_equal(gated[:, 2], plain[:, 2])
+        np.testing.assert_array_equal(gated[:, 1], scaled[:, 1])
     refused(stained(), "no compensation matrix", compensate=True)
     refused(stained(spillover="2,FL1-A,FL9-A,1,0,0,1"), "$SPILLOVER", compensate=True)
     refused(b"a,b\n1,2\n", "only applies to FCS files", transform="asinh")

@@ -67,9 +67,10 @@ def fit_remarks(
             " no row is best explained by it. Give it labelled rows, or leave it out of classes."
         )
     if thin.any():
+        least = f"{effective[thin].min():.3g}"
         out.append(
-            f"{of_classes(names, thin, 'rests', 'rest')} on the weight of "
-            f"{effective[thin].min():.3g} rows for {free:,.0f} free parameters: its probabilities "
+            f"{of_classes(names, thin, 'rests', 'rest')} on the weight of {least} row"
+            f"{'s' * (least != '1')} for {free:,.0f} free parameters: its probabilities "
             "will claim more than they can hold. Use covariance='shrunk'."
         )
     if effective.min() < _PLENTY * free and not family.adaptive_prior:  # that asks them itself
@@ -161,7 +162,7 @@ def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
     if -highest - lowest < 1e-6:
         return [
             f"The uncertainty hardly varies (from {lowest:.3g} to {-highest:.3g}), so the blanks "
-            "cannot speak about difficulty: the mechanism's coefficients rest on its weak prior. "
+            "say nothing about difficulty: the mechanism's coefficients rest on its weak prior. "
             "mechanism=None says the same with fewer parameters."
         ]
     return []

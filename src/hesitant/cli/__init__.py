@@ -41,6 +41,10 @@ def _run() -> None:
 
     try:
         app(prog_name="hesitant")
+    except SystemExit as left:
+        if left.code == 130:  # Ctrl-C before a command began, of which typer says nothing
+            raise KeyboardInterrupt from None
+        raise
     finally:
         sys.stdout.flush()  # here a full disk can still be told
 

@@ -104,7 +104,7 @@ def tool_of(document: Any) -> str | None:
         return "Label Studio"
     if {"fields", "responses"} <= keys or any(str(k).endswith(".responses") for k in keys):
         return "Argilla"
-    if "answer" in keys and {"_task_hash", "_input_hash"} & keys:
+    if "answer" in keys and {"_task_hash", "_input_hash", "meta", "options"} & keys:
         return "Prodigy"
     if {"text", "filename"} & keys and all(isinstance(row.get("label"), list) for row in start):
         return "doccano"
@@ -240,6 +240,9 @@ def join(
             "This looks like a CSV export of Label Studio, which leaves out skipped tasks: with "
             "the JSON export, withheld labels count."
         )
+    rejected = sum(row.get("answer") == "reject" for row in export) if tool == "Prodigy" else 0
+    if rejected:
+        notes.append(f"{noun(rejected, 'answer')} 'reject', which names no class: withheld.")
     if strange:
         cases = noun(len(strange), "case")
         notes.append(f"{cases} of the export not in {table.source}: {quote_all(strange)}.")

@@ -64,7 +64,8 @@ def read_table(
     na : collection of str, default=BLANK_CELLS
         Cells that stand for an absent value, blanks around them or not; empty cells always do.
     text : collection of str, default=()
-        Columns of a text table to keep as text, so that an identifier ``007`` stays ``"007"``.
+        Columns of labels or names: kept as text in a text table, so that an identifier ``007``
+        stays ``"007"``, and on no other scale in an FCS file.
     min_columns : int, default=2
         Fewer columns than this are an error: a training table needs a label and a feature.
     transform, compensate : {"logicle", "asinh"} or None, and bool
@@ -109,7 +110,7 @@ def read_table(
         if kind in ("parquet", "feather"):
             frame = _read_arrow(content, kind, min_columns)
         elif kind == "fcs":
-            frame = _read_fcs(content, min_columns, transform, compensate)
+            frame = _read_fcs(content, min_columns, text, transform, compensate)
         elif kind == "xlsx":
             frame = _read_xlsx(content, na, min_columns)
         elif kind in ("json", "jsonl"):
@@ -191,7 +192,7 @@ def _read_arrow(source: Source, kind: str, min_columns: int) -> pd.DataFrame:
 
 
 def _read_fcs(
-    source: Source, min_columns: int, transform: str | None, compensate: bool
+    source: Source, min_columns: int, text: Any, transform: str | None, compensate: bool
 ) -> pd.DataFrame:
     """Read an FCS 2.0, 3.0 or 3.1 file: its gains, amplification and time step applied.
 
@@ -219,14 +220,15 @@ def _read_fcs(
     except Exception as error:  # FlowIO lets through whatever a damaged file provokes
         raise _unreadable(source, "FCS", error) from error
     check_rows(len(events), detectors, source.name)
+    pairs = list(zip(markers, detectors, strict=True))
+    names = [f"{m} ({d})" if m and m != d else d for m, d in pairs]
     if compensate:
         events = _compensated(events, file.text, detectors, source)
     if transform is not None:
         scales = _library("flowutils.transforms", f"--transform {transform}", "fcs", source)
         # the usual parameters of cytometers
-        events = getattr(scales, transform)(events, file.fluoro_indices, t=262144, m=4.5, a=0)
-    pairs = list(zip(markers, detectors, strict=True))
-    names = [f"{m} ({d})" if m and m != d else d for m, d in pairs]
+        measured = [k for k in file.fluoro_indices if not {*pairs[k], names[k]} & {*text}]
+        events = getattr(scales, transform)(events, measured, t=262144, m=4.5, a=0)
     frame = pd.DataFrame(events, columns=names)
     aliases = dict(zip(detectors, names, strict=True))
     aliases |= {m: name for m, name in zip(markers, names, strict=True) if markers.count(m) == 1}
