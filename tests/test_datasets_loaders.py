@@ -172,7 +172,7 @@ def test_scores_are_the_principal_components_of_the_correlation_matrix(ctg: Path
     raw = load_cardiotocography(ctg, components=None).features
     eigenvalues = np.linalg.eigvalsh(np.corrcoef(raw.T))[::-1][:3]
     np.testing.assert_allclose(np.cov(scores.T), np.diag(eigenvalues), atol=1e-10)
-    with pytest.raises(ValueError, match="components=99 must be an integer from 1 to 22"):
+    with pytest.raises(ValueError, match="components=99: give a whole number from 1 to 22"):
         load_cardiotocography(ctg, components=99)
 
 

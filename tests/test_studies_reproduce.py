@@ -16,13 +16,7 @@ from hesitant.studies._checkpoint import Checkpoint
 from hesitant.studies._figures import draw_full
 from hesitant.studies._loaders import DOCTORS, RAW
 from hesitant.studies._page import write_page
-from hesitant.studies._real import (
-    RealData,
-    compare_full,
-    compare_readings,
-    fit_reading,
-    readings,
-)
+from hesitant.studies._real import compare_full, compare_readings, fit_reading, load, readings
 
 pytestmark = pytest.mark.filterwarnings("ignore::hesitant.datasets.DataContentWarning")
 
@@ -253,9 +247,9 @@ def test_words_agree_with_their_numbers(everything, tmp_path) -> None:
 
 def test_panels_of_the_full_figure(data) -> None:
     reading = readings("cytometry")[0]
-    table = RealData(data).load(reading)
+    table = load(reading, data)
     ignorance = fit_reading(reading, table)
-    figure = draw_full(compare_full(reading, table, ignorance))
+    figure = draw_full(table, ignorance, compare_full(reading, table, ignorance)[0])
     figure.canvas.draw()
     left, right = figure.axes
     tops = [ax.get_position().y1 for ax in (left, right)]
@@ -390,7 +384,7 @@ real = pytest.mark.skipif(
 
 def compared(name, *wanted):
     chosen = [r for r in readings(name) if all(text in r.name for text in wanted)]
-    return compare_readings(chosen, RealData())
+    return compare_readings(chosen)
 
 
 @pytest.mark.slow

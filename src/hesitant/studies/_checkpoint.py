@@ -11,6 +11,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from hesitant._words import noun
+
 Row = dict[str, Any]
 
 
@@ -64,11 +66,11 @@ class Checkpoint:
 
     def begin(self, reuse: bool = False) -> None:
         """Continue what is there if asked to, here or when it was opened; else begin anew."""
-        self.refuse_unfinished(reuse)
-        if (self.resume or reuse) and self.recorded is not None:
-            self._refuse_other(self.recorded)
+        unfinished, recorded = self.refuse_unfinished(reuse), self.recorded
+        if (self.resume or reuse) and recorded is not None:
+            self._refuse_other(recorded)
             return
-        if self.force and self._interrupted():
+        if unfinished:
             number = 1
             while (kept := self.path.with_suffix(f".{number}.old")).exists():
                 number += 1
@@ -88,26 +90,23 @@ class Checkpoint:
         """Note that the study reached its end, so that nothing is lost by beginning another."""
         self._execute("INSERT OR IGNORE INTO state VALUES ('complete', '')")
 
-    def _interrupted(self) -> int:
-        """Return how many replications a run finished that did not reach its end."""
+    def refuse_unfinished(self, reuse: bool = False) -> int:
+        """Return how many replications an interrupted run has finished; refuse to lose them."""
         complete = self._execute("SELECT 1 FROM state WHERE key = 'complete'")
-        return 0 if complete else len(self.finished)
-
-    def refuse_unfinished(self, reuse: bool = False) -> None:
-        """Refuse to lose what an interrupted run has finished."""
-        done = 0 if self.resume or self.force or reuse else self._interrupted()
-        if done:
+        done = 0 if complete else len(self.finished)
+        if done and not (self.resume or self.force or reuse):
             raise StudyError(
-                f"{self.path} holds {done:,} finished replication{'' if done == 1 else 's'} of an "
-                "interrupted run. Continue it with resume=True (--resume), begin anew with "
-                "force=True (--force), or choose another folder with out (--out)."
+                f"{self.path} holds {noun(done, 'finished replication')} of an interrupted run. "
+                "Continue it with resume=True (--resume), begin anew with force=True (--force), "
+                "or choose another folder with out (--out)."
             )
+        return done
 
     def _refuse_other(self, recorded: Row) -> None:
         changed = [
-            f"{key} was {_shown(recorded.get(key))} and is now {_shown(self.settings.get(key))}"
+            f"{key} was {json.dumps(old):.60} and is now {json.dumps(new):.60}"
             for key in sorted({*recorded, *self.settings})
-            if recorded.get(key) != self.settings.get(key)
+            if (old := recorded.get(key)) != (new := self.settings.get(key))
         ]
         if changed:
             raise StudyError(
@@ -123,18 +122,10 @@ class Checkpoint:
                 self._database = sqlite3.connect(self.path, timeout=0, isolation_level=None)
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            busy = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-            if getattr(error, "sqlite_errorcode", 0) in busy:
-                raise StudyError(
-                    f"Another run is writing to {self.path}: wait for it, or choose another "
-                    "folder with out (--out)."
-                ) from error
-            raise StudyError(
-                f"The results cannot be kept in {self.path}: {error}. What was finished before is "
-                "safe; make room, or choose another folder with out (--out)."
-            ) from error
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+            why = f"The results cannot be kept in {self.path}: {error}. What was finished before "
+            why += "is safe; make room, or choose another folder with out (--out)."
+            code = getattr(error, "sqlite_errorcode", 0)
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                why = f"Another run is writing to {self.path}: wait for it, or choose another "
+                why += "folder with out (--out)."
+            raise StudyError(why) from error

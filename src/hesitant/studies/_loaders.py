@@ -6,16 +6,18 @@ import os
 import re
 import tomllib
 from collections.abc import Sequence
+from functools import partial
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hesitant._choices import look_up
 from hesitant._optional import need
-from hesitant._typing import FloatArray
-from hesitant.datasets._consensus import consensus
-from hesitant.datasets._partly_labelled import PartlyLabelled
+from hesitant.checks import check_number
+from hesitant.datasets import PartlyLabelled, consensus
+from hesitant.persistence import Preparation
 from hesitant.studies._sources import (
     Source,
     keep_columns,
@@ -48,24 +50,12 @@ def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabe
         where no gate), or ``dlbcl030_events.csv``, exported from the FCS file, beside
         ``dlbcl030_labels.csv``, the gate of each event. By default that of the environment
         variable HESITANT_DATA, then the user's cache. There is no direct download.
-
-    Examples
-    --------
-    >>> from hesitant.datasets import load_cytometry
-    >>> data = load_cytometry()  # doctest: +SKIP
-    >>> data.n_labelled, data.n_blank  # doctest: +SKIP
-    (11459, 333)
     """
     table = load_table(CYTOMETRY, data_dir)
     gates = [None if gate == 0 else int(gate) for gate in table["label"]]
     labels = need("pandas").Series(gates, index=table.index, dtype=object, name="gate")
-    return PartlyLabelled(
-        name="cytometry",
-        features=table[list(CHANNELS)],
-        labels=labels,
-        feature_names=CHANNELS,
-        description=_ABOUT["cytometry"].format(n=len(table), blank=gates.count(None)),
-    )
+    about = _ABOUT["cytometry"].format(n=len(table), blank=gates.count(None))
+    return PartlyLabelled("cytometry", table[list(CHANNELS)], labels, CHANNELS, about)
 
 
 def _read_exported_cells(path: Path) -> pd.DataFrame:
@@ -75,12 +65,9 @@ def _read_exported_cells(path: Path) -> pd.DataFrame:
         raise FileNotFoundError(f"{path} needs {_GATES} beside it, the gate of each event")
     events = pandas.read_csv(path)
     # FCS readers write "FL1 LOG", "FL1.LOG" or "FL1 Log" for the same channel.
-    events.columns = [str(c).strip().upper().replace(" ", "_").replace(".", "_") for c in events]
-    events = keep_columns(events, CHANNELS, path)
+    events.columns = [re.sub("[ .]", "_", str(c).strip().upper()) for c in events]
     gates = pandas.read_csv(beside, header=None).iloc[:, -1]
-    gates = pandas.to_numeric(gates, errors="coerce")
-    if len(gates) == len(events) + 1:  # a header, which coercion turned into a missing value
-        gates = gates.iloc[1:]
+    gates = pandas.to_numeric(gates, errors="coerce").dropna()  # a header is no number
     if len(gates) != len(events):
         raise ValueError(
             f"{beside} has {len(gates)} labels for the {len(events)} events of {path}"
@@ -102,6 +89,10 @@ DATA = tuple(name for name in RAW if name not in ("LBE", "DR"))
 _COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
 PATTERNS = (5, 6, 9, 10)
 _STATES = {1: "normal", 2: None, 3: "pathologic"}
+_TRACES = partial(read_sheet, sheet="Raw Data", columns=_RECORDED)
+CARDIOTOCOGRAPHY = Source(
+    **_TABLES["cardiotocography"], readers={"ctg_full.csv": read_csv, "CTG.xls": _TRACES}
+)
 
 
 def load_cardiotocography(
@@ -128,13 +119,6 @@ def load_cardiotocography(
     -------
     PartlyLabelled
         `details` has the row of the published file, the pattern CLASS and the state NSP.
-
-    Examples
-    --------
-    >>> from hesitant.datasets import load_cardiotocography
-    >>> data = load_cardiotocography()  # doctest: +SKIP
-    >>> data.n_labelled, data.n_blank  # doctest: +SKIP
-    (402, 268)
     """
     look_up("columns", columns, dict.fromkeys(("raw", "data")))
     pandas = need("pandas")
@@ -142,17 +126,22 @@ def load_cardiotocography(
     kept = table[table["CLASS"].isin(PATTERNS)]
     if kept.empty:
         raise ValueError(f"no recording has a CLASS in {PATTERNS}; is this the published file?")
-    measured = kept[list(RAW)] if columns == "raw" else _per_second(kept)
-    measured = measured.loc[:, measured.max() > measured.min()]
-    if components is None:
-        features, how = measured, f"the {measured.shape[1]} columns that vary."
-    else:
-        scores, share = _scores(measured.to_numpy(), components)
-        names = [f"PC{k + 1}" for k in range(components)]
-        features = pandas.DataFrame(scores, index=kept.index, columns=names)
+    features = kept[list(RAW)]
+    if columns == "data":
+        seconds = kept["e"] - kept["b"]
+        features = kept.assign(**{name: kept[name] / seconds for name in _COUNTS})[list(DATA)]
+    features = features.loc[:, features.max() > features.min()]
+    n, p = features.shape
+    how = f"the {p} columns that vary."
+    if components is not None:
+        check_number("components", components, Integral, 1, min(n - 1, p))
+        prepared: Any = Preparation(n_components=components).fit(features)
+        # Preparation divides by n in a variance, a correlation matrix by n - 1.
+        scores = prepared.transform(features) * np.sqrt(1 - 1 / n)
+        features = pandas.DataFrame(scores, kept.index, prepared.get_feature_names_out())
         how = (
-            f"{components} principal components of {measured.shape[1]} columns that vary, on the "
-            f"correlation\nscale; they hold {share:.0%} of the variance."
+            f"{components} principal components of {p} columns that vary, on the "
+            f"correlation\nscale; they hold {prepared.explained_.sum():.0%} of the variance."
         )
     states = kept["NSP"].astype(int)
     return PartlyLabelled(
@@ -161,7 +150,7 @@ def load_cardiotocography(
         labels=pandas.Series([_STATES[k] for k in states], kept.index, object, "state"),
         feature_names=tuple(features.columns),
         description=_ABOUT["cardiotocography"].format(
-            n=len(kept),
+            n=n,
             all=len(table),
             normal=(states == 1).sum(),
             suspect=(states == 2).sum(),
@@ -172,51 +161,17 @@ def load_cardiotocography(
     )
 
 
-def _per_second(table: pd.DataFrame) -> pd.DataFrame:
-    seconds = table["e"] - table["b"]
-    return table.assign(**{name: table[name] / seconds for name in _COUNTS})[list(DATA)]
-
-
-def _scores(X: FloatArray, components: int) -> tuple[FloatArray, float]:
-    most = min(X.shape[0] - 1, X.shape[1])
-    if isinstance(components, bool) or not 1 <= components <= most:
-        raise ValueError(
-            f"components={components!r} must be an integer from 1 to {most}, or None for no "
-            "principal components"
-        )
-    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    _, d, Vt = np.linalg.svd(Z, full_matrices=False)
-    loadings = Vt[:components]
-    largest = loadings[np.arange(components), np.abs(loadings).argmax(axis=1)]
-    share = float((d[:components] ** 2).sum() / (d**2).sum())
-    return Z @ (loadings * np.sign(largest)[:, None]).T, share
-
-
-def _read_recordings(path: Path) -> pd.DataFrame:
-    sheet = read_sheet(path, "Raw Data", "NSP")
-    # An empty line follows the header, and totals stand below the data.
-    table = keep_columns(sheet, _RECORDED, path).dropna()
-    return table.reset_index(drop=True)
-
-
-CARDIOTOCOGRAPHY = Source(
-    **_TABLES["cardiotocography"],
-    readers={"ctg_full.csv": read_csv, "CTG.xls": _read_recordings},
-)
-
-
 # ---- colonoscopy: lesions on which most doctors of a panel agree, or do not --------------------
 
 _RECORD, _JUDGED = ("lesion", "class", "light"), _TABLES["opinions"]["columns"]
 DOCTORS = tuple(_JUDGED[2:])
-_KINDS = {"adenoma", "hyperplasic", "serrated"}
 _LIGHTS = {
     "white": ((1,), "in white light"),
     "nbi": ((2,), "in narrow-band imaging"),
     "both": ((1, 2), "in white light and in narrow-band imaging"),
 }
 _PANELS = {"doctors": DOCTORS, "doctors+histology": (*DOCTORS, "truth")}
-_DECISION = {"adenoma": "resection", "serrated": "resection", "hyperplasic": "no-resection"}
+_DECISION = {"adenoma": "resection", "hyperplasic": "no-resection", "serrated": "resection"}
 
 
 def load_gastrointestinal(
@@ -254,13 +209,6 @@ def load_gastrointestinal(
     PartlyLabelled
         Labels and truth are "resection" and "no-resection"; `details` has lesion, light, histology
         and opinions.
-
-    Examples
-    --------
-    >>> from hesitant.datasets import load_gastrointestinal
-    >>> data = load_gastrointestinal()  # doctest: +SKIP
-    >>> data.n_labelled, data.n_blank  # doctest: +SKIP
-    (106, 46)
     """
     look_up("panel", panel, _PANELS)
     look_up("light", light, _LIGHTS)
@@ -279,13 +227,13 @@ def load_gastrointestinal(
     labels = consensus(judged, at_least=at_least).rename("decision")
     truth = decisions["truth"].astype(object).rename("decision")
     targets = {"labels": labels, "histology": truth, "three-class": opinions["truth"]}
-    table, how = _chosen(records, features, targets[select_on], select_on)
+    names, how = _chosen(records.drop(columns=list(_RECORD)), features, targets[select_on])
     return PartlyLabelled(
         name="gastrointestinal",
-        features=table,
+        features=records[names],
         labels=labels,
         truth=truth,
-        feature_names=tuple(table.columns),
+        feature_names=tuple(names),
         description=_ABOUT["gastrointestinal"].format(
             n=len(records),
             lesions=records["lesion"].nunique(),
@@ -295,7 +243,7 @@ def load_gastrointestinal(
             experts=judged.shape[1],
             labelled=labels.notna().sum(),
             blank=labels.isna().sum(),
-            how=how,
+            how=how.format(on=select_on),
         ),
         details=need("pandas").DataFrame(
             {
@@ -310,18 +258,16 @@ def load_gastrointestinal(
 
 
 def _chosen(
-    records: pd.DataFrame, features: int | Sequence[str] | None, target: pd.Series, on: str
-) -> tuple[pd.DataFrame, str]:
-    measured = records.drop(columns=list(_RECORD))
+    measured: pd.DataFrame, features: int | Sequence[str] | None, target: pd.Series
+) -> tuple[list[str], str]:
+    """Return the names of the chosen features, and how they were chosen."""
     if features is None:
-        measured = measured.loc[:, measured.max() > measured.min()]
-        return measured, f"the {measured.shape[1]} that vary."
+        varying = measured.columns[measured.max() > measured.min()].tolist()
+        return varying, f"the {len(varying)} that vary."
     if isinstance(features, (int, np.integer)):
         found = sparse_discriminant_features(measured, target, n_features=int(features))
-        names = [str(name) for name in found.names]
-        return measured[names], (
-            f"{', '.join(names)}, chosen by sparse discriminant analysis\n(select_on={on!r})."
-        )
+        how = "chosen by sparse discriminant analysis\n(select_on={on!r})."
+        return list(found.names), f"{', '.join(found.names)}, {how}"
     names = [features] if isinstance(features, str) else list(features)
     unknown = [name for name in names if name not in measured]
     if unknown:
@@ -329,7 +275,7 @@ def _chosen(
             f"features={names!r}: {', '.join(map(str, unknown))} not among {measured.columns[0]} "
             f"to {measured.columns[-1]}"
         )
-    return measured[names], f"{', '.join(names)}, as asked for."
+    return names, f"{', '.join(names)}, as asked for."
 
 
 # ---- the two tables in the forms they are handed out -----------------------------------------
@@ -344,33 +290,23 @@ def _read_features_text(path: Path) -> pd.DataFrame:
 
 def _features(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     measured = [name for name in table.columns if re.fullmatch(r"f\d+", name)]
-    if not measured:
-        raise ValueError(f"{path} has no feature f1, f2, ...; is it the published file?")
     table = keep_columns(table, [*_RECORD, *measured], path)
     numbers = numeric(table.drop(columns="lesion"), path).astype({"class": int, "light": int})
     return need("pandas").concat([_lesions(table["lesion"]), numbers], axis=1)
 
 
-def _read_opinions_workbook(path: Path) -> pd.DataFrame:
-    table = read_sheet(path, 0, "GROUND TRUTH")
-    table.columns = [
-        str(c).lower().replace(" ", "").replace("groundtruth", "truth") for c in table
-    ]
-    return keep_columns(table, _JUDGED, path).dropna()
-
-
 def _opinions(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     table = table.apply(lambda column: column.astype(str).str.strip().str.lower())
-    strange = set(table.drop(columns="lesion").to_numpy().ravel()) - _KINDS
+    strange = set(table.drop(columns="lesion").to_numpy().ravel()) - set(_DECISION)
     if strange:
         raise ValueError(
-            f"{path} has the opinion {min(strange)!r}; known are {', '.join(sorted(_KINDS))}"
+            f"{path} has the opinion {min(strange)!r}; known are {', '.join(_DECISION)}"
         )
     table["lesion"] = _lesions(table["lesion"])
-    if table["lesion"].duplicated().any():
-        twice = table.loc[table["lesion"].duplicated(), "lesion"].iloc[0]
-        raise ValueError(f"{path} has the lesion {twice} twice; one row of opinions each")
-    return table.reset_index(drop=True)
+    twice = table.loc[table["lesion"].duplicated(), "lesion"]
+    if len(twice):
+        raise ValueError(f"{path} has the lesion {twice.iloc[0]} twice; one row of opinions each")
+    return table
 
 
 def _lesions(names: pd.Series) -> pd.Series:
@@ -379,13 +315,18 @@ def _lesions(names: pd.Series) -> pd.Series:
     return tidy.str.replace(r"_0+(?=\d)", "_", regex=True)
 
 
+def _judge(title: str) -> str:
+    return title.lower().replace(" ", "").replace("groundtruth", "truth")
+
+
 LESIONS = Source(
     **_TABLES["lesions"],
     readers={"gastro_features.csv": read_csv, "data.txt": _read_features_text},
     tidy=_features,
 )
+_SHEET = partial(read_sheet, sheet=0, columns=_JUDGED, rename=_judge)
 OPINIONS = Source(
     **_TABLES["opinions"],
-    readers={"gastro_opinions.csv": read_csv, "HumanEvaluation.xlsx": _read_opinions_workbook},
+    readers={"gastro_opinions.csv": read_csv, "HumanEvaluation.xlsx": _SHEET},
     tidy=_opinions,
 )

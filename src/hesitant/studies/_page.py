@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -27,32 +26,38 @@ def write_page(folder: Path, content: dict[str, Any], order: Sequence[str]) -> l
     Parts that this run did not make are those of earlier runs in the folder.
     """
     record = folder / "results.json"
-    known = {**_earlier(record), **content["parts"]}
+    try:
+        earlier = dict(json.loads(record.read_text(encoding="utf-8"))["parts"])
+    except (OSError, ValueError, KeyError, TypeError):
+        earlier = {}  # none, or not ours: this run's parts are enough
+    known = {**earlier, **content["parts"]}
     parts = {name: known[name] for name in order if name in known}
     text = json.dumps(plain({**content, "parts": parts}), indent=1) + "\n"
-    files = [write_atomically(record, text, force=True)]
+    problems: dict[str, list[str]] = {}  # each once, with the parts that have it
+    for name, part in parts.items():
+        for problem in part["problems"]:
+            problems.setdefault(problem, []).append(name)
     environment = templates("hesitant.studies")
-    signed = partial(decimals, signed=True)
-    environment.filters |= {"number": decimals, "signed": signed, "p": _p}
-    environment.filters["whole"] = partial(decimals, digits=0)
+    environment.filters |= {
+        "number": decimals,
+        "signed": partial(decimals, signed=True),
+        "whole": partial(decimals, digits=0),
+        "p": _p,
+    }
+    tables = {k: rows for part in parts.values() for k, rows in part["tables"].items()}
     page = environment.get_template("paper.html.j2").render(
         parts=parts,
-        problems=_problems(parts),
+        problems={problem: ", ".join(names) for problem, names in problems.items()},
         settings=content["settings"],
-        datasets=[_dataset(name, parts) for name in PRINTED],
-        simulation=_tables(parts, "simulation"),
+        datasets=[_dataset(name, tables) for name in PRINTED],
+        simulation=parts.get("simulation", {}).get("tables", {}),
         figures=_figures(folder, parts),
         measures=MEASURES,
     )
-    return [*files, write_atomically(folder / "paper.html", page, force=True)]
-
-
-def _earlier(record: Path) -> dict[str, Any]:
-    try:
-        parts = json.loads(record.read_text(encoding="utf-8"))["parts"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}  # none, or not ours: this run's parts are enough
-    return parts if isinstance(parts, dict) else {}
+    return [
+        write_atomically(record, text, force=True),
+        write_atomically(folder / "paper.html", page, force=True),
+    ]
 
 
 def _p(value: float | None) -> str:
@@ -60,48 +65,34 @@ def _p(value: float | None) -> str:
     return "< 0.0001" if value is not None and value < 1e-4 else decimals(value, 4)
 
 
-def _problems(parts: dict[str, Any]) -> dict[str, str]:
-    """Return each problem once, with the parts that have it."""
-    out: dict[str, str] = {}
-    for name, part in parts.items():
-        for problem in part["problems"]:
-            out[problem] = f"{out[problem]}, {name}" if problem in out else name
-    return out
-
-
-def _tables(parts: dict[str, Any], name: str) -> dict[str, list[Row]]:
-    tables: dict[str, list[Row]] = parts.get(name, {}).get("tables", {})
-    return tables
-
-
-def _dataset(name: str, parts: dict[str, Any]) -> dict[str, Any]:
+def _dataset(name: str, tables: dict[str, list[Row]]) -> dict[str, Any]:
     """Return all that the page says of a data set; lists are empty where a part was not made."""
 
-    def rows(part: str, table: str) -> list[Row]:
-        return [r for r in _tables(parts, part).get(table, []) if r["dataset"] == name]
+    def rows(table: str) -> list[Row]:
+        return [row for row in tables.get(table, []) if row["dataset"] == name]
 
     readings: dict[str, Row] = {}
-    for row in (*rows("table1", "table1"), *rows("table2", "table2")):
+    for row in (*rows("table1"), *rows("table2")):
         readings.setdefault(row["reading"], {}).update(row)
-    nearest = next((r for r in readings.values() if r["nearest"]), None)
+    main, nearest = (
+        next((r for r in readings.values() if r[k]), None) for k in ("main", "nearest")
+    )
+    higher = 0.0
+    if nearest is not None:  # how much more likely the same model becomes from our own start
+        ours = nearest["reading"].replace("start: labelled rows", "start: ours")
+        higher = readings.get(ours, nearest)["log_likelihood"] - nearest["log_likelihood"]
     return {
         "name": name,
         "family": _FAMILIES[PRINTED[name].family],
         "printed": PRINTED[name],
         "readings": list(readings.values()),
-        "main": next((r for r in readings.values() if r["main"]), None),
+        "main": main,
         "nearest": nearest,
-        "higher": 0.0 if nearest is None else _from_our_start(nearest, readings),
-        "full": rows("full", "full"),
-        "parameters": rows("full", "full_parameters"),
-        "moved": rows("full", "full_moved"),
+        "higher": higher,
+        "full": rows("full"),
+        "parameters": rows("full_parameters"),
+        "moved": rows("full_moved"),
     }
-
-
-def _from_our_start(nearest: Row, readings: dict[str, Row]) -> float:
-    """Return how much higher a likelihood the same model reaches from our own start."""
-    same = readings.get(nearest["reading"].replace("start: labelled rows", "start: ours"))
-    return -math.inf if same is None else same["log_likelihood"] - nearest["log_likelihood"]
 
 
 def _figures(folder: Path, parts: dict[str, Any]) -> dict[str, str]:

@@ -1,9 +1,8 @@
 """The real data: tables 1 and 2 beside the printed ones, and the full likelihood past them.
 
 A reading says which rows and features of a data set to take and how to fit them, where the paper
-leaves that open. All are reported. The first of each data set is the main one: what the paper's
-text and its counts suggest. The others were chosen with the printed numbers in sight; the page
-says so.
+leaves that open. The first of each data set is the main one: what the paper's text and its counts
+suggest. The others were chosen with the printed numbers in sight; the page says so.
 """
 
 from __future__ import annotations
@@ -126,37 +125,21 @@ def readings(dataset: str) -> list[Reading]:
     return [reading for reading in READINGS if reading.dataset == dataset]
 
 
-class RealData:
-    """The real data; what cannot be found is not looked for again."""
-
-    def __init__(self, directory: Any = None) -> None:
-        self.directory = directory
-        self._missing: dict[str, Exception] = {}
-
-    def load(self, reading: Reading) -> Any:
-        """Return the rows and features of a reading."""
-        name = reading.dataset
-        if name in self._missing:
-            raise self._missing[name]
-        try:
-            data = getattr(_loaders, f"load_{name}")(self.directory, **reading.loading)
-        except (OSError, ImportError) as error:
-            self._missing[name] = error
-            raise
-        if not 0 < data.n_blank < len(data):
-            which = "unlabelled" if data.n_labelled else "labelled"
-            raise ValueError(
-                f"The {name} data have no {which} row ({reading.name}), so there is nothing to "
-                "compare; are these the published files?"
-            )
-        return data
+def load(reading: Reading, directory: Any = None) -> Any:
+    """Return the rows and features of a reading."""
+    name = reading.dataset
+    data = getattr(_loaders, f"load_{name}")(directory, **reading.loading)
+    if not 0 < data.n_blank < len(data):
+        which = "unlabelled" if data.n_labelled else "labelled"
+        raise ValueError(
+            f"The {name} data have no {which} row ({reading.name}), so there is nothing to "
+            "compare; are these the published files?"
+        )
+    return data
 
 
 def fit_reading(reading: Reading, data: Any, **changes: Any) -> Any:
-    """Fit a reading by the ignorance likelihood; `changes` override the classifier's options.
-
-    The classifier has the warnings of the fit, in words, in its attribute ``remarks_``.
-    """
+    """Fit a reading by the ignorance likelihood; what it warns of is in ``remarks_``."""
     family = FAMILIES[PRINTED[reading.dataset].family]
     options: dict[str, Any] = {
         "family": family(tied_dof=reading.common_dof),
@@ -186,46 +169,42 @@ def _fit(options: dict[str, Any], data: Any) -> Any:
 
 def compare_readings(
     readings: list[Reading],
-    source: RealData,
+    directory: Any = None,
     n_jobs: int | None = None,
-    progress: bool | None = False,
+    progress: Any = False,
 ) -> list[Row]:
     """Fit every reading of one data set and compare each with the printed numbers."""
-    tasks = [(reading, source.load(reading)) for reading in readings]
+    tasks = [(reading, load(reading, directory)) for reading in readings]
     name = readings[0].dataset
-    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress, "description": name}
-    rows = list(run_tasks(_compare, tasks, **how))
+    answers = run_tasks(_compare, tasks, n_jobs=n_jobs, progress=progress, description=name)
+    rows = list(answers)
     # Fits that end at the same maximum differ by less than the tolerance: the first one counts.
     least = min(row["distance"] for row in rows) + 5e-4
     nearest = next(k for k, row in enumerate(rows) if row["distance"] <= least)
-    for k, row in enumerate(rows):
-        row |= {"main": k == 0, "nearest": k == nearest}
-    return rows
+    return [{**row, "main": k == 0, "nearest": k == nearest} for k, row in enumerate(rows)]
 
 
 def _compare(reading: Reading, data: Any) -> Row:
     classifier = fit_reading(reading, data)
     # Shannon's entropy, whatever the mechanism's own measure.
     entropy = classifier.entropy(data.features, Shannon())
-    t, labelled = transformed_entropy(entropy, len(classifier.classes_)), data.labelled
-    ks = kolmogorov_smirnov(t[labelled], t[~labelled])
-    mw = mann_whitney(t[labelled], t[~labelled])
-    row = {
-        "dataset": reading.dataset,
-        "reading": reading.name,
-        "n_labelled": int(labelled.sum()),
-        "n_unlabelled": int((~labelled).sum()),
-        "mean_labelled": float(t[labelled].mean()),
-        "mean_unlabelled": float(t[~labelled].mean()),
-        "ks": float(ks.statistic),
-        "ks_p": float(ks.p_value),
-        "mann_whitney": float(mw.statistic),
-        "mann_whitney_p": float(mw.p_value),
+    t = transformed_entropy(entropy, len(classifier.classes_))
+    groups = {"labelled": t[data.labelled], "unlabelled": t[~data.labelled]}
+    row = {"dataset": reading.dataset, "reading": reading.name, **_ending(classifier)}
+    for name, values in groups.items():
+        row |= {f"n_{name}": len(values), f"mean_{name}": float(values.mean())}
+    for name, test in {"ks": kolmogorov_smirnov, "mann_whitney": mann_whitney}.items():
+        found = test(*groups.values())
+        row |= {name: float(found.statistic), f"{name}_p": float(found.p_value)}
+    return {**row, "distance": PRINTED[reading.dataset].distance(row)}
+
+
+def _ending(classifier: Any) -> Row:
+    return {
         "log_likelihood": float(classifier.log_likelihood_),
         "converged": bool(classifier.converged_),
         "remarks": " ".join(classifier.remarks_),
     }
-    return {**row, "distance": PRINTED[reading.dataset].distance(row)}
 
 
 _COLUMNS = {
@@ -253,42 +232,29 @@ _SAMPLE = 100_000
 _SHAPES = {"linear": "entropy", "log": "log entropy"}
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The two likelihoods on one data set, the full one linear in the entropy.
-
-    ``summary`` has a row for each mechanism, ``parameters`` one for each parameter with both
-    estimates and standard errors, ``moved`` one for each unlabelled row that changes class.
-    """
-
-    data: Any
-    ignorance: Any
-    full: Any
-    summary: list[Row]
-    parameters: list[Row]
-    moved: list[Row]
-
-
-def compare_full(reading: Reading, data: Any, ignorance: Any) -> Comparison:
-    """Fit the full likelihood beside an ignorance fit of a reading.
+def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict[str, list[Row]]]:
+    """Fit the full likelihood beside an ignorance fit of a reading; return it and three tables.
 
     The paper's mechanism is linear in the entropy. One linear in its logarithm is fitted too, to
     see how much depends on that: the same number of parameters, so their log-likelihoods can be
-    compared.
+    compared. "full" has a row for each; of the paper's, "full_parameters" one for each parameter
+    with both estimates and standard errors, "full_moved" one for each blank that changes class.
     """
     before = information(ignorance, data.features, data.labels)
     # Labels that go missing by a coin need one parameter less.
     n_labelled = int(np.sum(data.labelled))
     null = ignorance.log_likelihood_ + chance_log_likelihood(n_labelled, data.n_blank)
-    made, summary = {}, []
+    made: list[tuple[Any, dict[str, list[Row]]]] = []
+    summary: list[Row] = []
     for basis, mechanism in _SHAPES.items():
         shape = EntropyMechanism(basis=basis)
         full = fit_reading(reading, data, mechanism=shape, init=ignorance)
         after = information(full, data.features, data.labels)
         table, (counts, moved) = _parameters(before, after), _moves(ignorance, full, data)
         parameters: list[Any] = table.assign(dataset=reading.dataset).to_dict("records")
-        made[basis] = full, parameters, moved
+        made.append((full, {"full": summary, "full_parameters": parameters, "full_moved": moved}))
         error = dict(zip(after.parameters, map(float, after.std_error), strict=True))
+        ending = _ending(full)
         summary.append(
             {
                 "dataset": reading.dataset,
@@ -297,17 +263,15 @@ def compare_full(reading: Reading, data: Any, ignorance: Any) -> Comparison:
                 "intercept_se": error["intercept"],
                 "slope": float(full.mechanism_.coef_[0]),
                 "slope_se": next(e for name, e in error.items() if name.startswith("coef[")),
-                "log_likelihood": float(full.log_likelihood_),
+                "log_likelihood": ending.pop("log_likelihood"),
                 "likelihood_ratio": 2 * float(full.log_likelihood_ - null),
                 **counts,
                 "median_se_ratio": float(table["se_ratio"].median()),  # of those that are known
                 "largest_shift": float(table["shift"].abs().max()),
-                "converged": bool(full.converged_),
-                "remarks": " ".join(full.remarks_),
+                **ending,
             }
         )
-    full, parameters, moved = made["linear"]
-    return Comparison(data, ignorance, full, summary, parameters, moved)
+    return made[0]
 
 
 def _moves(ignorance: Any, full: Any, data: Any) -> tuple[Row, list[Row]]:

@@ -166,8 +166,8 @@ def reproduce(
         - ``"figures"``: all figures, as PNG and SVG
     out : path, default="hesitant-paper"
         The folder of results; made if need be. Tables there are replaced.
-    replications : int, default=100
-        Of the simulation.
+    replications, random_state, design : int, int and Design, optional
+        Of the simulation; a design other than the paper's has a seed of its own.
     n_jobs : int or None, default=-1
         Workers; −1 for all cores, None as ``joblib.parallel_config`` says or as few tasks need.
     data : path, optional
@@ -175,30 +175,14 @@ def reproduce(
         then the user's cache, then the official sources.
     resume, force : bool, default=False
         Continue an interrupted simulation, with the result of one never interrupted; or begin
-        anew, with what was finished kept in a file that ends in ``.old``.
-    random_state, design : int, default=1, and Design, optional
-        Seed of the simulation, or another design than the paper's with its own seed.
-    progress : bool, default=True
-        Show progress bars.
+        anew, with what was finished kept in a file that ends in ``.old``. Without either it is
+        refused (`StudyError`), as is a folder that another run is writing to.
 
     Returns
     -------
     Reproduction
         With ``ok``, the tables, the files and, if anything failed, what to do about it. A part
         that fails does not stop the others.
-
-    Raises
-    ------
-    StudyError
-        If nothing can be written to `out`, another run is writing there, or it holds an
-        interrupted simulation and neither `resume` nor `force` says what to do with it.
-
-    Examples
-    --------
-    >>> from hesitant.studies import reproduce
-    >>> result = reproduce("simulation", replications=10)  # doctest: +SKIP
-    >>> result.ok  # doctest: +SKIP
-    True
     """
     asked = [parts] if isinstance(parts, str) else list(parts or PARTS)
     for name in asked:
@@ -223,9 +207,12 @@ def reproduce(
     with kept:
         if "simulation" in wanted:
             kept.refuse_unfinished()  # before the other parts, which take a while
-        run = _Run(result, kept, design, real.RealData(data), n_jobs, progress)
+        run = _Run(result, kept, design, data, n_jobs, progress)
         for name in (*wanted, "paper"):
-            run.make(name)
+            begun = time.perf_counter()
+            part = result.parts[name] = Part(name)
+            run.attempt(part, partial(getattr(run, f"make_{name}"), part))
+            part.seconds = time.perf_counter() - begun
     return result
 
 
@@ -236,110 +223,92 @@ class _Run:
     result: Reproduction
     checkpoint: Checkpoint
     design: Design
-    source: real.RealData
+    directory: Any
     n_jobs: int | None
     progress: bool
+    missing: dict[str, Exception] = field(default_factory=dict)
 
-    def make(self, name: str) -> None:
-        """Make one part; whatever goes wrong is said in the part and stops nothing else."""
-        begun, part = time.perf_counter(), Part(name)
+    def attempt(self, part: Part, make: Callable[..., T], dataset: str = "") -> list[T]:
+        """Return what a function makes, or nothing: what goes wrong is said and stops no more."""
         try:
-            getattr(self, f"_{name}")(part)
+            if dataset in self.missing:  # what cannot be found is not looked for again
+                raise self.missing[dataset]
+            return [make(dataset) if dataset else make()]
         except Exception as error:
             part.note(error)
-        part.seconds = time.perf_counter() - begun
-        self.result.parts[name] = part
+            if dataset and isinstance(error, OSError | ImportError):
+                self.missing[dataset] = error
+            return []
 
-    def _table1(self, part: Part) -> None:
-        done = self._each_dataset(part, self.compared)
-        rows = real.beside_printed(part.name, [row for rows in done for row in rows])
-        self._keep(part, part.name, rows)
+    def _each_dataset(self, part: Part, make: Callable[[str], T]) -> list[T]:
+        return [made for name in real.PRINTED for made in self.attempt(part, make, name)]
 
-    _table2 = _table1
+    def make_table1(self, part: Part) -> None:
+        rows = [row for rows in self._each_dataset(part, self.compared) for row in rows]
+        self._keep(part, part.name, real.beside_printed(part.name, rows))
 
-    def _full(self, part: Part) -> None:
-        done = self._each_dataset(part, self.full)
-        tables = {"full": "summary", "full_parameters": "parameters", "full_moved": "moved"}
-        for name, attribute in tables.items():
-            self._keep(part, name, [row for made in done for row in getattr(made, attribute)])
+    make_table2 = make_table1
 
-    def _simulation(self, part: Part) -> None:
+    def make_full(self, part: Part) -> None:
+        done = [tables for _, tables in self._each_dataset(part, self.full)]
+        for name in ("full", "full_parameters", "full_moved"):
+            self._keep(part, name, [row for tables in done for row in tables[name]])
+
+    def make_simulation(self, part: Part) -> None:
         rows = self.simulation()
         self._keep(part, "simulation", rows)
         self._keep(part, "simulation_summary", summarise(rows))
         # a row for each fit is for a file, not for the page
         part.tables["findings"] = findings(part.tables.pop("simulation"))
 
-    def _figures(self, part: Part) -> None:
+    def make_figures(self, part: Part) -> None:
         # This run's replications, or an earlier one's, will do for the figures.
         reuse = self.checkpoint.recorded == self.checkpoint.settings
-        draws: dict[str, Callable[[], Any]] = {
-            "figure_simulated_example": lambda: figures.draw_example(self.design.seed),
-            "figure_simulation": lambda: figures.draw_simulation(
-                summarise(self.simulation(reuse))
-            ),
+        draws: dict[str, Callable[..., Any]] = {
+            "simulated_example": lambda: figures.draw_example(self.design.seed),
+            "simulation": lambda: figures.draw_simulation(summarise(self.simulation(reuse))),
+            "data": lambda name: figures.draw_data(*self.main(name)),
+            "entropy": lambda name: figures.draw_entropy(*self.main(name)),
+            "full": lambda name: figures.draw_full(*self.main(name), self.full(name)[0]),
         }
-        views: dict[str, Callable[[str], Any]] = {
-            "data": lambda dataset: figures.draw_data(*self.main(dataset)),
-            "entropy": lambda dataset: figures.draw_entropy(*self.main(dataset)),
-            "full": lambda dataset: figures.draw_full(self.full(dataset)),
-        }
-        for dataset in real.PRINTED:
-            for view, draw_view in views.items():
-                draws[f"figure_{view}_{dataset}"] = partial(draw_view, dataset)
-        for name, draw in draws.items():
-            try:
-                part.files.extend(figures.save(draw, self.result.out / name))
-            except Exception as error:
-                part.note(error)
+        of_data = [(view, name) for name in real.PRINTED for view in ("data", "entropy", "full")]
+        for view, *name in [("simulated_example",), ("simulation",), *of_data]:
+            path = self.result.out / "_".join(("figure", view, *name))
+            for files in self.attempt(part, partial(figures.save, path, draws[view]), *name):
+                part.files.extend(files)
 
-    def _paper(self, part: Part) -> None:
+    def make_paper(self, part: Part) -> None:
         part.files.extend(write_page(self.result.out, self.result.to_dict(), PARTS))
 
     def _keep(self, part: Part, name: str, rows: list[Row]) -> None:
         """Keep a table in the part and, unless there is nothing in it, as CSV on disk."""
         part.tables[name] = rows
-        if not rows:
-            return
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(rows[0])
-        # repr, which csv uses for floats, reads back exactly, and None is an empty cell
-        writer.writerows([plain(row[column]) for column in rows[0]] for row in rows)
-        path = self.result.out / f"{name}.csv"
-        part.files.append(write_atomically(path, text.getvalue(), force=True))
-
-    def _each_dataset(self, part: Part, make: Callable[[str], T]) -> list[T]:
-        """Call a function for every data set; one that fails does not stop the others."""
-        done = []
-        for dataset in real.PRINTED:
-            try:
-                done.append(make(dataset))
-            except Exception as error:
-                part.note(error)
-        return done
+        if rows:
+            text = io.StringIO()
+            writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(plain(rows))  # None is an empty cell
+            path = self.result.out / f"{name}.csv"
+            part.files.append(write_atomically(path, text.getvalue(), force=True))
 
     @cache  # noqa: B019 - lives as long as the run
     def simulation(self, reuse: bool = False) -> list[Row]:
-        """Return the rows of the simulation."""
         self.checkpoint.begin(reuse)
         n = self.result.settings["replications"]
         return complete(self.checkpoint, self.design, n, self.n_jobs, self.progress)
 
     @cache  # noqa: B019
     def compared(self, dataset: str) -> list[Row]:
-        """Return every reading of a data set beside the printed numbers."""
         progress = None if self.progress else False
-        return real.compare_readings(real.readings(dataset), self.source, self.n_jobs, progress)
+        how = (self.directory, self.n_jobs, progress)
+        return real.compare_readings(real.readings(dataset), *how)
 
     @cache  # noqa: B019
     def main(self, dataset: str) -> tuple[Any, Any]:
-        """Return the data of the main reading and its ignorance fit."""
         reading = real.readings(dataset)[0]
-        data = self.source.load(reading)
+        data = real.load(reading, self.directory)
         return data, real.fit_reading(reading, data)
 
     @cache  # noqa: B019
-    def full(self, dataset: str) -> Any:
-        """Return the ignorance and the full likelihood on the main reading of a data set."""
+    def full(self, dataset: str) -> tuple[Any, dict[str, list[Row]]]:
         return real.compare_full(real.readings(dataset)[0], *self.main(dataset))

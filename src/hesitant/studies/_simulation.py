@@ -75,13 +75,8 @@ def run_simulation(
         How many. Resuming with more than before adds to what is there.
     design : Design, optional
         The paper's by default.
-    n_jobs : int or None, default=-1
-        Workers; −1 for all cores, None as ``joblib.parallel_config`` says or as few tasks need.
-    resume, force : bool, default=False
-        Continue what an interrupted run has left in `path`; or begin anew, with that kept in a
-        file beside it whose name ends in ``.old``. Without either it is refused (`StudyError`).
-    progress : bool, default=True
-        Show a progress bar.
+    n_jobs, resume, force, progress
+        As for :func:`reproduce`.
 
     Returns
     -------
@@ -131,20 +126,17 @@ _COMPARED: dict[str, dict[str, Any]] = {
 }
 
 
-def estimators(design: Design) -> list[tuple[str, float | None, dict[str, Any]]]:
-    """Return name, alpha and options of the estimators that learn from partial labels.
+def estimators(design: Design) -> dict[tuple[str, float | None], dict[str, Any]]:
+    """Return the options of the estimators that learn from labels, by name and alpha.
 
     With alpha = 0 no label says where a class is: clusters start from k-means, and the likelihood
     of the few hundred blank rows has many maxima, so that one start is not enough.
     """
-    fractional: dict[float, dict[str, Any]] = {
-        a: {"mechanism": None, "alpha": a, "n_init": 1 if a else design.restarts}
+    fractional: Any = {
+        ("fractional", a): {"mechanism": None, "alpha": a, "n_init": 1 if a else design.restarts}
         for a in design.alphas
     }
-    return [
-        *(("fractional", alpha, options) for alpha, options in fractional.items()),
-        *((name, None, options) for name, options in _COMPARED.items()),
-    ]
+    return fractional | {(name, None): options for name, options in _COMPARED.items()}
 
 
 def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
@@ -156,21 +148,22 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
     train = simulate(design.n, random_state=for_train)
     test = simulate(design.n_test, random_state=for_test)
     seed = int(for_fits.generate_state(1)[0] >> 1)  # scikit-learn's seeds have 31 bits
-    partial = np.where(train.labelled, train.truth, -1)  # read faster than objects
-    found: list[tuple[str, float | None, FloatArray, bool]] = []
-    for name, alpha, options in estimators(design):
-        labels = np.asarray(train.truth) if name == "complete labels" else partial
+    truth = np.asarray(train.truth)
+    partial = np.where(train.labelled, truth, -1)  # read faster than objects
+    found: dict[tuple[str, float | None], tuple[FloatArray, bool]] = {}
+    for key, options in estimators(design).items():
+        labels = truth if key[0] == "complete labels" else partial
+        weighted = key[0] == "weighted labels"
         # A tolerance below the default's, so that solvers of the same problem can be compared.
         classifier = MixtureClassifier(random_state=seed, tol=1e-8, **options)
         with warnings.catch_warnings():
             # What a warning would say of one of thousands of fits is in the table instead.
             warnings.simplefilter("ignore", FitWarning)
-            weighted = name == "weighted labels"
             weight = inverse_probability_weights(train.features, labels) if weighted else None
             classifier.fit(train.features, labels, sample_weight=weight)
         log_tau = classifier.predict_log_proba(test.features)
-        found.append((name, alpha, log_tau, bool(classifier.converged_)))
-    found.append(("true parameters", None, true_log_posterior(test.features), True))
+        found[key] = log_tau, bool(classifier.converged_)
+    found["true parameters", None] = true_log_posterior(test.features), True
     return replication, [
         {
             "estimator": name,
@@ -179,7 +172,7 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
             "converged": converged,
             "n_labelled": train.n_labelled,
         }
-        for name, alpha, log_tau, converged in found
+        for (name, alpha), (log_tau, converged) in found.items()
     ]
 
 
@@ -265,25 +258,24 @@ def findings(rows: list[Row]) -> list[Row]:
         to_best = values[half] - values[best]
         ends = {end: values[end] - values[half] for end in (min(values), max(values))}
         short = "" if half == best else f"; {half:g} less the best: {_in_words(to_best)}"
-        claims = {
+        # what should be positive, and the words
+        claims: dict[str, tuple[list[FloatArray], str]] = {
             "full beats every alpha": (
-                better * gain.mean() > 0,
                 [better * gain],
                 f"full less the best alpha ({best:g}): {_in_words(gain)}",
             ),
             "alpha = 0.5 is best among them": (
-                half == best,
                 [] if half == best else [better * to_best],
                 f"best at {best:g}{short}",
             ),
             "both ends fall off": (
-                all(better * change.mean() < 0 for change in ends.values()),
                 [-better * change for change in ends.values()],
                 "; ".join(f"{a:g} less {half:g}: {_in_words(c)}" for a, c in ends.items()),
             ),
         }
-        for claim, (seen, support, words) in claims.items():
-            state = {"seen": bool(seen), "state": _state(support), "words": words}
+        for claim, (support, words) in claims.items():
+            seen = all(bool(change.mean() > 0) for change in support)
+            state = {"seen": seen, "state": _state(support), "words": words}
             out.append({"claim": claim, "measure": measure, **state})
     return out
 

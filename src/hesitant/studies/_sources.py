@@ -38,8 +38,10 @@ def read_csv(path: Path) -> pd.DataFrame:
     return table
 
 
-def read_sheet(path: Path, sheet: str | int, marker: str) -> pd.DataFrame:
-    """Read one sheet of an Excel file; its header is the row that has the cell `marker`."""
+def read_sheet(
+    path: Path, sheet: str | int, columns: Iterable[str], rename: Callable[[str], str] = str
+) -> pd.DataFrame:
+    """Read one sheet of an Excel file: below the header that has these columns, whole rows."""
     try:
         need("python_calamine")  # one engine for .xls and .xlsx; pandas deprecates xlrd
         table = need("pandas").read_excel(path, sheet_name=sheet, header=None, engine="calamine")
@@ -47,13 +49,13 @@ def read_sheet(path: Path, sheet: str | int, marker: str) -> pd.DataFrame:
         raise ImportError(f"reading {path.name}: {error}") from error
     except Exception as error:  # the engine has errors of its own for a file that is none
         raise ValueError(f"{path} cannot be read as an Excel file: {error}") from error
-    cells = table.map(lambda cell: str(cell).strip())
-    rows = cells.index[(cells == marker).any(axis=1)]
-    if len(rows) == 0:
-        raise ValueError(f"{path} has no header with the column {marker!r}; is it another file?")
-    body: pd.DataFrame = table.loc[rows[0] + 1 :].reset_index(drop=True)
-    body.columns = cells.loc[rows[0]].tolist()
-    return body
+    wanted = list(columns)
+    for number, cells in enumerate(table.to_numpy(dtype=str)):
+        names = [rename(cell.strip()) for cell in cells]
+        if set(wanted) <= set(names):
+            body: pd.DataFrame = table[number + 1 :].set_axis(names, axis=1)[wanted].dropna()
+            return body.reset_index(drop=True)
+    raise ValueError(f"{path} has no header with {', '.join(wanted)}; is it another file?")
 
 
 def keep_columns(table: pd.DataFrame, columns: Iterable[str], path: Path) -> pd.DataFrame:
@@ -105,22 +107,16 @@ def _written(cell: Any) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """One table: the files that may hold it, where it is published and what it says.
-
-    ``readers`` has the accepted file names, the preferred first, and how each is read. Of each,
-    ``columns`` (all, if empty) made ``tidy`` are the same table, whose `fingerprint` is
-    ``sha256``. ``urls`` are tried in order: an accepted file, or a zip archive that holds one.
-    ``note`` is for people who fetch the file by hand.
-    """
+    """One table: the files that may hold it, where it is published and what it says."""
 
     what: str
-    readers: Mapping[str, Callable[[Path], pd.DataFrame]]
+    readers: Mapping[str, Callable[[Path], pd.DataFrame]]  # by file name, the preferred first
     page: str
-    sha256: str
+    sha256: str  # the `fingerprint` of the columns (all, if empty) made tidy
     columns: Sequence[str] = ()
     tidy: Callable[[pd.DataFrame, Path], pd.DataFrame] = numeric
-    urls: Sequence[str] = ()
-    note: str = ""
+    urls: Sequence[str] = ()  # tried in order: an accepted file, or an archive that holds one
+    note: str = ""  # for people who fetch the file by hand
 
     def find(self, directory: Path) -> Path | None:
         """Return the preferred one of the accepted files in a directory."""
@@ -140,31 +136,37 @@ def load_table(source: Source, data_dir: str | os.PathLike[str] | None = None) -
     the network is refused.
     """
     need("pandas")
-    named = os.environ.get(VARIABLE) if data_dir is None else os.fspath(data_dir)
-    given = f"{VARIABLE if data_dir is None else 'data_dir'}={named!r}"
-    directory, cache = Path(named or "").expanduser(), _cache()
-    if named and not directory.is_dir():
-        raise NotADirectoryError(f"{given} is not a directory; give the one that holds the files")
-    path = source.find(directory) if named else None
-    if path is not None:
-        table, published = source.read(path)
-        if not published:
-            warnings.warn(
-                f"{path} is not the published {source.what} ({source.page}): some of its values "
-                "differ. It is used as it is; expect other results than the paper's.",
-                DataContentWarning,
-                stacklevel=3,
+    named, cache = os.environ.get(VARIABLE) if data_dir is None else os.fspath(data_dir), _cache()
+    looked = f"{VARIABLE if data_dir is None else 'data_dir'}={named!r}"
+    if named:
+        directory = Path(named).expanduser()
+        if not directory.is_dir():
+            raise NotADirectoryError(
+                f"{looked} is not a directory; give the one that holds the files"
             )
-        return table
+        if (path := source.find(directory)) is not None:
+            table, published = source.read(path)
+            if not published:
+                warnings.warn(
+                    f"{path} is not the published {source.what} ({source.page}): some of its "
+                    "values differ. It is used as it is; expect other results than the paper's.",
+                    DataContentWarning,
+                    stacklevel=3,
+                )
+            return table
+    place = "." if cache is None else f", or in {cache}."
+    advice = (
+        f"{source.what}: no {' or '.join(source.readers)} in {looked}.\n"
+        f"Fetch it from {source.page} and put it in a directory named by data_dir or {VARIABLE}"
+        f"{place}\n{source.note}"
+    ).rstrip()
     if data_dir is not None:  # somebody who names one expects no data from anywhere else
-        raise FileNotFoundError(_advice(source, given, cache))
-    looked = given if named else f"{VARIABLE} (not set)"
+        raise FileNotFoundError(advice)
     if cache is None:
-        advice = _advice(source, looked, cache)
         raise ImportError(f"{advice}\nTo download it: pip install 'hesitant[data]'")
     path = source.find(cache)
     if path is None:
-        return _download(source, f"{looked}, the cache {cache}", cache)
+        return _download(source, cache, advice)
     table, published = source.read(path)
     if not published:
         raise ValueError(
@@ -179,16 +181,7 @@ def _cache() -> Path | None:
     return Path(need("pooch").os_cache("hesitant")) if find_spec("pooch") else None
 
 
-def _advice(source: Source, looked: str, cache: Path | None) -> str:
-    place = "." if cache is None else f", or in {cache}."
-    return (
-        f"{source.what}: no {' or '.join(source.readers)} in {looked}.\n"
-        f"Fetch it from {source.page} and put it in a directory named by data_dir or {VARIABLE}"
-        f"{place}\n{source.note}"
-    ).rstrip()
-
-
-def _download(source: Source, looked: str, cache: Path) -> pd.DataFrame:
+def _download(source: Source, cache: Path, advice: str) -> pd.DataFrame:
     failure: Exception | None = None
     for url in source.urls:
         try:
@@ -196,7 +189,7 @@ def _download(source: Source, looked: str, cache: Path) -> pd.DataFrame:
         except (OSError, ValueError, zipfile.BadZipFile) as error:
             failure = error
     reason = "" if failure is None else f"\nThe download failed: {failure}"
-    raise FileNotFoundError(_advice(source, looked, cache) + reason) from failure
+    raise FileNotFoundError(advice + reason) from failure
 
 
 def _fetch(url: str, source: Source, cache: Path) -> pd.DataFrame:
@@ -215,8 +208,8 @@ def _fetch(url: str, source: Source, cache: Path) -> pd.DataFrame:
         path.write_bytes(files[name])
         table, published = source.read(path)
         if not published:
-            raise ValueError(f"the content of {name} is not the published one")
-        path.replace(cache / name)
+            raise ValueError(f"the content of {path.name} is not the published one")
+        path.replace(cache / path.name)
     return table
 
 

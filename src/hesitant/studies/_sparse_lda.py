@@ -6,24 +6,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.linear_model import lars_path_gram
 from sklearn.preprocessing import normalize
 
 from hesitant._optional import is_null
+from hesitant._typing import AnyArray, FloatArray
 
 _SAME = 1e-10  # columns whose correlation is this close to 1 carry the same information
 _MAX_ROUNDS = 100
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class SparseDiscriminant:
-    """The chosen columns in the order of X, and each direction's coefficients.
+    """The chosen columns, by name and by position in X, and each direction's coefficients.
 
-    Columns go by name, or by position where X has no names. Coefficients are for columns scaled to
-    unit length; the last class in sorted order is on the positive side.
+    Without names columns go by position. Coefficients are for columns scaled to unit length; the
+    last class in sorted order is on the positive side.
     """
 
     names: tuple[Any, ...]
@@ -41,7 +40,8 @@ def sparse_discriminant_features(
 
         ||Yθ − Xβ||² + ridge·||β||² + λ·||β||₁
 
-    where λ falls until exactly `n_features` coefficients differ from zero. Nothing is random.
+    where λ falls until exactly `n_features` coefficients differ from zero, in each of the g − 1
+    directions of g classes. Nothing is random.
 
     Parameters
     ----------
@@ -50,10 +50,8 @@ def sparse_discriminant_features(
         that are multiples of one another only the first is considered.
     y : array-like of shape (n,)
         The classes; rows with None or NaN are left out.
-    n_features : int, default=4
-        How many features each of the g − 1 directions of g classes may use.
     ridge : float, default=1e-6
-        Weight of the squared coefficients: larger ones let correlated features enter together.
+        A larger one lets correlated features enter together.
 
     References
     ----------
@@ -73,7 +71,9 @@ def sparse_discriminant_features(
     """
     names = tuple(getattr(X, "columns", ()))
     columns, Y = _regression(np.asarray(X, dtype=float), np.asarray(y, dtype=object))
-    usable = _usable(columns)
+    varying = np.flatnonzero(columns.any(axis=0))
+    alike = np.abs(columns[:, varying].T @ columns[:, varying]) > 1 - _SAME
+    usable = varying[~np.triu(alike, k=1).any(axis=0)]
     if type(n_features) is bool or n_features not in range(1, len(usable) + 1):
         raise ValueError(
             f"n_features={n_features!r} must be an integer from 1 to {len(usable)}, the number of "
@@ -81,23 +81,21 @@ def sparse_discriminant_features(
         )
     if not ridge >= 0:
         raise ValueError(f"ridge={ridge!r} must be zero or positive")
-
-    Z = columns[:, usable]
-    earlier = np.ones((Y.shape[1], 1))
-    betas = []
+    earlier, betas = np.ones((Y.shape[1], 1)), []
     for _ in range(Y.shape[1] - 1):
-        theta, beta = _direction(Z, Y, earlier, n_features, ridge)
+        theta, beta = _direction(columns[:, usable], Y, earlier, n_features, ridge)
         earlier = np.column_stack([earlier, theta])
         betas.append(beta)
     chosen = np.flatnonzero(np.any(betas, axis=0))
     called = [names[j] if names else int(j) for j in usable]
-    directions = ({called[k]: float(beta[k]) for k in np.flatnonzero(beta)} for beta in betas)
     return SparseDiscriminant(
-        tuple(called[k] for k in chosen), tuple(usable[chosen].tolist()), tuple(directions)
+        names=tuple(called[k] for k in chosen),
+        indices=tuple(usable[chosen].tolist()),
+        directions=tuple({called[k]: float(b[k]) for k in np.flatnonzero(b)} for b in betas),
     )
 
 
-def _regression(X: Floats, y: NDArray[np.object_]) -> tuple[Floats, Floats]:
+def _regression(X: FloatArray, y: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Return the labelled rows' columns, centred and of unit length or zero, and indicators."""
     if X.ndim != 2 or y.shape != X.shape[:1]:
         raise ValueError(f"X has shape {X.shape} and y {y.shape}; one label per row is needed")
@@ -111,28 +109,20 @@ def _regression(X: Floats, y: NDArray[np.object_]) -> tuple[Floats, Floats]:
             f"y has {len(classes)} classes among its labelled rows; a discriminant needs two"
         )
     # Dividing by the largest value first keeps squares of huge or tiny columns finite.
-    size = np.abs(X).max(axis=0)
-    scaled = X / np.where(size > 0, size, 1.0)
+    scaled = X / np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
     centred = scaled - scaled.mean(axis=0)
     # Less than this is rounding of a constant, and stays zero.
     centred[:, np.linalg.norm(centred, axis=0) <= 1e-12 * np.sqrt(len(y))] = 0.0
     return normalize(centred, axis=0), np.equal.outer(y, classes).astype(float)
 
 
-def _usable(columns: Floats) -> NDArray[np.intp]:
-    """Find the columns that vary and are no multiple of an earlier one."""
-    varying = np.flatnonzero(columns.any(axis=0))
-    alike = np.abs(columns[:, varying].T @ columns[:, varying]) > 1 - _SAME
-    return varying[~np.triu(alike, k=1).any(axis=0)]
-
-
 def _direction(
-    Z: Floats, Y: Floats, earlier: Floats, n_features: int, ridge: float
-) -> tuple[Floats, Floats]:
+    Z: FloatArray, Y: FloatArray, earlier: FloatArray, n_features: int, ridge: float
+) -> tuple[FloatArray, FloatArray]:
     """Alternate between scores and coefficients from several starts; keep the closest fit."""
     share = Y.mean(axis=0)
 
-    def admissible(theta: Floats) -> Floats:
+    def admissible(theta: FloatArray) -> FloatArray:
         free = theta - earlier @ (earlier.T @ (share * theta))
         size = np.sqrt((share * free**2).sum())
         # A start within the span of the earlier scores leads nowhere.
@@ -142,12 +132,12 @@ def _direction(
     # For two classes both starts are the same score, so one will do.
     for start in np.eye(Y.shape[1])[Y.shape[1] == 2 :]:
         theta = admissible(start)
-        for _ in range(_MAX_ROUNDS if theta.any() else 0):
-            beta = _coefficients(Z, Y @ theta, n_features, ridge)
-            renewed = admissible((Y.T @ (Z @ beta)) / (len(Z) * share))
-            settled = np.abs(renewed - theta).max() < 1e-8 or not renewed.any()
-            theta = renewed
-            if settled:
+        if not theta.any():
+            continue
+        for _ in range(_MAX_ROUNDS):
+            before, beta = theta, _coefficients(Z, Y @ theta, n_features, ridge)
+            theta = admissible((Y.T @ (Z @ beta)) / (len(Z) * share))
+            if np.abs(theta - before).max() < 1e-8 or not theta.any():
                 break
         loss = float(((Y @ theta - Z @ beta) ** 2).sum()) if theta.any() else np.inf
         if loss < least - 1e-9 * len(Z):
@@ -157,7 +147,7 @@ def _direction(
     return sign * theta, sign * beta
 
 
-def _coefficients(Z: Floats, score: Floats, n_features: int, ridge: float) -> Floats:
+def _coefficients(Z: FloatArray, score: FloatArray, n_features: int, ridge: float) -> FloatArray:
     """Follow the path of coefficients to the first stretch with `n_features` of them."""
     # Adding the ridge to the Gram matrix turns the path of the lasso into the elastic net's.
     gram = Z.T @ Z + ridge * np.eye(Z.shape[1])
