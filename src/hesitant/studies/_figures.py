@@ -88,6 +88,7 @@ def draw_simulation(summary: list[Row]) -> Any:
         inset = ax.inset_axes((0.36, bottom, 0.62, 0.5))
         middle = [r for r in summary if r["alpha"] is None or r["alpha"] >= 0.25]
         _draw_measure(inset, middle, measure)
+        inset.set_xlim(0.24, 1.01)
         inset.tick_params(labelsize=6, length=2)
         inset.spines[:].set(visible=True, color="#999999")
         ax.indicate_inset(inset.viewLim.bounds, edgecolor="#999999", alpha=0.8)
