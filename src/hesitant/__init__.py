@@ -4,33 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hesitant._optional import find_lazily
-from hesitant.exceptions import FitWarning
+from hesitant.exceptions import FitWarning as FitWarning
 
 if TYPE_CHECKING:
-    from hesitant.classifier import MixtureClassifier
-    from hesitant.datasets import consensus
-    from hesitant.diagnostics import diagnose
-    from hesitant.inference import compare
-    from hesitant.model_selection import MixtureClassifierCV
-    from hesitant.persistence import load, save
-    from hesitant.statements import Statements
-    from hesitant.weights import inverse_probability_weights
+    from hesitant.classifier import MixtureClassifier as MixtureClassifier
+    from hesitant.datasets import consensus as consensus
+    from hesitant.diagnostics import diagnose as diagnose
+    from hesitant.inference import compare as compare
+    from hesitant.model_selection import MixtureClassifierCV as MixtureClassifierCV
+    from hesitant.persistence import load as load
+    from hesitant.persistence import save as save
+    from hesitant.statements import Statements as Statements
+    from hesitant.weights import inverse_probability_weights as inverse_probability_weights
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "FitWarning",
-    "MixtureClassifier",
-    "MixtureClassifierCV",
-    "Statements",
-    "__version__",
-    "compare",
-    "consensus",
-    "diagnose",
-    "inverse_probability_weights",
-    "load",
-    "save",
-]
 
 # Found on first use, so that the core can be used without the extras, and the command line can
 # print its help without waiting for scikit-learn and SciPy.
@@ -45,6 +32,7 @@ _ROOMS = {
     "load": "hesitant.persistence",
     "save": "hesitant.persistence",
 }
+__all__ = ["FitWarning", "__version__", *_ROOMS]
 # `import hesitant` is enough to write `hesitant.families.Gaussian`.
 _PACKAGES = {"experts", "families", "mechanisms", "report", "solvers", "studies", "tables"}
 _PACKAGES |= {"datasets", "diagnostics", "inference", "model_selection", "persistence"}

@@ -42,15 +42,11 @@ def renamed(**names: str) -> Callable[[F], F]:
         @wraps(function)
         def accepting(*args: Any, **options: Any) -> Any:
             for old in names.keys() & options.keys():
-                new = names[old]
+                new, what = names[old], function.__name__
                 if new in options:
-                    raise TypeError(f"{function.__name__}: {old} is the earlier name of {new}.")
-                warnings.warn(
-                    f"{function.__name__}: {old} is called {new} now; the earlier name will not "
-                    "be understood by the next release.",
-                    DeprecationWarning,
-                    stacklevel=2,
-                )
+                    raise TypeError(f"{what}: {old} is the earlier name of {new}.")
+                words = f"{what}: {old} is called {new} now; the next release will not know it."
+                warnings.warn(words, DeprecationWarning, stacklevel=2)
                 options[new] = options.pop(old)
             return function(*args, **options)
 

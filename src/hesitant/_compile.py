@@ -1,10 +1,9 @@
 """numba's ``njit``, put off until a kernel is first called, and worth compiling.
 
-Importing numba takes longer than hundreds of fits, and a program that only reads a model or prints
-its help never needs it. Compiling takes seconds, once for every machine: a kernel that has not
-been compiled yet leaves the work to its plain version (the same but for rounding), if it has one,
-until the numbers that it was given add up. ``HESITANT_COMPILE=always`` in the environment compiles
-at once.
+Importing numba takes longer than hundreds of fits, and compiling takes seconds, once for every
+machine: a kernel that has not been compiled yet leaves the work to its plain version (the same but
+for rounding), if it has one, until the numbers that it was given add up.
+``HESITANT_COMPILE=always`` in the environment compiles at once.
 """
 
 import functools
@@ -30,10 +29,9 @@ def njit(
     """Return a decorator like ``numba.njit(**options)`` that compiles when it pays.
 
     ``plain`` does the same without being compiled; True if the function itself is quick enough as
-    it stands. A function that is to fill arrays, because to compile their allocation would take
-    longer than all the rest, has ``room``: called with the same arguments as the plain version it
-    returns those arrays, and all that the function is called with. A number that it returns comes
-    before them.
+    it stands. A function that fills arrays, whose allocation would take long to compile, has
+    ``room``: from the plain version's arguments it makes those arrays, and all that the function
+    is called with. A number that the function returns comes before them.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -92,12 +90,11 @@ def _compile(function: Any, options: dict[str, Any]) -> Any:
     global _warned
     if not _warned:
         _warned = True
-        warnings.warn(
-            "No folder can be written in which compiled code could be kept: every process will "
-            "compile anew, which takes some seconds. Set NUMBA_CACHE_DIR to a folder that can be "
-            "written.",
-            stacklevel=4,
+        words = (
+            "No folder can be written to keep compiled code: every process will compile anew, for "
+            "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written."
         )
+        warnings.warn(words, stacklevel=4)
     return numba.njit(**{**options, "cache": False})(whole)
 
 

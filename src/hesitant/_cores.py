@@ -17,10 +17,7 @@ _USERS = 0
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep matrix products to the thread they are called from, while threads of ours share rows.
-
-    Two kinds of threads on the same cores wait for each other longer than they work.
-    """
+    """Keep matrix products to one thread: two kinds of threads wait for each other."""
     global _USERS
     with _LOCK:  # the limit is the process's: set by whoever comes first, lifted by the last
         if _USERS == 0:
@@ -37,17 +34,15 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> Any:
-    """Return threadpoolctl's list of libraries: to look for them takes most of a millisecond."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController()  # to look for them takes most of a millisecond
 
 
 def threads_allowed(n_jobs: int | None) -> int:
-    """Return a number of threads: as given, or all that this process may use.
+    """Return a number of threads: as given, or all that this process may use but −1 − n_jobs.
 
-    Within ``OMP_NUM_THREADS`` and threadpoolctl's limits, as scikit-learn's own loops count, so
-    that joblib's and Dask's workers keep out of each other's way. −2 leaves out one, −1 none.
+    Within ``OMP_NUM_THREADS`` and threadpoolctl's limits, as scikit-learn's own loops count.
     """
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)

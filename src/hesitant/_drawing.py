@@ -15,42 +15,35 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0
 _MARKERS = ("o", "^", "v", "D", "P", "X", "*")
 BLANK, GREY, INK = "#000000", "#6b6b6b", "#333333"
 
-_STYLE = {
-    "axes.edgecolor": INK,
-    "axes.labelsize": 9,
-    "axes.linewidth": 0.7,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
-    "figure.dpi": 110,
-    "font.size": 9,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "lines.linewidth": 1.4,
-    "savefig.dpi": 200,
-    "svg.fonttype": "none",
-    "xtick.labelsize": 8,
-    "xtick.major.width": 0.7,
-    "ytick.labelsize": 8,
-    "ytick.major.width": 0.7,
+_STYLE: dict[str, dict[str, Any]] = {
+    "axes": {"edgecolor": INK, "labelsize": 9, "linewidth": 0.7, "titlesize": 9.5},
+    "axes.spines": {"right": False, "top": False},
+    "figure": {"dpi": 110},
+    "font": {"size": 9},
+    "legend": {"fontsize": 8, "frameon": False},
+    "lines": {"linewidth": 1.4},
+    "savefig": {"dpi": 200},
+    "svg": {"fonttype": "none"},
+    "xtick": {"labelsize": 8, "major.width": 0.7},
+    "ytick": {"labelsize": 8, "major.width": 0.7},
 }
+_SETTINGS = {f"{part}.{k}": v for part, own in _STYLE.items() for k, v in own.items()}
+_SETTINGS["axes.titlelocation"] = "left"
 
 
 def class_color(h: int) -> str:
-    """Return the colour of class h."""
     return COLORS[h % len(COLORS)]
 
 
 def class_marker(h: int) -> str:
-    """Return the marker of class h; with the colour, 49 classes can be told apart."""
+    # with the colour, 49 classes can be told apart
     return _MARKERS[(h + h // len(COLORS)) % len(_MARKERS)]
 
 
 @contextmanager
 def drawing(**style: Any) -> Iterator[None]:
     """Draw in the package's style; the user's own settings come back afterwards."""
-    with need("matplotlib", "plot").rc_context(_STYLE | style):
+    with need("matplotlib", "plot").rc_context(_SETTINGS | style):
         yield
 
 

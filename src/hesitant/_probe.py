@@ -4,7 +4,7 @@ A derivative with the wrong sign does not crash a fit: it ends in the wrong plac
 converged. The package's own objects have tests for that; a user's are tried here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,12 @@ def probe_mechanism(mechanism: Mechanism, n_classes: int) -> None:
     """Raise if a mechanism, its measure or its basis is not what its base class says."""
     measure, basis = mechanism.uncertainty, getattr(mechanism, "basis", None)
     if not is_ours(measure):
-        _probe_measure(measure, n_classes)
+        refuse_incomplete("uncertainty", measure, Uncertainty)
+        parts = {"u": (ROWS,), "du": (ROWS, n_classes)}
+        function = partial(_measured, measure)
+        name, joint = f"{type(measure).__name__}.evaluate", _joint(n_classes)
+        _, du = _unpack(name, function(joint), parts)
+        _compare(f"{name}: du", du, function, joint, np.eye(n_classes))
     if isinstance(basis, Functions) or (isinstance(basis, Basis) and not is_ours(basis)):
         _probe_basis(basis, measure.maximum(n_classes))
     if not is_ours(mechanism):
@@ -53,43 +58,30 @@ def _measured(measure: Uncertainty, joint: FloatArray) -> tuple[FloatArray, Floa
     return measure.evaluate(log_tau, np.exp(log_tau))
 
 
-def _probe_measure(measure: Uncertainty, g: int) -> None:
-    refuse_incomplete("uncertainty", measure, Uncertainty)
-    name, joint = f"{type(measure).__name__}.evaluate", _joint(g)
-    _, du = _unpack(name, _measured(measure, joint), u=(ROWS,), du=(ROWS, g))
-    _check_derivative(f"{name}: du", du, lambda at: _measured(measure, at)[0], joint, np.eye(g))
-
-
 def _probe_basis(basis: Basis, maximum: float) -> None:
-    name, shape = f"{type(basis).__name__}.evaluate", (ROWS, basis.size)
+    name = f"{type(basis).__name__}.evaluate"
     u = (maximum if np.isfinite(maximum) else 1.0) * np.linspace(0.2, 0.8, ROWS)
-    _, db = _unpack(name, basis.evaluate(u, maximum), b=shape, db=shape)
+    shape = (ROWS, basis.size)
+    _, db = _unpack(name, basis.evaluate(u, maximum), {"b": shape, "db": shape})
     for k in range(basis.size):
         column = f"derivatives[{k}]" if isinstance(basis, Functions) else f"{name}: db"
-        values = partial(_basis_column, basis, maximum, k)
-        _check_derivative(column, db[:, k], values, u)
-
-
-def _basis_column(basis: Basis, maximum: float, k: int, u: FloatArray) -> FloatArray:
-    return basis.evaluate(u, maximum)[0][:, k]
+        _compare(column, db[:, k], lambda at, k=k: basis.evaluate(at, maximum)[0].T[k : k + 1], u)
 
 
 def _probe_probability(mechanism: Mechanism, u: FloatArray) -> None:
     name, k = f"{type(mechanism).__name__}.log_probability", mechanism.n_parameters
-    labelled, log_chance = np.arange(ROWS) % 2 == 0, mechanism.log_probability
+    labelled, chance = np.arange(ROWS) % 2 == 0, mechanism.log_probability
     theta = mechanism.initial() + 0.25  # at zero, a slope may vanish whatever its formula
-    found, shape = log_chance(u, labelled, theta), (ROWS,)
-    log_p, slope, gradient = _unpack(name, found, log_p=shape, slope=shape, gradient=(ROWS, k))
-    other = log_chance(u, ~labelled, theta)[0]
+    parts = {"log_p": (ROWS,), "slope": (ROWS,), "gradient": (ROWS, k)}
+    log_p, slope, gradient = _unpack(name, chance(u, labelled, theta), parts)
+    other = chance(u, ~labelled, theta)[0]
     if np.abs(np.exp(log_p) + np.exp(other) - 1).max() > CLOSE:
         raise ValueError(f"{name}: the chances of a label and of none do not add up to one.")
-    _check_derivative(f"{name}: slope", slope, lambda at: log_chance(at, labelled, theta)[0], u)
-    _check_derivative(
-        f"{name}: gradient", gradient, lambda at: log_chance(u, labelled, at)[0], theta, np.eye(k)
-    )
+    _compare(f"{name}: slope", slope, lambda at: chance(at, labelled, theta), u)
+    _compare(f"{name}: gradient", gradient, lambda at: chance(u, labelled, at), theta, np.eye(k))
 
 
-def _unpack(name: str, value: Any, **parts: tuple[int, ...]) -> tuple[FloatArray, ...]:
+def _unpack(name: str, value: Any, parts: dict[str, tuple[int, ...]]) -> tuple[FloatArray, ...]:
     """Return the parts of an answer, if it has them in these shapes."""
     if not isinstance(value, tuple) or len(value) != len(parts):
         raise TypeError(f"{name} must return ({', '.join(parts)}); got {type(value).__name__}.")
@@ -105,16 +97,12 @@ def _check_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} is NaN where rows may well lie: correct it.")
 
 
-def _check_derivative(
-    name: str,
-    given: FloatArray,
-    function: Callable[[FloatArray], FloatArray],
-    at: FloatArray,
-    axes: Iterable[Any] = (1.0,),
+def _compare(
+    name: str, given: FloatArray, function: Any, at: FloatArray, axes: Any = (1,)
 ) -> None:
     """Compare derivatives, a column for each of several axes, with differences about a point."""
     for k, step in enumerate(STEP * np.asarray(axes)):
-        numeric = (function(at + step) - function(at - step)) / (2 * STEP)
+        numeric = (function(at + step)[0] - function(at - step)[0]) / (2 * STEP)
         own, column = (given[:, k], f"[:, {k}]") if given.ndim > 1 else (given, "")
         if not (np.abs(own - numeric) <= CLOSE * (1 + np.abs(numeric).max())).all():
             raise ValueError(

@@ -23,10 +23,7 @@ WORTH_PROCESSES = 64  # tasks that are worth the seconds it takes to start worke
 
 
 def workers(n_jobs: int | None, n_tasks: int) -> int | None:
-    """Return how many workers to ask joblib for; None is all cores, if tasks are many enough.
-
-    Unless ``joblib.parallel_config`` says otherwise.
-    """
+    """Return how many workers to ask joblib for; None is all cores, if tasks are many."""
     if n_jobs is not None or effective_n_jobs(None) > 1:
         return n_jobs
     return -1 if n_tasks >= WORTH_PROCESSES else 1
@@ -44,10 +41,10 @@ def run_tasks(
     n_jobs: int | None = None,
     in_order: bool = True,
     progress: bool | None = False,
-    description: str = "",
+    description: str = "replicates",
     already_done: int = 0,
 ) -> Iterator[Any]:
-    """Yield the function's answers to tasks (tuples of arguments), on any joblib backend.
+    """Yield a function's answers to tuples of arguments, on any joblib backend.
 
     ``progress`` shows a bar if tqdm is installed, None only where somebody watches.
     """
@@ -102,35 +99,25 @@ class Replicates:
 
     def in_words(self) -> str:
         """Return a sentence about failures; empty if there were none."""
-        if not self.failures:
-            return ""
-        tried = self.n_failed + len(self.values)
         reasons = "; ".join(f"{count} × {why}" for why, count in self.failures.items())
-        return f"{self.n_failed} of {tried} replicates failed and are not counted: {reasons}"
+        tried = self.n_failed + len(self.values)
+        words = f"{self.n_failed} of {tried} replicates failed and are not counted: {reasons}"
+        return words if self.failures else ""
 
 
 def seeds(random_state: Any, n: int) -> list[np.random.SeedSequence]:
     """Return n independent seeds; the i-th does not depend on how many workers there are."""
-    if isinstance(random_state, np.random.Generator):
-        entropy = random_state.integers(2**31 - 1)
-    else:
-        entropy = check_random_state(random_state).randint(2**31 - 1)
-    return np.random.SeedSequence(int(entropy)).spawn(n)
+    drawn = isinstance(random_state, np.random.Generator)
+    draw = random_state.integers if drawn else check_random_state(random_state).randint
+    return np.random.SeedSequence(int(draw(2**31 - 1))).spawn(n)
 
 
 def replicate(
-    task: Callable[[np.random.Generator], Any],
-    n: int,
-    *,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-    progress: bool = False,
-    description: str = "replicates",
+    task: Callable[[np.random.Generator], Any], n: int, *, random_state: Any = None, **how: Any
 ) -> Replicates:
-    """Run a task n times, each with a generator of its own, on any joblib backend."""
+    """Run a task n times, each with a generator of its own; ``how`` as for :func:`run_tasks`."""
     check_number("n", n, Integral, 1)
     tasks = [(task, seed) for seed in seeds(random_state, n)]
-    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress, "description": description}
     outcomes = list(run_tasks(_attempt, tasks, **how))
     values = [value for value, reason in outcomes if reason is None]
     failures = Counter(reason for _, reason in outcomes if reason is not None)
@@ -162,15 +149,13 @@ def refit(
 ) -> Any:
     """Fit a copy of a classifier to other rows, from where the classifier ``start`` ended.
 
-    A family that cannot start from given parameters starts afresh. What the fit warns of is added
-    to ``warned``, if given, and not said aloud.
+    What the fit warns of is added to ``warned``, if given, and not said aloud.
     """
-    new = clone(clf).set_params(**changes)
+    new = clone(clf).set_params(**changes, verbose=0)
     if start is not None and start.family_.has_from_attributes:
         new.set_params(init=start, n_init=1)
     if hasattr(clf, "classes_"):  # a class may lose all its labels and must stay
         new.set_params(classes=clf.classes_.tolist())
-    new.set_params(verbose=0)
     with collect_warnings() as said:
         new.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
     if warned is not None:

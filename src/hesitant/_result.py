@@ -22,10 +22,7 @@ LONGEST = 30  # rows of a table that is read and not searched
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A header and rows of values, with a caption above.
-
-    Of many rows the first are printed, and ``rest`` says where to find all of them.
-    """
+    """A header and rows of values; of many the first are printed, ``rest`` has them all."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -34,7 +31,6 @@ class Table:
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], caption: str = "") -> "Table":
-        """Return a table of named columns."""
         return cls(list(columns), list(zip(*columns.values(), strict=True)), caption)
 
     @property
@@ -56,7 +52,6 @@ class Table:
         return [all(isinstance(row[k], str) for row in shown) for k in range(len(self.header))]
 
     def as_text(self) -> str:
-        """Return the table in columns of fixed width."""
         widths = [max(map(len, column)) for column in zip(*self.cells, strict=True)]
         sides = ["<" if left else ">" for left in self.words]
         pad = [f"{{:{side}{w}}}" for side, w in zip(sides, widths, strict=True)]
@@ -66,7 +61,7 @@ class Table:
         return "\n".join([*caption, *lines, *filter(None, [self.left_out])])
 
     def as_html(self) -> str:
-        """Return the table as HTML, aligned inline: the page around it may have any style."""
+        # aligned inline: the page around it may have any style
         sides = [f'style="text-align:{"left" if left else "right"}"' for left in self.words]
 
         def row(values: Sequence[str], tag: str) -> str:
@@ -85,10 +80,7 @@ class Table:
 
 
 class Result:
-    """Base of the result objects: frozen dataclasses that say what they contain.
-
-    One that has ``remarks`` ends with them.
-    """
+    """Base of the result objects: dataclasses that say what they contain, ``remarks`` last."""
 
     title: ClassVar[str]
 
@@ -160,12 +152,10 @@ def plain(value: Any) -> Any:
 
 def number(value: Any, digits: int = 4) -> str:
     """Return a value as a table prints it."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None or value != value:
         return "-"
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
+    if isinstance(value, str | bool | np.bool_):
+        return value if isinstance(value, str) else "yes" if value else "no"
     if isinstance(value, int | np.integer):
         return f"{value:,d}"
     size = abs(float(value))

@@ -17,13 +17,11 @@ def number(value: Any, digits: int = 4) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     size = abs(value)
-    if size != 0 and (size < 1e-4 or size >= 1e7):
-        text = f"{value:.{digits - 1}e}"
-    else:
-        places = max(0, digits - 1 - (math.floor(math.log10(size)) if size else 0))
-        # a number of four digits may be a year
-        text = f"{value:{',' if size >= 1e4 else ''}.{min(places, digits)}f}"
-    return text.replace("-", "−")
+    if size != 0 and not 1e-4 <= size < 1e7:
+        return f"{value:.{digits - 1}e}".replace("-", "−")
+    places = max(0, digits - 1 - (math.floor(math.log10(size)) if size else 0))
+    # a number of four digits may be a year
+    return f"{value:{',' if size >= 1e4 else ''}.{min(places, digits)}f}".replace("-", "−")
 
 
 def as_written(value: float | None) -> str:
@@ -47,16 +45,11 @@ def noun(value: int, one: str, many: str | None = None) -> str:
 
 
 def percent(share: float | None, *, whole: bool = False) -> str:
-    """Return a share as a percentage that never claims a certainty it does not have.
-
-    One that was chosen rather than found, as a level of confidence, is printed ``whole``: 95 %.
-    """
+    """Return a share as a percentage that claims no certainty; one that was chosen, ``whole``."""
     if share is None or math.isnan(share):
         return "–"
-    if 0 < share < 0.0005:
-        return "< 0.1 %"
-    if 0.9995 <= share < 1:
-        return "> 99.9 %"
+    if 0 < share < 0.0005 or 0.9995 <= share < 1:
+        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
     text = f"{100 * share:.1f}"
     return f"{text.removesuffix('.0') if whole else text} %"
 
@@ -79,15 +72,10 @@ def printable(text: str, keep: str = "", instead: str = "·") -> str:
 
 def short(name: object, limit: int = LONGEST) -> str:
     """Return a name as one line of decent length; the start and the end tell names apart."""
-    text = str(name)
-    if len(text) > 8 * limit:  # only the ends are shown
-        text = f"{text[: 4 * limit]}…{text[-4 * limit :]}"
-    text = " ".join(text.split()) or "(blank)"
+    text = " ".join(str(name).split()) or "(blank)"
     text = printable(text, instead="\N{REPLACEMENT CHARACTER}")
-    if len(text) <= limit:
-        return text
-    head = limit // 2
-    return f"{text[:head]}…{text[len(text) - (limit - head - 1) :]}"
+    head, tail = limit // 2, limit - limit // 2 - 1
+    return text if len(text) <= limit else f"{text[:head]}…{text[len(text) - tail :]}"
 
 
 def shorten_in(text: str, names: list[str]) -> str:
@@ -109,13 +97,10 @@ def together(text: str) -> str:
 def close_names(name: object, known: Iterable[str], *, limit: int = 3) -> list[str]:
     """Find the known names most like this one; case and surrounding blanks do not count."""
 
-    # long names are cut, because the comparison is quadratic in their length
-    def plain(text: object) -> str:
+    def plain(text: object) -> str:  # cut, because the comparison is quadratic in the length
         return str(text).strip().casefold()[:100]
 
-    by_plain: dict[str, str] = {}
-    for candidate in known:
-        by_plain.setdefault(plain(candidate), candidate)
+    by_plain = {plain(candidate): candidate for candidate in reversed(list(known))}
     return [by_plain[k] for k in difflib.get_close_matches(plain(name), by_plain, n=limit)]
 
 

@@ -7,7 +7,7 @@ matplotlib.
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -126,9 +126,7 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
 
 def _need_labels(X: Any, y: Any, method: str) -> None:
     if y is None and not hasattr(X, "statements"):  # checked data have their labels with them
-        raise TypeError(
-            f"{method}(X) lacks y: give {method}(X, y), with the labels and blanks of the fit."
-        )
+        raise TypeError(f"{method}(X) lacks y: give {method}(X, y), with labels and blanks.")
 
 
 def check_classifier(clf: Any) -> None:
@@ -147,13 +145,10 @@ def check_in_memory(clf: Any, X: Any, *given: Any, **columns: Any) -> CheckedDat
     """Return data checked against a fitted classifier; Dask collections are refused."""
     check_classifier(clf)
     refuse_dask(X)
-    checked: CheckedData = clf.check(X, *given, **columns)
-    return checked
+    return cast(CheckedData, clf.check(X, *given, **columns))
 
 
 def likelihood_of(clf: Any, *given: Any, **columns: Any) -> Likelihood:
     """Return a fitted classifier's likelihood of rows, by default those of its fit."""
     check_classifier(clf)
-    rows = clf.check(*given, **columns).rows
-    likelihood: Likelihood = clf.fitted_.likelihood(rows)
-    return likelihood
+    return cast(Likelihood, clf.fitted_.likelihood(clf.check(*given, **columns).rows))

@@ -9,9 +9,8 @@ from hesitant.likelihood import Evaluation, Likelihood, State
 class Chart:
     """Class weights, family parameters and mechanism as one vector, zero at a reference.
 
-    Each part is scaled by the root of its complete-data information at the reference, so that
-    plain gradient steps are EM steps and a quasi-Newton method starts from a good metric. With
-    ``mechanism`` its parameters are part of the chart (else they are profiled out).
+    Each part is scaled by the root of its complete-data information there, so that plain gradient
+    steps are EM steps. Without ``mechanism`` its parameters are profiled out.
     """
 
     def __init__(

@@ -1,6 +1,5 @@
 """The estimator people import."""
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -165,16 +164,14 @@ class MixtureClassifier(PatternClassifier):
             remarks += label_remarks(classes, self.missing_label, rough.tally)
         family = family.prepare(partial(rough.sample, SAMPLE), classes)
         likelihood = Likelihood(rows, family, mechanism, self.alpha, rough)
-        fit = fit_mixture(likelihood, classes, self)
-        likelihood.mechanism = mechanism = fit.mechanism or mechanism
+        fit, likelihood = fit_mixture(likelihood, classes, self)
         if self.alpha == 0:  # clusters have no names of their own
-            named = match_to_labels(fit.state, family, rows)
-            fit = dataclasses.replace(fit, state=named)
+            fit = fit._replace(state=match_to_labels(fit.state, family, rows))
         remarks += fit_remarks(fit, likelihood, classes, data.named_features)
         self._data, progress = data, fit.progress
         model = FittedModel(
             family=family,
-            mechanism=mechanism.fitted(fit.state.theta, rows.tally.rate),
+            mechanism=likelihood.mechanism.fitted(fit.state.theta, rows.tally.rate),
             state=fit.state,
             classes=classes,
             n_features=rows.n_features,

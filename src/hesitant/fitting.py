@@ -2,8 +2,9 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,41 +18,30 @@ from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant._words import did_you_mean
 from hesitant.families import Family
 from hesitant.leverage import steadied
-from hesitant.likelihood import Evaluation, Likelihood, State, log_posterior
-from hesitant.mechanisms import Mechanism
+from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.rows import Block, ManyRows
-from hesitant.solvers import FAILURES, SOLVERS, Progress
+from hesitant.solvers import FAILURES, SOLVERS, Fit, Progress
 
 LARGEST_NOISE = 1e-3  # what rounding may hide of a log-likelihood that is called settled
 SAMPLE = 20_000
 # What the package's own fits show: parameters of one family may start another.
 _NAMES = {"weights", "mechanism", "means", "covariances", "locations", "scales", "shapes", "dof"}
-_NAMES.add("shrinkage")
+_NAMES |= {"shrinkage"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Fit:
-    """Where the best of all starts ended, and how it got there."""
-
-    state: State
-    final: Evaluation
-    progress: Progress
-    mechanism: Mechanism | None = None
-
-
-def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> Fit:
-    """Climb from every start and keep the highest point reached.
+def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> tuple[Fit, Likelihood]:
+    """Climb from every start and keep the highest point reached, and what was climbed.
 
     ``how`` is the estimator: its solver, starts, tolerance and limits count.
     """
     solver, init, n_init = look_up("solver", how.solver, SOLVERS), how.init, how.n_init
     theta = likelihood.mechanism.initial()
     solver.check(likelihood)
-    given = None if init is None else from_given(init, likelihood, classes, theta)
-    rng = partial(generator, how.random_state)
-    starts = from_labels(likelihood, len(classes), theta, n_init, rng)
+    states = [] if init is None else [from_given(init, likelihood, classes, theta)]
+    n_given = len(states)
     try:
-        states = [given if k == 0 and given is not None else next(starts) for k in range(n_init)]
+        starts = _from_labels(likelihood, len(classes), theta, how.random_state)
+        states += islice(starts, n_init - n_given)
     except FAILURES as error:
         raise ValueError(_advice(error, None)) from error
     probe_family(likelihood.family, states[0].params, likelihood.sample, len(classes))
@@ -59,14 +49,12 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> Fit:
     with contextlib.suppress(*FAILURES), np.errstate(all="ignore"):  # the fit will say why
         likelihood.mechanism = steadied(likelihood, states[0])
     limits = how.tol, how.max_iter, how.verbose
-    jobs = [(state, Progress(*limits), state is not given) for state in states]
+    jobs = [(state, Progress(*limits), k >= n_given) for k, state in enumerate(states)]
     if n_init == 1:
         climbs = [solver.run(likelihood, *jobs[0])]
-    else:
-        # Joblib decides where restarts run: here one after the other, or wherever
-        # `joblib.parallel_config` says, a cluster included.
+    else:  # where joblib says, a cluster included
         climbs = Parallel()(delayed(solver.run)(likelihood, *job) for job in jobs)
-    fits = [Fit(*climb) for climb in climbs if not isinstance(climb, str)]
+    fits = [climb for climb in climbs if not isinstance(climb, str)]
     if not fits:
         raise ValueError(_advice(climbs[0], init))
 
@@ -80,22 +68,19 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> Fit:
     best = fits[0] if len(fits) == 1 else max(fits, key=rank)
     lost = best.progress.noise(best.final.objective)
     if best.progress.converged and lost > LARGEST_NOISE:
-        best.progress.finish(
-            f"rounding hides gains below {lost:.1g} in a log-likelihood of "
-            f"{best.final.log_likelihood:.2g}: divide sample_weight by a constant",
-            False,
-        )
-    best = dataclasses.replace(best, mechanism=likelihood.mechanism)
+        size = f"{lost:.1g} in a log-likelihood of {best.final.log_likelihood:.2g}"
+        remedy = "divide sample_weight by a constant"
+        best.progress.finish(f"rounding hides gains below {size}: {remedy}", False)
     tuned = likelihood.mechanism.retune(best.state.theta, best.final.theta_curvature)
-    if tuned is None:
-        return best
-    likelihood = dataclasses.replace(likelihood, mechanism=tuned)
-    again = solver.run(likelihood, best.state, best.progress, False)
-    return best if isinstance(again, str) else Fit(*again, mechanism=tuned)
+    if tuned is not None:
+        again = dataclasses.replace(likelihood, mechanism=tuned)
+        fit = solver.run(again, best.state, best.progress, False)
+        if not isinstance(fit, str):
+            return fit, again
+    return best, likelihood
 
 
 def _advice(reason: object, init: Any) -> str:
-    """Return why no start led to a fit, and what to do about it."""
     remedy = "init may be far from the data: look at its values, or leave it out."
     if init is None:
         remedy = (
@@ -106,15 +91,8 @@ def _advice(reason: object, init: Any) -> str:
     return f"No start led to a fit: {reason}. {remedy}"
 
 
-# -- where to start ---------------------------------------------------------------------------
-
-
-def from_labels(
-    likelihood: Likelihood,
-    n_classes: int,
-    theta: FloatArray,
-    n_init: int,
-    make_rng: Callable[[], np.random.Generator],
+def _from_labels(
+    likelihood: Likelihood, n_classes: int, theta: FloatArray, random_state: Any
 ) -> Iterator[State]:
     """Yield starts: the first from each class's labelled rows, others from bootstrap samples.
 
@@ -123,17 +101,17 @@ def from_labels(
     """
     X, codes, weight = likelihood.sample(SAMPLE)
     weight = _tempered(weight)
-    labelled = np.flatnonzero(codes >= 0)
-    rng = cache(make_rng)  # most fits never need one
-    for attempt in range(n_init):
+    labelled = chosen = np.flatnonzero(codes >= 0)
+    rng = cache(partial(generator, random_state))  # most fits never need one
+    while True:
         w = np.zeros((len(X), n_classes))
-        chosen = labelled if attempt == 0 else rng().choice(labelled, labelled.size)
         np.add.at(w, (chosen, codes[chosen]), weight[chosen])
         empty = np.flatnonzero(w.sum(axis=0) == 0)
         if empty.size:
             _seed(X, weight, w, empty, rng())
         counts = w.sum(axis=0) + 1.0
         yield State(counts / counts.sum(), likelihood.family.initial(X, w), theta)
+        chosen = rng().choice(labelled, labelled.size)
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -188,10 +166,7 @@ def _seed(
 
 
 def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: FloatArray) -> State:
-    """Return the state that the user's ``init`` describes: parameters by name, or a model.
-
-    A model's classes are matched by name, and its mechanism counts if it is of the same kind.
-    """
+    """Return the state that the user's ``init`` describes: parameters by name, or a model."""
     n_classes, family = len(classes), likelihood.family
     order = np.arange(n_classes)
     if isinstance(init, Mapping):
@@ -217,10 +192,8 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         )
     weights = _numbers(given.get("weights", np.full(n_classes, 1 / n_classes)))
     if weights.shape != (n_classes,) or not (np.isfinite(weights) & (weights > 0)).all():
-        raise ValueError(
-            f"init has weights {given['weights']!r}: give {n_classes} positive numbers, one a "
-            "class."
-        )
+        found = given["weights"]
+        raise ValueError(f"init has weights {found!r}: give positive numbers, one a class.")
     if not family.has_from_attributes:
         raise ValueError(
             f"init is given, and the family {type(family).__name__} has no `from_attributes` "
@@ -230,10 +203,7 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
     params = family.from_attributes(given, X)
     described = len(family.moments(params)[0])
     if described != n_classes:
-        raise ValueError(
-            f"init describes {described} classes, and the data have {n_classes}: give parameters "
-            "of each."
-        )
+        raise ValueError(f"init describes {described} classes, and the data have {n_classes}.")
     shown = family.attributes(params)
     for name in given:
         if name not in _NAMES | set(shown) and not str(name).startswith("component_"):

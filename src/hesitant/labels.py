@@ -44,8 +44,8 @@ def encode(
     """Turn labels into codes.
 
     A blank is ``missing_label``, or any of None, NaN, NA, NaT and null. ``classes`` lists all
-    class values in the order wanted; by default they are the labels seen, sorted, as
-    scikit-learn's scorers take for granted. ``names`` are what messages call both.
+    class values in the order wanted; by default they are the labels seen, sorted. ``names`` are
+    what messages call both.
 
     >>> from hesitant.labels import encode
     >>> labels = encode(["benign", None, "tumour", "benign"])
@@ -54,8 +54,7 @@ def encode(
     """
     if isinstance(missing_label, list | tuple | set | dict | np.ndarray):
         raise TypeError(
-            f"missing_label={missing_label!r}: give one value. None, NaN and NA mark a blank as "
-            "well; turn further markers into one of these."
+            f"missing_label={missing_label!r}: give one value; turn others into None or NaN."
         )
     if hasattr(y, "said") and hasattr(y, "readers"):
         raise TypeError(
@@ -145,17 +144,11 @@ def read_table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
 
 def _one_column(values: AnyArray) -> AnyArray:
     if values.ndim == 2 and values.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape "
-            "of y to (n_samples,), for example using ravel().",
-            DataConversionWarning,
-            stacklevel=5,
-        )
+        words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
+        warnings.warn(words, DataConversionWarning, stacklevel=5)
         values = values.ravel()
     if values.ndim != 1:
-        raise ValueError(
-            f"y has shape {values.shape}: give one label for each row, as a 1-d array or list."
-        )
+        raise ValueError(f"y has shape {values.shape}: give one label for each row, in a list.")
     return values
 
 
@@ -196,8 +189,7 @@ def _tidy(values: AnyArray) -> AnyArray:
     if len(kinds) > 1:
         examples = ", ".join(repr(next(v for v in values if _kind(v) == k)) for k in sorted(kinds))
         raise ValueError(
-            f"y mixes labels of different types ({examples}): give all labels one type, "
-            "for example by turning them into strings."
+            f"y mixes labels of different types ({examples}): turn all into strings, say."
         )
     if kinds == {"str"}:
         return np.array(values.tolist(), dtype=str)
@@ -223,8 +215,7 @@ def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
     for value in listed:
         if is_null(value) or _same(value, missing_label):
             raise ValueError(
-                f"classes contains {value!r}, which marks a blank: remove it, or choose another "
-                f"missing_label than {missing_label!r}."
+                f"classes contains {value!r}, which marks a blank: choose another missing_label."
             )
     ordered = _tidy(_object_array(listed))
     if len(set(ordered.tolist())) < len(listed):
@@ -233,8 +224,6 @@ def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
 
 
 def _positions(seen: AnyArray, ordered: AnyArray, names: tuple[str, str]) -> IntArray:
-    if not seen.size:
-        return np.zeros(0, dtype=np.int64)
     if seen.dtype.kind == ordered.dtype.kind:  # sorted classes, as they nearly always are
         places = np.minimum(np.searchsorted(ordered, seen), len(ordered) - 1)
         if (ordered[places] == seen).all():

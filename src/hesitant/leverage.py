@@ -26,13 +26,12 @@ _NUDGE = 1e-4
 def steadied(likelihood: Likelihood, state: State) -> Mechanism:
     """Return the mechanism with that factor as a prior.
 
-    For families whose own prior follows the data, and whose scores have a formula: others leave
-    the mechanism as it is, as readers do, who have priors of their own.
+    Where the family's prior follows the data, its scores have a formula, and no readers with
+    priors of their own are in between.
     """
     mechanism, family, tally = likelihood.mechanism, likelihood.family, likelihood.rows.tally
-    if not (family.adaptive_prior and family.has_coordinates):
-        return mechanism
-    if not isinstance(mechanism, EntropyMechanism):
+    own = family.adaptive_prior and family.has_coordinates
+    if not (own and isinstance(mechanism, EntropyMechanism)):
         return mechanism
     steps = family.warm_up
     state, _ = em(likelihood.ignoring(), state, Progress(0.1, steps), tol=0.1, steps=steps)

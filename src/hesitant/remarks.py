@@ -12,12 +12,11 @@ from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel
 from hesitant.families import Defect, Family
 from hesitant.families._base import listed, of_classes
-from hesitant.fitting import Fit
 from hesitant.labels import describe
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.mechanisms import Mechanism
 from hesitant.rows import Block, Tally
-from hesitant.solvers import FAILURES
+from hesitant.solvers import FAILURES, Fit
 
 # Rows for each free parameter of a class beyond which no trial is made; its EM steps; the fewest
 # rows left out that prove anything.

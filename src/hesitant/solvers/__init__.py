@@ -6,6 +6,7 @@ needs from a likelihood is said here, and checked before it runs.
 
 import dataclasses
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,14 @@ __all__ = ["SOLVERS", "Progress", "Solver", "em", "one_step_late", "profile", "q
 FAILURES = (ArithmeticError, np.linalg.LinAlgError)  # a StepError is one of the former
 # How often a prior that follows the data may move, and the climb be taken up again.
 PRIOR_ROUNDS = 20
+
+
+class Fit(NamedTuple):
+    """Where a climb ended, and how it got there."""
+
+    state: State
+    final: Evaluation
+    progress: Progress
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +55,7 @@ class Solver:
 
     def run(
         self, likelihood: Likelihood, state: State, progress: Progress, rough: bool
-    ) -> tuple[State, Evaluation, Progress] | str:
+    ) -> Fit | str:
         """Climb from a state; from a rough one, first go where the labels alone would lead.
 
         Returns why, if that is not possible.
@@ -62,7 +71,7 @@ class Solver:
                     state, _ = em(likelihood.ignoring(), state, progress, tol=0.1, steps=steps)
                     if progress.exhausted:
                         state = likelihood.refit_mechanism(state)
-                        return state, likelihood.evaluate(state), progress
+                        return Fit(state, likelihood.evaluate(state), progress)
                 params = family.inside_bounds(state.params)
                 for _ in range(PRIOR_ROUNDS + 1):
                     state = dataclasses.replace(state, params=params)
@@ -70,7 +79,7 @@ class Solver:
                     params = family.update_prior(state.params, evaluation.statistics)
                     if params is state.params or progress.exhausted:
                         break
-                return state, evaluation, progress
+                return Fit(state, evaluation, progress)
         except FAILURES as error:
             return str(error)
 
