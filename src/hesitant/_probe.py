@@ -97,9 +97,7 @@ def _check_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} is NaN where rows may well lie: correct it.")
 
 
-def _compare(
-    name: str, given: FloatArray, function: Any, at: FloatArray, axes: Any = (1,)
-) -> None:
+def _compare(name: str, given: FloatArray, function: Any, at: Any, axes: Any = (1,)) -> None:
     """Compare derivatives, a column for each of several axes, with differences about a point."""
     for k, step in enumerate(STEP * np.asarray(axes)):
         numeric = (function(at + step)[0] - function(at - step)[0]) / (2 * STEP)

@@ -30,8 +30,8 @@ def steadied(likelihood: Likelihood, state: State) -> Mechanism:
     priors of their own are in between.
     """
     mechanism, family, tally = likelihood.mechanism, likelihood.family, likelihood.rows.tally
-    own = family.adaptive_prior and family.has_coordinates
-    if not (own and isinstance(mechanism, EntropyMechanism)):
+    suited = family.adaptive_prior and family.has_coordinates
+    if not (suited and isinstance(mechanism, EntropyMechanism)):
         return mechanism
     steps = family.warm_up
     state, _ = em(likelihood.ignoring(), state, Progress(0.1, steps), tol=0.1, steps=steps)
