@@ -126,9 +126,7 @@ def test_a_tie_is_an_error_with_two_remedies() -> None:
 
 
 def test_wrong_use_is_named() -> None:
-    with pytest.raises(
-        ValueError, match="at_least=6 can never be reached: opinions has 4 experts"
-    ):
+    with pytest.raises(ValueError, match=r"at_least=6 must be .* from 1 to 4 .* never be reached"):
         consensus(OPINIONS)
     for bad in (0, -1, 0.0, 1.5, 6.0, True, "most", float("nan")):
         with pytest.raises(

@@ -24,14 +24,12 @@ __all__ = [
     "sparse_discriminant_features",
 ]
 
-_LOADERS, _SPARSE = "hesitant.studies._loaders", "hesitant.studies._sparse_lda"
-_LAZY = {
-    **dict.fromkeys(
-        ("load_cardiotocography", "load_cytometry", "load_gastrointestinal"), _LOADERS
-    ),
-    **dict.fromkeys(("SparseDiscriminant", "sparse_discriminant_features"), _SPARSE),
-    "DataContentWarning": "hesitant.studies._sources",
+_HOMES = {
+    "_loaders": ("load_cardiotocography", "load_cytometry", "load_gastrointestinal"),
+    "_sparse_lda": ("SparseDiscriminant", "sparse_discriminant_features"),
+    "_sources": ("DataContentWarning",),
 }
+_LAZY = {name: f"hesitant.studies.{home}" for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

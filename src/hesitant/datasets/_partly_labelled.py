@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hesitant._optional import need
+from hesitant._typing import BoolArray
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_SHOWN = 8  # names or classes listed before the summary says "and n more"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartlyLabelled:
     """A table of features with labels, some of which were left blank.
 
-    The loaders fill it with pandas objects, the generators with NumPy arrays. Labels are always
-    objects: the class's own value, or None where it was left blank, as ``fit`` takes them.
+    Labels are the class's own value, or None where it was left blank, as ``fit`` takes them.
     ``truth`` is the class of every row, where it is known; ``reviewed`` is False where nobody was
-    shown the case, or None if every case was shown; ``details`` has what else is known of each
-    row and is not meant for fitting.
+    shown the case, or None if every case was shown; ``details`` has what else is known.
 
     Examples
     --------
@@ -35,8 +34,6 @@ class PartlyLabelled:
       labelled  60: 0 (29), 1 (31)
       blank     40 (40.0 %)
       truth    known
-    >>> data.n_blank
-    40
     """
 
     name: str
@@ -45,11 +42,11 @@ class PartlyLabelled:
     feature_names: tuple[str, ...]
     description: str
     truth: Any = None
-    reviewed: NDArray[np.bool_] | None = None
+    reviewed: BoolArray | None = None
     details: pd.DataFrame | Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
+    def labelled(self) -> BoolArray:
         """True where a label was given."""
         return np.array([value is not None for value in np.asarray(self.labels)], dtype=bool)
 
@@ -71,14 +68,9 @@ class PartlyLabelled:
 
     def to_frame(self, label: str = "label") -> pd.DataFrame:
         """Return features and, in a column named ``label``, labels, as one would write a file."""
-        from hesitant._optional import need
-
         pandas = need("pandas")
         if label in self.feature_names:
-            raise ValueError(
-                f"label={label!r} is also the name of a feature; choose another name for the "
-                "column of labels"
-            )
+            raise ValueError(f"label={label!r} is also the name of a feature; choose another name")
         frame = pandas.DataFrame(self.features, columns=list(self.feature_names))
         labels = pandas.Series(np.asarray(self.labels), index=frame.index, dtype=object)
         if all(isinstance(c, int | np.integer) for c in labels[self.labelled]):
@@ -91,19 +83,14 @@ class PartlyLabelled:
     def __repr__(self) -> str:
         n, blank = len(self), self.n_blank
         width = len(f"{n:,}")
-        classes = [f"{value} ({count:,})" for value, count in self.class_counts.items()]
+        classes = ", ".join(f"{value} ({count:,})" for value, count in self.class_counts.items())
+        names = shorten(", ".join(self.feature_names), 80)
         lines = [
             f"PartlyLabelled: {self.name}",
-            f"  {n:,} rows, {len(self.feature_names)} features: {_few(self.feature_names)}",
-            f"  labelled {n - blank:{width},}: {_few(classes)}",
+            f"  {n:,} rows, {len(self.feature_names)} features: {names}",
+            f"  labelled {n - blank:{width},}: {shorten(classes, 80)}",
             f"  blank    {blank:{width},} ({100 * blank / max(n, 1):.1f} %)",
         ]
         if self.reviewed is not None:
-            shown = int(self.reviewed.sum())
-            lines.append(f"  shown    {shown:{width},}: the rest never reviewed")
+            lines.append(f"  shown    {self.reviewed.sum():{width},}: the rest never reviewed")
         return "\n".join([*lines, f"  truth    {'unknown' if self.truth is None else 'known'}"])
-
-
-def _few(names: tuple[str, ...] | list[str]) -> str:
-    shown = ", ".join(map(str, names[:_SHOWN]))
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"

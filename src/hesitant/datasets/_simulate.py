@@ -3,14 +3,16 @@
 Neither needs pandas, so they return arrays; `PartlyLabelled.to_frame` makes a data frame.
 """
 
+import dataclasses
 import math
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_softmax
 
+from hesitant._typing import AnyArray
 from hesitant.datasets._partly_labelled import PartlyLabelled
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
@@ -20,7 +22,7 @@ COVARIANCES = (((1.0, 0.7), (0.7, 1.0)), ((1.0, 0.0), (0.0, 1.0)))
 
 _SIMULATED = """\
 {n:,} draws from {g} Gaussian classes in {p} dimensions; the chance of a label is
-logit Pr = {intercept:g} {sign} {size:g} x entropy, the Shannon entropy (natural logarithm) of
+logit Pr = {line} x entropy, the Shannon entropy (natural logarithm) of
 the true class probabilities given the features. By default the simulation of section 6 of
 D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning. `details` has
 the true entropy and labelling probability of each row."""
@@ -47,12 +49,11 @@ def simulate(
 
     Parameters
     ----------
-    n : int, default=500
     means, covariances, weights : array-likes of shape (g, p), (g, p, p) and (g,)
         Of each class; by default (0, 0) with ((1, .7), (.7, 1)), and (0, 3) with the identity,
         equally weighted.
     intercept, slope : float, default=1.0 and -5.0
-        Coefficients of the labelling mechanism, logit Pr(labelled) = intercept + slope · entropy.
+        Of the labelling mechanism, logit Pr(labelled) = intercept + slope · entropy.
     reviewed_share : float, default=1.0
         The probability that a row is shown to the expert at all.
     random_state : int, Generator, SeedSequence or None
@@ -66,7 +67,7 @@ def simulate(
     ((500, 2), array([1, 0, None, 0], dtype=object))
     """
     rng = np.random.default_rng(random_state)
-    mu, roots, pi = _classes(means, covariances, weights)
+    mu, roots, pi = classes = _classes(means, covariances, weights)
     (g, p), n = mu.shape, _count(n)
     if not 0 < reviewed_share <= 1:
         raise ValueError(
@@ -75,12 +76,10 @@ def simulate(
         )
     truth = rng.choice(g, size=n, p=pi)
     X = mu[truth] + np.einsum("nij,nj->ni", roots[truth], rng.standard_normal((n, p)))
-    scores = class_scores(X, mu, roots, pi)
-    sign, words = "-" if slope < 0 else "+", {"n": n, "g": g, "p": p, "intercept": intercept}
-    description = _SIMULATED.format(**words, sign=sign, size=abs(slope))
-    names = [f"x{j}" for j in range(p)]
-    line = (intercept, slope)
-    return _withhold("simulation", X, truth, names, scores, line, description, rng, reviewed_share)
+    line = f"{intercept:g} {'-' if slope < 0 else '+'} {abs(slope):g}"
+    names, about = tuple(f"x{j}" for j in range(p)), _SIMULATED.format(n=n, g=g, p=p, line=line)
+    made = PartlyLabelled("simulation", X, truth, names, about, truth)
+    return _withhold(made, class_scores(X, *classes), (intercept, slope), rng, reviewed_share)
 
 
 _POPULATIONS = ("T cells", "B cells", "CD5+ B cells", "other")
@@ -123,8 +122,8 @@ def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabel
         tail = -(_FREEDOM + 3) / 2 * np.log1p(distance / _FREEDOM)
         scores[:, h] = np.log(_SHARES[h]) - np.linalg.slogdet(scatter)[1] / 2 + tail
     classes, names = np.array(_POPULATIONS, dtype=object)[truth], ("CD3", "CD5", "CD19")
-    words = _CELLS.format(n=n)
-    return _withhold("cytometry-like", X, classes, names, scores, (4, -9), words, rng)
+    made = PartlyLabelled("cytometry-like", X, classes, names, _CELLS.format(n=n), classes)
+    return _withhold(made, scores, (4, -9), rng)
 
 
 def _count(n: int) -> int:
@@ -133,7 +132,7 @@ def _count(n: int) -> int:
     return int(n)
 
 
-def _classes(means: ArrayLike, covariances: ArrayLike, weights: Any) -> tuple[NDArray[Any], ...]:
+def _classes(means: ArrayLike, covariances: ArrayLike, weights: Any) -> tuple[AnyArray, ...]:
     """Check the parameters of the mixture; return means, Cholesky factors and weights."""
     mu, sigma = np.asarray(means, dtype=float), np.asarray(covariances, dtype=float)
     if mu.ndim != 2:
@@ -154,15 +153,13 @@ def _classes(means: ArrayLike, covariances: ArrayLike, weights: Any) -> tuple[ND
     return mu, roots, pi / pi.sum()
 
 
-def class_scores(
-    X: NDArray[Any], means: NDArray[Any], roots: NDArray[Any], weights: NDArray[Any]
-) -> NDArray[Any]:
+def class_scores(X: AnyArray, means: AnyArray, roots: AnyArray, weights: AnyArray) -> AnyArray:
     """Return the log densities of rows under weighted Gaussian classes, up to a constant."""
     scaled = np.array(
         [np.linalg.solve(root, (X - mean).T) for mean, root in zip(means, roots, strict=True)]
     )
     size = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    scores: NDArray[Any] = np.log(weights) - size - (scaled**2).sum(axis=1).T / 2
+    scores: AnyArray = np.log(weights) - size - (scaled**2).sum(axis=1).T / 2
     return scores
 
 
@@ -171,15 +168,14 @@ TRUE_CLASSES = _classes(MEANS, COVARIANCES, None)
 
 
 def _withhold(
-    name: str, X: NDArray[Any], truth: NDArray[Any], features: Any, scores: NDArray[Any],
-    line: tuple[float, float], description: str, rng: np.random.Generator, share: float = 1.0
-) -> PartlyLabelled:  # fmt: skip
+    made: PartlyLabelled, scores: AnyArray, line: tuple[float, float], rng: Any, share: float = 1.0
+) -> PartlyLabelled:
     """Leave labels out by a line in the entropy of probabilities with these log weights."""
     logs = log_softmax(scores, axis=1)
     entropy = np.maximum(-(np.exp(logs) * logs).sum(axis=1), 0.0)
     chance = expit(line[0] + line[1] * entropy)
-    given, labels = rng.random(len(X)) < chance, truth.astype(object)
-    reviewed = None if share == 1 else rng.random(len(X)) < share
-    labels[~given if reviewed is None else ~(given & reviewed)] = None
+    given = rng.random(len(scores)) < chance
+    reviewed = None if share == 1 else rng.random(len(scores)) < share
+    labels = np.where(given if reviewed is None else given & reviewed, made.truth, None)
     details = {"entropy": entropy, "labelling_probability": chance}
-    return PartlyLabelled(name, X, labels, tuple(features), description, truth, reviewed, details)
+    return dataclasses.replace(made, labels=labels, reviewed=reviewed, details=details)

@@ -10,15 +10,10 @@ The files, in the order a run passes through them::
     _figures, _page            pictures, and the page that puts it all together
 """
 
-from typing import TYPE_CHECKING, Any
-
-from hesitant._optional import find_lazily
-
-if TYPE_CHECKING:
-    from hesitant.studies._checkpoint import StudyError
-    from hesitant.studies._real import PRINTED
-    from hesitant.studies._reproduce import PARTS, Part, Reproduction, reproduce
-    from hesitant.studies._simulation import Design, findings, run_simulation, summarise
+from hesitant.studies._checkpoint import StudyError
+from hesitant.studies._real import PRINTED
+from hesitant.studies._reproduce import PARTS, Part, Reproduction, reproduce
+from hesitant.studies._simulation import Design, findings, run_simulation, summarise
 
 __all__ = [
     "PARTS",
@@ -32,13 +27,3 @@ __all__ = [
     "run_simulation",
     "summarise",
 ]
-
-# Found on first use: the loaders, which `hesitant.datasets` offers, need none of the rest.
-_ROOMS = {"PRINTED": "_real", "StudyError": "_checkpoint"}
-_ROOMS |= dict.fromkeys(("PARTS", "Part", "Reproduction", "reproduce"), "_reproduce")
-_ROOMS |= dict.fromkeys(("Design", "findings", "run_simulation", "summarise"), "_simulation")
-_LAZY = {name: f"{__name__}.{room}" for name, room in _ROOMS.items()}
-
-
-def __getattr__(name: str) -> Any:
-    return find_lazily(__name__, name, _LAZY)
