@@ -1,8 +1,4 @@
-"""Data: the paper's three real sets, generators, and labels from a panel's opinions.
-
-The loaders are part of the paper's studies and are found on first use, with the libraries that
-they need (the extra ``data``).
-"""
+"""Data: the paper's three real sets, generators, and labels from a panel's opinions."""
 
 from typing import Any
 

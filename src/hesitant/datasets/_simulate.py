@@ -1,7 +1,4 @@
-"""Data to play with: the paper's simulation, and cells like those of a cytometer.
-
-Neither needs pandas, so they return arrays; `PartlyLabelled.to_frame` makes a data frame.
-"""
+"""Data to play with, without pandas: the paper's simulation, and cells like a cytometer's."""
 
 import dataclasses
 import math
@@ -94,17 +91,13 @@ _MEAN_HEAVY = math.sqrt(_FREEDOM / 2) * math.gamma((_FREEDOM - 1) / 2) / math.ga
 def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabelled:
     """Invent n cells of four populations, most of those between the populations left ungated.
 
-    Each population ("T cells", "B cells", "CD5+ B cells", "other") is a skew-t: a Gaussian pushed
-    one way by the absolute value of another, both divided by the root of a common gamma variable.
-    ``random_state`` as for :func:`simulate`.
+    Each population is a skew-t: a Gaussian pushed one way by the absolute value of another, both
+    divided by the root of a common gamma variable.
 
     Examples
     --------
     >>> from hesitant.datasets import make_cytometry_like
-    >>> data = make_cytometry_like(n=1000, random_state=0)
-    >>> data.feature_names
-    ('CD3', 'CD5', 'CD19')
-    >>> data.n_blank
+    >>> make_cytometry_like(n=1000, random_state=0).n_blank
     135
     """
     rng, n = np.random.default_rng(random_state), _count(n)

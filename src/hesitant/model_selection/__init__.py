@@ -1,9 +1,4 @@
-"""Choosing and combining models by rows held out, with blanks among the labels.
-
-scikit-learn's own splitters and scorers take a blank (−1) for a class:
-``cross_val_score(clf, X, y, scoring="accuracy")`` counts every blank row as a mistake. Use
-:class:`LabelledKFold` and :func:`labelled_scorer` with them.
-"""
+"""Choosing and combining models by rows held out, with blanks among the labels."""
 
 from hesitant.model_selection._candidates import as_candidates, auto_candidates
 from hesitant.model_selection._classifier_cv import MixtureClassifierCV

@@ -40,12 +40,10 @@ MOST_STEPS = 60  # of a fit to judge by that starts where another one ended
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """What every candidate is judged on; ``codes`` are −1 for a blank, of a panel its vote.
+    """What every candidate is judged on; ``codes`` are −1 for a blank, of a panel its vote."""
 
-    One object, and not several arrays: those joblib's Dask backend would put on one worker for
-    all tasks, and with that worker they would be lost.
-    """
-
+    # One object, and not several arrays: those joblib's Dask backend would put on one worker for
+    # all tasks, and with that worker they would be lost.
     checked: CheckedData
     codes: IntArray
     sample: IntArray  # rows that candidates are judged on
@@ -101,10 +99,8 @@ def try_fold(
 ) -> list[Trial]:
     """Fit each of some models to all rows but a fold's, and predict those.
 
-    Models that differ in their mechanism alone start from one another, or from ``starts``, and
-    how strongly classes are pulled together is found once for all models that ask for it. No fit
-    starts from another fold's: that has seen the labels to predict, and where rows are few for
-    the parameters it would remember them.
+    Models that differ in their mechanism alone start from one another. No fit starts from another
+    fold's: that has seen the labels to predict, and might remember them.
     """
     keep, starts, done = np.setdiff1d(data.sample, out), dict(starts), []
     for clf in models:
@@ -214,8 +210,7 @@ def stack_weights(
 ) -> FloatArray:
     """Return the convex weights with the largest mean log score, a weak prior included.
 
-    EM for the proportions of a mixture with known components; the prior counts as some rows for
-    each of them. One after the other, components that come to less than ``least`` are left out.
+    By EM; one after the other, components that come to less than ``least`` are left out.
     """
     p = np.exp(log_score - log_score.max(axis=1, keepdims=True))
     w, prior = np.full(p.shape[1], 1 / p.shape[1]), prior.copy()
@@ -259,10 +254,7 @@ def prior_rows(trials: Sequence[Trial], data: Data, rows: IntArray) -> FloatArra
 
 @dataclasses.dataclass(eq=False)
 class Judge:
-    """Candidates tried fold by fold; ``trials`` of those that got to the end, on ``rows``.
-
-    ``notes`` say why others did not.
-    """
+    """Candidates tried fold by fold; ``notes`` say why some have no ``trials`` on ``rows``."""
 
     models: Mapping[str, Any]
     data: Data
@@ -287,11 +279,9 @@ class Judge:
         return self._end(self._run(list(self.models), self.folds))
 
     def sift(self) -> Self:
-        """Take those through all folds that are not hopeless after the first.
-
-        With scoring "auto" the plain candidates go first; mechanisms are tried with those that
-        are left, and the two that predict best what was seen go on.
-        """
+        """Take those through all folds that are not hopeless after the first."""
+        # With scoring "auto" the plain candidates go first; mechanisms are tried with those that
+        # are left, and the two that predict best what was seen go on.
         self.tol = ROUGHLY
         groups = list(shapes(self.models))
         plain = [g[0] for g in groups] if self.scoring == "auto" else list(self.models)

@@ -95,10 +95,8 @@ def labelled_scorer(scoring: str | Callable[..., float], *, missing_label: Any =
     row, its label or its blank), any scorer of scikit-learn's by name, or a callable
     ``(estimator, X, y) -> float``.
 
-    Notes
-    -----
-    ``CalibratedClassifierCV`` learns a class "−1": give it the labelled rows only, with
-    ``FrozenEstimator`` around a fit to all of them.
+    scikit-learn's own scorers count every blank as a mistake, and its ``CalibratedClassifierCV``
+    learns a class "−1": give it labelled rows only, with ``FrozenEstimator`` around a fit to all.
 
     Examples
     --------

@@ -275,11 +275,7 @@ def _put_together(document: Any, like: Any, name: str = "params") -> Any:
 
 
 def _decode_fit(clf: Any, document: Any) -> None:
-    """Put a fit into a classifier, or raise Damaged.
-
-    Everything is rebuilt by the constructors and checks that a fit uses, so a document can only
-    describe what a fit could have left behind. Shapes matter most: compiled loops trust them.
-    """
+    """Put a fit into a classifier, or raise Damaged; compiled loops trust the shapes."""
     family, _ = clf._resolve()
     if "family" in document:  # version 0.1 had it among the options alone
         family = decode(document["family"])

@@ -35,16 +35,11 @@ def save(
 ) -> Path:
     """Write a fitted model to a file that is safe to open, whole or not at all.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        One of this package's estimators, or a pipeline of them such as a `Preparation` before a
-        classifier. Families, mechanisms and the like of your own must be classes in a module that
-        can be imported. A file carries no functions: what may hold code may do harm.
-    path : str or path
-        By custom with the suffix ``.model``; an existing file is replaced only with ``force``.
-    notes : mapping of str to str, optional
-        Anything worth keeping with the model, such as where its data came from.
+    ``model`` is one of this package's estimators, or a pipeline of them such as a `Preparation`
+    before a classifier. Families, mechanisms and the like of your own must be classes in a module
+    that can be imported: a file carries no functions, for what may hold code may do harm. ``path``
+    by custom has the suffix ``.model``; an existing file is replaced only with ``force``.
+    ``notes`` are kept with the model, such as where its data came from.
 
     Examples
     --------
@@ -93,10 +88,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     class must be known already and every array is checked before it is used. A model with a
     family or mechanism of your own needs the module of that class imported beforehand.
 
-    Raises
-    ------
-    ModelFileError
-        If the file is absent, damaged, of a later version or no model at all.
+    A file that is absent, damaged, of a later version or no model at all is a `ModelFileError`.
     """
     document = _read(path)
     try:

@@ -17,18 +17,10 @@ class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Both are one affine map, ``(x − center) / scale @ rotation``.
 
-    Parameters
-    ----------
-    standardise : bool, default=True
-        Divide every feature by its standard deviation.
-    n_components : int or None, default=None
-        How many principal components to keep; None keeps the features.
-
-    Attributes
-    ----------
-    center_, scale_, rotation_, explained_ : arrays
-        The map, the largest loading of each component positive, and the share of the variance
-        that each carries; the last two are None without components.
+    ``standardise`` divides every feature by its standard deviation; ``n_components`` is how many
+    principal components to keep, None for the features themselves. After a fit ``center_``,
+    ``scale_`` and ``rotation_`` are the map, the largest loading of each component positive, and
+    ``explained_`` the share of the variance that each carries.
 
     Examples
     --------

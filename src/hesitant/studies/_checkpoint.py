@@ -21,11 +21,7 @@ class StudyError(RuntimeError):
 
 
 class Checkpoint:
-    """The finished replications of a study; a context, which keeps every other run out.
-
-    What is there is continued with ``resume`` or if it was finished; with ``force`` what was not
-    is kept under another name; else it is refused.
-    """
+    """The finished replications of a study; a context, which keeps every other run out."""
 
     def __init__(
         self, path: Any, settings: Row, resume: bool = False, force: bool = False

@@ -45,10 +45,7 @@ def save(path: Path, make: Callable[..., Any], *given: Any) -> list[Path]:
 
 
 def draw_example(seed: int) -> Any:
-    """Draw one data set of the simulation: classes in colour, blanks as black squares.
-
-    The grey shade is the true entropy, which labels avoid; the line is the true boundary.
-    """
+    """Draw one data set of the simulation, the true entropy as shade and the true boundary."""
     data = simulate(500, random_state=np.random.SeedSequence(seed, spawn_key=(0,)).spawn(3)[0])
     X, labelled, truth = data.features, data.labelled, np.asarray(data.truth)
     figure = draw.new_figure(6.6, 3.3)

@@ -43,13 +43,10 @@ _EVENTS, _GATES = "dlbcl030_events.csv", "dlbcl030_labels.csv"
 def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabelled:
     """Load the cells of FlowCAP-I DLBCL sample 030; those in no gate are blank.
 
-    Parameters
-    ----------
-    data_dir : path, optional
-        Directory that holds ``cytometry_dlbcl030.csv`` (FL1_LOG, FL2_LOG, FL4_LOG and label, 0
-        where no gate), or ``dlbcl030_events.csv``, exported from the FCS file, beside
-        ``dlbcl030_labels.csv``, the gate of each event. By default that of the environment
-        variable HESITANT_DATA, then the user's cache. There is no direct download.
+    ``data_dir`` holds ``cytometry_dlbcl030.csv`` (FL1_LOG, FL2_LOG, FL4_LOG and label, 0 where no
+    gate), or ``dlbcl030_events.csv``, exported from the FCS file, beside ``dlbcl030_labels.csv``,
+    the gate of each event. By default it is that of the environment variable HESITANT_DATA, then
+    the user's cache. There is no direct download.
     """
     table = load_table(CYTOMETRY, data_dir)
     gates = [None if gate == 0 else int(gate) for gate in table["label"]]
@@ -114,11 +111,6 @@ def load_cardiotocography(
     components : int or None, default=2
         Principal components to return, on the correlation scale, each with a positive largest
         loading; None returns the columns themselves.
-
-    Returns
-    -------
-    PartlyLabelled
-        `details` has the row of the published file, the pattern CLASS and the state NSP.
     """
     look_up("columns", columns, dict.fromkeys(("raw", "data")))
     pandas = need("pandas")
@@ -183,7 +175,7 @@ def load_gastrointestinal(
     features: int | Sequence[str] | None = 4,
     select_on: Literal["labels", "histology", "three-class"] = "labels",
 ) -> PartlyLabelled:
-    """Load the colonoscopy lesions, labelled where a panel of doctors agrees.
+    """Load the colonoscopy lesions, "resection" or "no-resection" where a panel agrees.
 
     Parameters
     ----------
@@ -203,12 +195,6 @@ def load_gastrointestinal(
     select_on : {"labels", "histology", "three-class"}, default="labels"
         What chosen features should discriminate: the given labels; what the histology calls for;
         or the three kinds of lesion, by two directions with `features` features each.
-
-    Returns
-    -------
-    PartlyLabelled
-        Labels and truth are "resection" and "no-resection"; `details` has lesion, light, histology
-        and opinions.
     """
     look_up("panel", panel, _PANELS)
     look_up("light", light, _LIGHTS)

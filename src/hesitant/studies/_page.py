@@ -21,10 +21,7 @@ _FAMILIES = {"skew_t": "skew-t", "t": "Student-t"}
 
 
 def write_page(folder: Path, content: dict[str, Any], order: Sequence[str]) -> list[Path]:
-    """Write ``results.json``, what `Reproduction.to_dict` returns, and the page of it.
-
-    Parts that this run did not make are those of earlier runs in the folder.
-    """
+    """Write ``results.json`` and the page of it; parts not made are those of earlier runs."""
     record = folder / "results.json"
     try:
         earlier = dict(json.loads(record.read_text(encoding="utf-8"))["parts"])

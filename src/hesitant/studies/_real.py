@@ -1,14 +1,13 @@
 """The real data: tables 1 and 2 beside the printed ones, and the full likelihood past them.
 
-A reading says which rows and features of a data set to take and how to fit them, where the paper
-leaves that open. The first of each data set is the main one: what the paper's text and its counts
-suggest. The others were chosen with the printed numbers in sight; the page says so.
+A reading says what the paper leaves open. The first of each data set is the main one: what the
+text and its counts suggest. The others were chosen with the printed numbers in sight.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +23,6 @@ from hesitant.mechanisms import EntropyMechanism
 from hesitant.studies import _loaders
 from hesitant.studies._checkpoint import Row
 from hesitant.uncertainty import Shannon, transformed_entropy
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LATER_FEATURES = ("f294", "f441", "f472", "f486")
 """Those that a later package of the paper's group uses."""
@@ -47,11 +43,7 @@ class Printed:
     family: str
 
     def distance(self, row: Row) -> float:
-        """Return how far a row is from the printed numbers, on a scale where 1 is very far.
-
-        The mean of four absolute differences: of the two mean entropies, in units of the printed
-        gap between them, and of the two test statistics, Mann-Whitney's as a share of all pairs.
-        """
+        """Return how far a row is from the printed numbers; 1 is very far."""
         gap = self.mean_unlabelled - self.mean_labelled
         share = row["mann_whitney"] / (row["n_labelled"] * row["n_unlabelled"])
         differences = [
@@ -72,18 +64,14 @@ PRINTED = {
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read the paper: what the loader is asked for, and how the classes are fitted.
-
-    The climb starts at "ours", a robust start, or at the classes fitted to the "labelled rows"
-    alone, which is how one would start a program that asks for parameters.
-    """
+    """One way to read the paper: what the loader is asked for, and how the classes are fitted."""
 
     dataset: str
     features: str
     loading: dict[str, Any] = field(default_factory=dict)
     common_dof: bool = False
     common_scale: bool = False
-    start: str = "ours"
+    start: str = "ours"  # or classes fitted to the "labelled rows" alone
 
     @property
     def name(self) -> str:
@@ -168,16 +156,12 @@ def _fit(options: dict[str, Any], data: Any) -> Any:
 
 
 def compare_readings(
-    readings: list[Reading],
-    directory: Any = None,
-    n_jobs: int | None = None,
-    progress: Any = False,
+    readings: list[Reading], directory: Any = None, n_jobs: int | None = None, progress: Any = None
 ) -> list[Row]:
     """Fit every reading of one data set and compare each with the printed numbers."""
     tasks = [(reading, load(reading, directory)) for reading in readings]
-    name = readings[0].dataset
-    answers = run_tasks(_compare, tasks, n_jobs=n_jobs, progress=progress, description=name)
-    rows = list(answers)
+    how: Any = {"n_jobs": n_jobs, "progress": progress, "description": readings[0].dataset}
+    rows = list(run_tasks(_compare, tasks, **how))
     # Fits that end at the same maximum differ by less than the tolerance: the first one counts.
     least = min(row["distance"] for row in rows) + 5e-4
     nearest = next(k for k, row in enumerate(rows) if row["distance"] <= least)
@@ -190,23 +174,23 @@ def _compare(reading: Reading, data: Any) -> Row:
     entropy = classifier.entropy(data.features, Shannon())
     t = transformed_entropy(entropy, len(classifier.classes_))
     groups = {"labelled": t[data.labelled], "unlabelled": t[~data.labelled]}
+    printed = PRINTED[reading.dataset]
     row = {"dataset": reading.dataset, "reading": reading.name, **_ending(classifier)}
+    row |= {f"{name}_printed": value for name, value in asdict(printed).items()}
     for name, values in groups.items():
         row |= {f"n_{name}": len(values), f"mean_{name}": float(values.mean())}
     for name, test in {"ks": kolmogorov_smirnov, "mann_whitney": mann_whitney}.items():
         found = test(*groups.values())
         row |= {name: float(found.statistic), f"{name}_p": float(found.p_value)}
-    return {**row, "distance": PRINTED[reading.dataset].distance(row)}
+    return {**row, "distance": printed.distance(row)}
 
 
 def _ending(classifier: Any) -> Row:
-    return {
-        "log_likelihood": float(classifier.log_likelihood_),
-        "converged": bool(classifier.converged_),
-        "remarks": " ".join(classifier.remarks_),
-    }
+    found = float(classifier.log_likelihood_), bool(classifier.converged_)
+    return dict(zip(_ENDING, (*found, " ".join(classifier.remarks_)), strict=True))
 
 
+_ENDING = ("log_likelihood", "converged", "remarks")
 _COLUMNS = {
     "table1": ("n_labelled", "n_unlabelled", "mean_labelled", "mean_unlabelled"),
     "table2": ("ks", "ks_p", "mann_whitney", "mann_whitney_p"),
@@ -215,15 +199,9 @@ _COLUMNS = {
 
 def beside_printed(table: str, rows: list[Row]) -> list[Row]:
     """Return the columns of table 1 or 2, each beside the printed one."""
-    out = []
-    for row in rows:
-        new = {key: row[key] for key in ("dataset", "reading", "main", "nearest")}
-        for column in _COLUMNS[table]:
-            new[column] = row[column]
-            new[f"{column}_printed"] = getattr(PRINTED[row["dataset"]], column)
-        last = ("distance", "log_likelihood", "converged", "remarks")
-        out.append(new | {key: row[key] for key in last})
-    return out
+    pairs = [name for column in _COLUMNS[table] for name in (column, f"{column}_printed")]
+    columns = ["dataset", "reading", "main", "nearest", *pairs, "distance", *_ENDING]
+    return [{name: row[name] for name in columns} for row in rows]
 
 
 # ---- past the paper: the full likelihood --------------------------------------------------------
@@ -233,19 +211,15 @@ _SHAPES = {"linear": "entropy", "log": "log entropy"}
 
 
 def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict[str, list[Row]]]:
-    """Fit the full likelihood beside an ignorance fit of a reading; return it and three tables.
-
-    The paper's mechanism is linear in the entropy. One linear in its logarithm is fitted too, to
-    see how much depends on that: the same number of parameters, so their log-likelihoods can be
-    compared. "full" has a row for each; of the paper's, "full_parameters" one for each parameter
-    with both estimates and standard errors, "full_moved" one for each blank that changes class.
-    """
+    """Fit the full likelihood beside an ignorance fit of a reading; return it and three tables."""
+    # The paper's mechanism is linear in the entropy. One linear in its logarithm is fitted too,
+    # to see how much depends on that.
     before = information(ignorance, data.features, data.labels)
     # Labels that go missing by a coin need one parameter less.
     n_labelled = int(np.sum(data.labelled))
     null = ignorance.log_likelihood_ + chance_log_likelihood(n_labelled, data.n_blank)
-    made: list[tuple[Any, dict[str, list[Row]]]] = []
     summary: list[Row] = []
+    made: list[tuple[Any, dict[str, list[Row]]]] = []
     for basis, mechanism in _SHAPES.items():
         shape = EntropyMechanism(basis=basis)
         full = fit_reading(reading, data, mechanism=shape, init=ignorance)
@@ -302,7 +276,7 @@ def _moves(ignorance: Any, full: Any, data: Any) -> tuple[Row, list[Row]]:
     ]
 
 
-def _parameters(before: Any, after: Any) -> pd.DataFrame:
+def _parameters(before: Any, after: Any) -> Any:
     """Return both estimates and standard errors of the parameters that both models have."""
     DataFrame = need("pandas").DataFrame
     old, new = (

@@ -31,10 +31,7 @@ PARTS = ("table1", "table2", "full", "simulation", "figures")
 
 @dataclass
 class Part:
-    """One part of the paper: the files it wrote, its tables by name, and what went wrong.
-
-    ``problems`` says that in words, with what to do; ``errors`` are the exceptions themselves.
-    """
+    """One part of the paper: its files, its tables by name, and what went wrong, in words too."""
 
     name: str
     seconds: float = 0.0
@@ -152,18 +149,14 @@ def reproduce(
     """Reproduce the paper's tables, simulation and figures, and go a little past it.
 
     The paper is D. Ahfock and G. J. McLachlan, *On missing label patterns in semi-supervised
-    learning*.
+    learning*. A part that fails does not stop the others.
 
     Parameters
     ----------
     parts : str or iterable of str, optional
-        Which parts; all by default:
-
-        - ``"table1"``, ``"table2"``: mean entropies and tests on the three real data sets, for
-          several readings of what the paper leaves open, beside the printed numbers
-        - ``"full"``: the full likelihood on the same data, and what it changes
-        - ``"simulation"``: section 6
-        - ``"figures"``: all figures, as PNG and SVG
+        All by default: ``"table1"`` and ``"table2"``, mean entropies and tests on the three real
+        data sets, for several readings of what the paper leaves open, beside the printed numbers;
+        ``"full"``, the full likelihood on these data; ``"simulation"``, section 6; ``"figures"``.
     out : path, default="hesitant-paper"
         The folder of results; made if need be. Tables there are replaced.
     replications, random_state, design : int, int and Design, optional
@@ -177,12 +170,6 @@ def reproduce(
         Continue an interrupted simulation, with the result of one never interrupted; or begin
         anew, with what was finished kept in a file that ends in ``.old``. Without either it is
         refused (`StudyError`), as is a folder that another run is writing to.
-
-    Returns
-    -------
-    Reproduction
-        With ``ok``, the tables, the files and, if anything failed, what to do about it. A part
-        that fails does not stop the others.
     """
     asked = [parts] if isinstance(parts, str) else list(parts or PARTS)
     for name in asked:

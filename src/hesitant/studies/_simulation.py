@@ -33,11 +33,7 @@ MEASURES = {"adjusted_rand": 1, "log_loss": -1}
 
 @dataclass(frozen=True)
 class Design:
-    """All that the results of the study depend on.
-
-    Replication k draws ``n`` rows to learn from and ``n_test`` to be judged on from the k-th child
-    of ``seed``, whoever computes it and when. ``restarts`` are those of alpha = 0.
-    """
+    """All that the results of the study depend on; ``restarts`` are those of alpha = 0."""
 
     seed: int = 1
     n: int = 500
@@ -62,27 +58,13 @@ def run_simulation(
     force: bool = False,
     progress: bool = True,
 ) -> list[Row]:
-    """Run the simulation of the paper's section 6.
+    """Run the simulation of the paper's section 6; return a row for each fit, sorted.
 
     Two bivariate Gaussian classes; logit Pr(labelled) = 1 − 5 · entropy. Each replication draws a
-    training and a test set, fits every estimator to the first and scores it on the second.
-
-    Parameters
-    ----------
-    path : path
-        The file that keeps finished replications, for resuming; not a table.
-    replications : int, default=100
-        How many. Resuming with more than before adds to what is there.
-    design : Design, optional
-        The paper's by default.
-    n_jobs, resume, force, progress
-        As for :func:`reproduce`.
-
-    Returns
-    -------
-    list of dict
-        One row for each replication and estimator, sorted. It depends on the design only: not on
-        workers, backend, or interruptions.
+    training and a test set, fits every estimator to the first and scores it on the second. Rows
+    depend on the design only: not on workers, backend, or interruptions. ``path`` is the file that
+    keeps finished replications, for resuming, with more of them if need be; other options are
+    those of :func:`reproduce`.
     """
     check_number("replications", replications, Integral, 1)
     check_jobs("n_jobs", n_jobs)
@@ -127,11 +109,9 @@ _COMPARED: dict[str, dict[str, Any]] = {
 
 
 def estimators(design: Design) -> dict[tuple[str, float | None], dict[str, Any]]:
-    """Return the options of the estimators that learn from labels, by name and alpha.
-
-    With alpha = 0 no label says where a class is: clusters start from k-means, and the likelihood
-    of the few hundred blank rows has many maxima, so that one start is not enough.
-    """
+    """Return the options of the estimators that learn from labels, by name and alpha."""
+    # With alpha = 0 no label says where a class is, and the likelihood of the few hundred blank
+    # rows has many maxima, so that one start is not enough.
     fractional: Any = {
         ("fractional", a): {"mechanism": None, "alpha": a, "n_init": 1 if a else design.restarts}
         for a in design.alphas

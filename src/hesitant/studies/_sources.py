@@ -1,7 +1,4 @@
-"""Where the real data are found, how they are read, and whether they are the published ones.
-
-A directory, the environment, the cache and the official source are tried in this order.
-"""
+"""Where the real data are found, how they are read, and whether they are the published ones."""
 
 from __future__ import annotations
 
@@ -82,12 +79,8 @@ def numeric(table: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def fingerprint(table: pd.DataFrame) -> str:
-    """Return the SHA-256 of what a table says.
-
-    Mirrors of the same data differ in file type, line ends, column order, row order and trailing
-    digits, so files cannot be compared byte for byte. Here columns are sorted by name, numbers
-    written to twelve significant digits, rows sorted.
-    """
+    """Return the SHA-256 of what a table says, whatever the order and form of its cells."""
+    # Mirrors of the same data differ in file type, line ends, orders and trailing digits.
     columns = sorted(map(str, table.columns))
     written = [[_written(cell) for cell in table[name].tolist()] for name in columns]
     rows = sorted("\x1f".join(row) for row in zip(*written, strict=True))

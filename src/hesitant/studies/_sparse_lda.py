@@ -41,17 +41,9 @@ def sparse_discriminant_features(
         ||Yθ − Xβ||² + ridge·||β||² + λ·||β||₁
 
     where λ falls until exactly `n_features` coefficients differ from zero, in each of the g − 1
-    directions of g classes. Nothing is random.
-
-    Parameters
-    ----------
-    X : array-like or DataFrame of shape (n, p)
-        The features; p may be larger than n. Constant columns are passed over, and of columns
-        that are multiples of one another only the first is considered.
-    y : array-like of shape (n,)
-        The classes; rows with None or NaN are left out.
-    ridge : float, default=1e-6
-        A larger one lets correlated features enter together.
+    directions of g classes. p may be larger than n. Constant columns are passed over, and of
+    columns that are multiples of one another only the first is considered. Rows whose class is
+    None or NaN are left out. A larger ridge lets correlated features enter together.
 
     References
     ----------
