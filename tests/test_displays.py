@@ -21,7 +21,7 @@ from hesitant.diagnostics import (
     kolmogorov_smirnov,
 )
 from hesitant.inference import information
-from hesitant.inference._displays import IntervalDisplay
+from hesitant.inference._displays import draw_intervals
 from hesitant.uncertainty import Shannon, transformed_entropy
 
 
@@ -298,11 +298,11 @@ def test_interval_display(fitted):
     assert len(display.axes_) == 5  # weights, means, covariances, intercept, coefficients
     ticks = [t.get_text() for t in display.axes_[1].get_yticklabels()]
     assert ticks == [n for n in info.parameters if n.startswith("mean")]
-    infinite = IntervalDisplay(
+    infinite = draw_intervals(
         ["a", "b"], np.array([1.0, 2.0]), np.array([-np.inf, 1.0]), np.array([np.inf, 3.0])
     )
-    png(infinite.plot())
-    assert IntervalDisplay(["a"], *np.array([[1.0], [0.0], [2.0]])).plot(Figure().subplots()).ax_
+    png(infinite)
+    assert draw_intervals(["a"], *np.array([[1.0], [0.0], [2.0]]), ax=Figure().subplots()).ax_
 
 
 def test_pictures_are_pyplots_own(fitted, tmp_path):

@@ -15,7 +15,7 @@ from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.inference import _bootstrap as module
 from hesitant.inference import bootstrap, information
-from hesitant.inference._displays import IntervalDisplay
+from hesitant.inference._displays import draw_intervals
 
 
 @pytest.fixture(scope="module")
@@ -275,12 +275,12 @@ def test_plots_say_which_names_there_are(fitted):
 def test_bars_end_where_intervals_do():
     """No bar without bounds, and an arrow where there is no end."""
     inf, nan = np.inf, np.nan
-    display = IntervalDisplay(
+    display = draw_intervals(
         [f"a[{k}]" for k in range(4)],
         np.array([1.0, 2.0, 3.0, 200.0]),
         np.array([0.5, nan, 2.0, -inf]),
         np.array([1.5, nan, inf, inf]),
-    ).plot()
+    )
     (bars,) = display.ax_.collections
     ends = {int(path[0, 1]): path[:, 0] for path in bars.get_segments()}
     assert sorted(ends) == [0, 2, 3]
@@ -294,7 +294,7 @@ def test_bars_end_where_intervals_do():
         if line.get_marker() in "<>"
     }
     assert arrows == {(">", 2.0), ("<", 3.0), (">", 3.0)}
-    unknown = IntervalDisplay(["b"], np.array([5.0]), np.array([nan]), np.array([nan])).plot()
+    unknown = draw_intervals(["b"], np.array([5.0]), np.array([nan]), np.array([nan]))
     low, high = unknown.ax_.get_xlim()
     assert low < 5 < high
     assert not unknown.ax_.collections[0].get_segments()

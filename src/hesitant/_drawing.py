@@ -74,7 +74,7 @@ class Drawing:
         """Write the picture to a file; the ending (.png, .svg, .pdf) decides the format."""
         self.figure_.savefig(path, **options)
 
-    def _use(self, axes: Any, size: tuple[float, float], *shape: int, **options: Any) -> bool:
+    def use(self, axes: Any, size: tuple[float, float], *shape: int, **options: Any) -> bool:
         """Take the axes given, or those of a new figure; return whether it is new."""
         new = axes is None
         if new:

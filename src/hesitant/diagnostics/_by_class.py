@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from hesitant._replicates import refit
 from hesitant._result import percent
-from hesitant._typing import BoolArray, FloatArray
+from hesitant._typing import FloatArray
 from hesitant.diagnostics._fits import SMALLEST_GROUP, Fits
 from hesitant.diagnostics._tests import CannotTest, Test, chi_squared, named, need_rows
 from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, as_mechanism
@@ -46,7 +46,7 @@ def labelled_shares(fits: Fits) -> Shares:
     edges = np.quantile(found.entropy, np.arange(1, n_strata) / n_strata)
     stratum = np.searchsorted(edges, found.entropy, side="right")
     known = np.where(found.seen[:, None], found.codes[:, None] == np.arange(len(names)), found.tau)
-    columns = found.weight, found.seen, known, found.tau
+    columns = found.weight, found.weight * found.seen, known, found.tau
     sums = [_stratum(*(values[stratum == k] for values in columns)) for k in range(n_strata)]
     given, total, due, V = (np.sum(part, axis=0) for part in zip(*sums, strict=True))
     excess = given - due
@@ -54,13 +54,10 @@ def labelled_shares(fits: Fits) -> Shares:
     keep = value > 1e-9 * max(value.max(), 1e-300)
     along = excess @ vector[:, keep]
     p_value = float(chi2.sf(along @ (along / value[keep]), keep.sum())) if keep.any() else math.nan
-    safe = np.where(total > 0, total, 1.0)
-    labelled, expected = given / safe, due / safe
-    clear = CLEAR * np.sqrt(np.maximum(np.diag(V), 0.0)) + 1e-9 * total.sum()
-    told = np.abs(excess) > clear
+    labelled, expected = (part / np.where(total > 0, total, 1.0) for part in (given, due))
+    told = np.abs(excess) > CLEAR * np.sqrt(np.maximum(np.diag(V), 0)) + 1e-9 * total.sum()
     never = (fits.rows.tally.labelled == 0) & (due >= EXPECTED)
     apart = float(np.ptp(np.append((labelled - expected)[told], 0.0)))
-    doubtful = bool(never.any() or (p_value < SURE and apart >= LARGE))
     gap = np.where(told | never, np.abs(labelled - expected), 0.0)
     far = np.sort(np.argsort(-gap, kind="stable")[: min(NAMED, (told | never).sum())])
     some = _and([f"{percent(labelled[h], 0)} of class {names[h]}" for h in far])
@@ -70,9 +67,13 @@ def labelled_shares(fits: Fits) -> Shares:
         "classes that get labels also get too many of the blanks, with either likelihood. Ask how "
         "labels were given, and see whether another family says the same."
     )
-    keys, told_of = ("class", "rows", "labelled", "expected"), (total, labelled, expected)
-    values = zip(names, *(part.tolist() for part in told_of), strict=True)
-    records = [dict(zip(keys, own, strict=True)) for own in values]
+    records = [
+        {"class": name, "rows": n, "labelled": share, "expected": of_all}
+        for name, n, share, of_all in zip(
+            names, total.tolist(), labelled.tolist(), expected.tolist(), strict=True
+        )
+    ]
+    doubtful = bool(never.any() or (p_value < SURE and apart >= LARGE))
     return Shares(records, p_value, doubtful, words)
 
 
@@ -80,14 +81,14 @@ def _and(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
-def _stratum(w: FloatArray, seen: BoolArray, known: FloatArray, tau: FloatArray) -> Any:
+def _stratum(w: FloatArray, w_seen: FloatArray, known: FloatArray, tau: FloatArray) -> Any:
     """Return labels, rows and expected labels of each class, and the covariance of the excess.
 
     With r whether a row is labelled, its excess in class h is ``(1 − p) 1[h = y]`` or
     ``−p τ_h``, of mean zero if r does not depend on the class. How many rows are labelled in all
     is given.
     """
-    given, rows = (w * seen) @ known, w @ known
+    given, rows = w_seen @ known, w @ known
     p = given.sum() / max(rows.sum(), 1e-300)
     V = p * (1 - p) ** 2 * np.diag(w @ tau) + (1 - p) * p**2 * (tau.T * w) @ tau
     v = V.sum(axis=1)
@@ -99,17 +100,16 @@ def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], l
 
     Return each BIC, tests of difficulty given the class and the reverse, and what else to say.
     """
-    remarks = []
+    ignorance, full, data, remarks = fits.ignorance, fits.full, fits.data, []
     step = int(fits.rows.tally.n) // MOST_ROWS
     if step > 1 and isinstance(fits.rows, Rows):
         data = fits.data.part(slice(None, None, step))
-        plain, full = (refit(fit, data, None, start=fit) for fit in (fits.ignorance, fits.full))
-        fits = Fits(plain, full, data)
+        ignorance, full = (refit(fit, data, None, start=fit) for fit in (ignorance, full))
+        fits = Fits(ignorance, full, data)
         remarks = [f"The mechanisms were compared on one row in {step}, enough to choose by."]
-    ignorance, full = fits.ignorance, fits.full
     own = as_mechanism(full.mechanism).get_params(deep=False)
-    by_class = refit(ignorance, fits.data, None, start=ignorance, mechanism=ClassMechanism())
-    both = refit(full, fits.data, None, start=full, mechanism=EntropyClassMechanism(**own))
+    by_class = refit(ignorance, data, None, start=ignorance, mechanism=ClassMechanism())
+    both = refit(full, data, None, start=full, mechanism=EntropyClassMechanism(**own))
     found = {"none": ignorance, "entropy": full, "class": by_class, "entropy+class": both}
     value = {name: fit.log_likelihood_ for name, fit in found.items()}
     size = {name: fit.n_parameters_ for name, fit in found.items()}

@@ -36,16 +36,10 @@ _FINDINGS = {
 class ReadersDiagnosis(Result):
     """Whether each reader's blanks are about difficulty.
 
-    Attributes
-    ----------
-    readers : list of dict
-        For each: ``reader``, ``labelled``, ``withheld``, the mean entropies of both,
-        ``harder_share`` (how often a row left blank is the harder of two) with its one-sided
-        p-value ``mann_whitney``, the fitted ``slope`` of hesitation with ``slope_se`` and ``wald``
-        (p-value), and ``finding``: "hard", "easy", "random", "few" or "none".
-    entropy, speaking : arrays of shape (n,) and (n, J)
-        The rows' entropies in a fit that ignores who hesitated, and the fitted chance that each
-        reader speaks of each row.
+    Each of ``readers`` has a ``harder_share`` (how often a row left blank is the harder of two)
+    with its one-sided p-value ``mann_whitney``, the fitted ``slope`` of hesitation with
+    ``slope_se`` and ``wald`` (p-value), and a ``finding``: "hard", "easy", "random", "few" or
+    "none".
     """
 
     title: ClassVar[str] = "Are the blanks about difficulty, reader by reader?"
@@ -89,7 +83,7 @@ class ReadersDisplay(Drawing):
         """Draw on one pair of axes, or on a new figure."""
         order = np.argsort(self.difficulty)
         with drawing():
-            self._use(axes, (5.0, 3.2))
+            self.use(axes, (5.0, 3.2))
             for j, name in enumerate(self.readers):
                 look = {"color": class_color(j), "linestyle": _DASHES[j // len(COLORS) % 4]}
                 line = self.difficulty[order], self.speaking[order, j]

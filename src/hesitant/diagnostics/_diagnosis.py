@@ -20,39 +20,11 @@ if TYPE_CHECKING:
 class Diagnosis(Result):
     """The evidence on whether blanks are about difficulty.
 
-    Attributes
-    ----------
-    headline, explanation, caution, verdict : str
-        The answer, what lies behind it, what to be careful of, and all of that together.
-    finding : str
-        The same in a word: "hard" or "easy" (what the blanks are), "mixed", "random", "few"
-        (rows, to tell), "crowded" (parameters, to tell), "all", "none" or "unseen".
-    tests, decisive : list of Test, Test or None
-        All tests, and the one that the verdict rests on.
-    n_labelled, n_blank, n_not_reviewed : int
-        Rows; those not reviewed inform the classes but no test.
-    mean_labelled, mean_blank, median_labelled, median_blank : float
-        Transformed entropy ``logit(e / log g)``, under the ignorance fit.
-    harder_share : float
-        Probability that a random blank row is harder than a random labelled one.
-    curve : LabellingCurve or None
-    coefficients : dict
-        The mechanism's parameters under the full likelihood.
-    by_class : list of dict
-        For each class its reviewed "rows" (blank ones by their posteriors), the share "labelled",
-        and the share "expected": that of rows equally difficult, whatever their class.
-    missing_by_class : bool
-        Whether labels may be missing by class as well as, or instead of, by difficulty.
-    mechanisms, suggested : dict, str
-        Schwarz's criterion (BIC) of the mechanisms "none", "entropy", "class" and
-        "entropy+class" on the same classes, the pattern of blanks included, and the best.
-    family, caveats, remarks : str, lists of str
-    ignorance, full : fitted MixtureClassifier
-        The two fits; ``full`` is None if there is no pattern to fit.
-    labelled_entropy, blank_entropy : arrays
-        Transformed entropies of the reviewed rows.
-    information : ObservedInformation or None
-        Standard errors of the full fit; None if no test has asked for them.
+    The ``finding`` is "hard" or "easy" (what the blanks are), "mixed", "random", "few" (rows, to
+    tell), "crowded" (parameters, to tell), "all", "none" or "unseen". Entropies are transformed,
+    ``logit(e / log g)``, and those of the ignorance fit. ``by_class`` has for each class its
+    reviewed "rows" (blank ones by their posteriors), the share "labelled", and the share
+    "expected": that of rows equally difficult, whatever their class.
     """
 
     title: ClassVar[str] = "Are the blanks about difficulty?"

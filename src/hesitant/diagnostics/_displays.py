@@ -23,10 +23,9 @@ MOST_SMOOTHED = 20_000  # rows that a density is drawn of
 class EntropyDisplay(draw.Drawing):
     """Are blank rows harder? Three views of their entropies beside those of labelled rows.
 
-    Densities (kernel estimates, Scott's bandwidth), empirical distribution functions with the
-    largest gap marked (the one-sided Kolmogorov-Smirnov statistic), and the probability of a
-    label against entropy with a pointwise band, beside the fitted mechanism. The parameters are
-    transformed entropies, and a curve for the third panel.
+    Densities (kernel estimates), distribution functions with the largest gap marked (the one-sided
+    Kolmogorov-Smirnov statistic), and the probability of a label against entropy beside the fitted
+    mechanism. The parameters are transformed entropies, and a curve for the third panel.
 
     Examples
     --------
@@ -35,8 +34,7 @@ class EntropyDisplay(draw.Drawing):
     >>> from hesitant.diagnostics import EntropyDisplay
     >>> data = simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> display = EntropyDisplay.from_estimator(clf, data.features, data.labels)
-    >>> len(display.axes_)
+    >>> len(EntropyDisplay.from_estimator(clf, data.features, data.labels).axes_)
     3
     """
 
@@ -93,7 +91,7 @@ class EntropyDisplay(draw.Drawing):
     def plot(self, axes: Any = None) -> Self:
         """Draw on three axes, or on a new figure."""
         with draw.drawing():
-            if self._use(axes, (10.2, 3.6), 1, 3):
+            if self.use(axes, (10.2, 3.6), 1, 3):
                 self.figure_.get_layout_engine().set(w_pad=0.12)  # between a label and a panel
             if self.axes_.size != 3:
                 raise ValueError(f"axes has {self.axes_.size} panels: give three.")
@@ -186,10 +184,9 @@ def _finish(ax: Any, title: str, columns: int = 2, **names: str) -> None:
 class PairsDisplay(draw.Drawing):
     """Pairs plot of partly labelled data: classes in colour, blanks as black squares.
 
-    The diagonal has each feature's histogram, in all classes and among the blanks, each on a
-    density scale of its own group. The parameters are an (n, p) array, the class of each row (−1
-    for a blank), names of classes and features, and the names or positions of the features to
-    draw, the first eight by default.
+    The diagonal has each feature's histogram, each on a density scale of its own group. The
+    parameters are an (n, p) array, the class of each row (−1 for a blank), names of classes and
+    features, and the names or positions of the features to draw, the first eight by default.
 
     Examples
     --------
@@ -250,7 +247,7 @@ class PairsDisplay(draw.Drawing):
         side = max(1.5, 7.2 / p) if p > 1 else 3.4
         with draw.drawing():
             size = (side * p + 0.4, side * p + 0.2)
-            self._use(None, size, p, p, squeeze=False, sharex="col")
+            self.use(None, size, p, p, squeeze=False, sharex="col")
             for (i, j), ax in np.ndenumerate(self.axes_):
                 if j > i:
                     ax.remove()

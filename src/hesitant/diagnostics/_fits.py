@@ -1,10 +1,8 @@
 """The two fits that are compared, and the tests of the full likelihood.
 
-Classes and mechanism are estimated together. With few rows for the parameters (many features, few
-labels, a flexible basis) the likelihood ratio and Wald tests reject pure chance too often: 0.16 to
-0.5 where they should 0.05. The score test, which needs no fit of the mechanism, keeps its size
-down to two rows a parameter. Below that none does, the bootstrap included, for the fit it draws
-from is itself too sure of its classes: ``benchmarks/study_tests.py``.
+With few rows for the parameters the likelihood ratio and Wald tests reject pure chance too often:
+0.16 to 0.5 where they should 0.05. The score test keeps its size down to two rows a parameter.
+Below that none does, the bootstrap included: ``benchmarks/study_tests.py``.
 """
 
 import copy
@@ -162,10 +160,7 @@ def score_test(fits: Fits) -> Test:
 
 @named("likelihood ratio, bootstrap")
 def bootstrap_likelihood_ratio(fits: Fits, n_boot: int, **options: Any) -> Test:
-    """Compare the likelihood ratio with those of rows drawn from the ignorance fit.
-
-    They are labelled at the places where the data are, so that the pattern is pure chance.
-    """
+    """Compare the likelihood ratio with those of rows drawn from the ignorance fit."""
     need_rows(*fits.counts, SMALLEST_GROUP)
     observed = _ratio(fits.ignorance, fits.full, fits.chance)
     several = effective_n_jobs(workers(options["n_jobs"], n_boot)) > 1  # then one core each
@@ -205,9 +200,7 @@ def shape_test(fits: Fits) -> Test:
     """Ask whether a more flexible curve would fit better than the mechanism's own basis.
 
     A score test, at the full fit, of what cubic splines of the uncertainty can do that the basis
-    cannot. (A likelihood ratio would let the classes bend to the wiggles: at n = 150 it rejects a
-    true mechanism four times in ten. This test does so in 0.09 to 0.16 of cases if the basis is a
-    spline itself.)
+    cannot. (A likelihood ratio would let the classes bend to the wiggles.)
     """
     need_rows(*fits.counts, 2 * SMALLEST_GROUP)
     fits.need_information()
@@ -239,10 +232,7 @@ def shape_test(fits: Fits) -> Test:
 
 
 def _information(rows: Block, model: FittedModel) -> Weights:
-    """Return weights of the information about classes and mechanism, averaged over chance.
-
-    With the average the test's variance stays one, whatever the data.
-    """
+    """Return weights of the information about classes and mechanism, averaged over chance."""
     mechanism, (log_tau, tau, _) = model.mechanism, model.posterior(rows.X)
     difficulty, unknown = mechanism.difficulty(log_tau, tau), np.full(len(tau), -1)
     said, not_said = (

@@ -36,19 +36,6 @@ class RegionsDisplay(draw.Drawing):
     through the mean (``others="mean"``) has crisp borders, but a row off the plane may belong to
     another region than the one it is drawn in.
 
-    Parameters
-    ----------
-    grid_x, grid_y, proba : arrays of shape (m_x,), (m_y,) and (m_y, m_x, g)
-        A grid, and the class probabilities there.
-    points, codes : arrays of shape (n, 2) and (n,)
-        The rows on the plane, and the class of each, −1 for a blank.
-    classes, names : lists of str
-        Of the classes, and of the two axes.
-    reference : array of shape (m_y, m_x, g), optional
-        Class probabilities under another model, whose boundaries are dashed.
-    outlines : sequence of (int, array of shape (m, 2))
-        The class and the outline of each component.
-
     Examples
     --------
     >>> from hesitant import MixtureClassifier
@@ -56,8 +43,7 @@ class RegionsDisplay(draw.Drawing):
     >>> from hesitant.diagnostics import RegionsDisplay
     >>> data = simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> display = RegionsDisplay.from_estimator(clf, data.features, data.labels)
-    >>> display.proba.shape
+    >>> RegionsDisplay.from_estimator(clf, data.features, data.labels).proba.shape
     (200, 200, 2)
     """
 
@@ -153,7 +139,7 @@ class RegionsDisplay(draw.Drawing):
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on a new figure."""
         with draw.drawing():
-            self._use(ax, (5.6, 4.4))
+            self.use(ax, (5.6, 4.4))
             ax = self.ax_
             self._shade(ax)
             draw.scatter(ax, self.points, self.codes)
@@ -194,10 +180,7 @@ class RegionsDisplay(draw.Drawing):
 
 @dataclasses.dataclass(frozen=True)
 class Plane:
-    """A plane in feature space: ``origin + a · axes[0] + b · axes[1]``.
-
-    Rows less the origin, times ``inverse`` (p, 2), are the rows' places on the plane.
-    """
+    """A plane in feature space, and the matrix that places rows (less the origin) on it."""
 
     origin: FloatArray
     axes: FloatArray

@@ -36,15 +36,12 @@ def labelling_curve(
 ) -> LabellingCurve:
     """Estimate the probability of a label against transformed entropies t.
 
-    Nadaraya-Watson with a Gaussian kernel on the ranks of the entropies, so that the kernel is
-    narrow where rows are dense (mostly where the curve is steep) and wide in the long tail of
-    certain rows, where one fixed width would chase single rows. ``bandwidth`` is its standard
-    deviation as a share of the rows, or a rule: "silverman", or "cv" for the one of 25 with the
-    largest leave-one-out log-likelihood.
-
-    The band at a point is Wilson's interval for a share among as many rows as the kernel there is
-    worth, ``(ΣK)² / ΣK²``. It shows the noise, not the smoothing's own bias, so the ``fitted``
-    mechanism's probabilities of the rows are smoothed likewise before the two are compared.
+    Nadaraya-Watson with a Gaussian kernel on the ranks of the entropies, narrow where rows are
+    dense and wide in the long tail of certain rows. ``bandwidth`` is its standard deviation as a
+    share of the rows, or a rule: "silverman", or "cv" for the one of 25 with the largest
+    leave-one-out log-likelihood. The band is Wilson's interval for as many rows as the kernel is
+    worth. It shows the noise, not the smoothing's own bias, so the ``fitted`` mechanism's
+    probabilities of the rows are smoothed likewise before the two are compared.
     """
     check_bandwidth(bandwidth)
     t, labelled = np.asarray(t, float), np.asarray(labelled, bool)

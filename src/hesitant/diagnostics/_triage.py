@@ -64,20 +64,18 @@ def triage(
 
         gain_i = ½ log det(I + V^½ J_i V^½),   J_i = Σ_h τ_ih (s_ih − s̄_i)(s_ih − s̄_i)ᵀ,
 
-    where ``s_ih`` is the score of row i with class h, ``s̄_i`` their mean over the class
-    posteriors, V the covariance of the estimates, and J_i the Fisher information that the label
-    adds to the features. Who left the hardest rows blank may do so again: rows are ranked by the
-    gain times the chance of an answer. Those less likely under the model than nearly all labelled
-    ones fit no class (outliers, mistakes, a class of their own): they stand last, ``unusual``.
+    with ``s_ih`` the score of row i with class h, ``s̄_i`` their mean over the class posteriors
+    and V the covariance of the estimates. Who left the hardest rows blank may do so again: rows
+    are ranked by the gain times the chance of an answer. Those less likely under the model than
+    nearly all labelled ones fit no class (outliers, mistakes): they stand last, ``unusual``.
 
     Parameters
     ----------
     clf : fitted MixtureClassifier
     X, y, sample_weight, reviewed
         As given to ``fit``: only blank rows are ranked. Without y all rows of X are ranked as new
-        cases, and V is that of the fit (of a model that was loaded, and does not carry its rows,
-        that of as many completely labelled ones). With fewer than two rows for each parameter
-        nothing is known of V, and entropies stand for gains.
+        cases, and V is that of the fit (of a model that was loaded that of as many completely
+        labelled rows). With fewer than two rows for each parameter entropies stand for gains.
     top : int, optional
         How many rows to return; all by default.
 
@@ -93,10 +91,9 @@ def triage(
     --------
     >>> from hesitant import MixtureClassifier
     >>> from hesitant.datasets import simulate
-    >>> from hesitant.diagnostics import triage
     >>> data = simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> first = triage(clf, data.features, data.labels, top=5)
+    >>> first = clf.triage(data.features, data.labels, top=5)
     >>> list(first.columns[:4])
     ['row', 'expected_gain', 'gain', 'entropy']
     """
@@ -162,10 +159,7 @@ def least_density(model: FittedModel, rows: ManyRows) -> float:
 
 
 def known_of(model: FittedModel, rows: ManyRows, fitted_to: ManyRows | None) -> Known | None:
-    """Return what is known of the classes from the rows of a fit; None if they are too few.
-
-    Where they are not at hand, it is what as many completely labelled rows would tell.
-    """
+    """Return what the rows of a fit tell of the classes (None: too few), or as many labels."""
     if fitted_to is not None and fitted_to.tally.n < ROWS_A_PARAMETER * model.n_parameters:
         warnings.warn(_FEW, FitWarning, stacklevel=3)
         return None

@@ -84,8 +84,7 @@ _CAVEATS = (
 def decide(fits: Fits, tests: dict[str, Test], share: float, by_class: bool) -> dict[str, Any]:
     """Decide whether blanks are about difficulty; return those fields of Diagnosis that say it.
 
-    Tests go by short names; any may be skipped, and one that could not have rejected (a bootstrap
-    of a few replicates) has no say. Less is claimed where labels may be missing by class.
+    A test that could not have rejected (a bootstrap of a few replicates) has no say.
     """
     able = [tests[k] for k in _ORDER if k in tests and not tests[k].was_skipped]
     test = next((test for test in able if test.least_p < ALPHA), None)

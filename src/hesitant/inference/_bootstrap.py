@@ -26,13 +26,7 @@ MATCHED_ROWS = 2000
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class BootstrapResult(Estimates):
-    """Estimates from rows drawn again, with normal intervals (see :meth:`interval`).
-
-    ``replicates`` (n_replicates, k) holds NaN where a replicate has no finite value of one of the
-    ``parameters``. ``n_failed`` replicates failed, for the reasons in ``failures``, and are not
-    among them; ``n_not_converged`` are although the fit had not settled; the classes of
-    ``n_relabelled`` had to be matched to the original ones.
-    """
+    """Estimates from rows drawn again, with normal intervals (see :meth:`interval`)."""
 
     title: ClassVar[str] = "How sure are we? Bootstrap"
     columns: ClassVar[tuple[str, ...]] = ("estimate", "bias", "std_error", "lower", "upper")
@@ -41,20 +35,19 @@ class BootstrapResult(Estimates):
     kind: str
     bias: FloatArray
     n_replicates: int
-    n_failed: int
-    n_not_converged: int
-    n_relabelled: int
-    failures: dict[str, int]
-    replicates: FloatArray = dataclasses.field(repr=False)
+    n_failed: int  # replicates that are not among them
+    n_not_converged: int  # replicates that are, although the fit had not settled
+    n_relabelled: int  # replicates whose classes had to be matched to the original ones
+    failures: dict[str, int]  # the reasons, and how often
+    replicates: FloatArray = dataclasses.field(repr=False)  # (n_replicates, k), NaN if not finite
     scales: list[Scale] = dataclasses.field(repr=False)
 
     def interval(self, level: float = 0.95, method: str = "normal") -> FloatArray:
         """Return lower and upper bounds (k, 2) at another level, or by another method.
 
-        "normal" are standard deviations of the replicates to both sides, where estimates are
-        closest to normal (logarithms of variances, logits of probabilities): steady with few
-        replicates. "percentile" are those of the replicates, "basic" those reflected about the
-        estimate.
+        "normal" are standard deviations of the replicates to both sides, on the scale where
+        estimates are closest to normal: steady with few replicates. "percentile" are those of the
+        replicates, "basic" those reflected about the estimate.
         """
         check_number("level", level, Real, 1e-6, 1 - 1e-6)
         return interval_of(self.replicates, self.estimate, self.scales, level, method)
@@ -100,40 +93,29 @@ def bootstrap(
 
     Parameters
     ----------
-    clf, X, y
+    clf, X, y, sample_weight, reviewed
         A fitted MixtureClassifier, from whose parameters every replicate starts, and its data.
+        Weights travel with their rows; simulated rows get them by position.
     kind : {"parametric", "nonparametric"}, default="parametric"
         Draw rows from the fitted model (its mechanism decides which get labels), or from the data.
     n_boot : int, default=200
         Replicates; enough for standard errors and normal intervals, percentiles want 1000 or more.
-    sample_weight, reviewed : array-likes, optional
-        As given to ``fit``. Weights travel with their rows; simulated rows get them by position.
     stratify : bool, default=True
-        Keep the numbers of labelled and of blank rows: the nonparametric bootstrap draws within
-        each group, the parametric one keeps which rows are labelled if there is no mechanism.
-        The share of labelled rows then never changes, and the error of the mechanism's intercept
-        is too small: use False to judge that one.
+        Keep the numbers of labelled and of blank rows (of the parametric bootstrap if there is no
+        mechanism). The error of a mechanism's intercept is then too small: False judges that one.
     level : float, default=0.95
         Of the intervals.
     random_state, n_jobs, progress
         The seed, on which alone results depend; workers of any joblib backend (None is all cores
-        where there are enough replicates to be worth starting them; with more than one, each fit
-        keeps to one thread); and whether to show a progress bar.
-
-    Notes
-    -----
-    Where two or more classes have so few labels that nothing else names them (at most one more
-    than there are features), their order in a replicate is the one that agrees best with the
-    original fit's posteriors. A replicate that cannot be fitted is counted and reported.
+        if there are enough replicates); and whether to show a progress bar.
 
     Examples
     --------
     >>> from hesitant import MixtureClassifier
     >>> from hesitant.datasets import simulate
-    >>> from hesitant.inference import bootstrap
     >>> data = simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> result = bootstrap(clf, data.features, data.labels, n_boot=20, random_state=0)
+    >>> result = clf.bootstrap(data.features, data.labels, n_boot=20, random_state=0)
     >>> result.n_replicates, result.n_failed
     (20, 0)
     """
@@ -155,29 +137,21 @@ def bootstrap(
     units, kept = units.reduce(np.nan_to_num(drawn - estimate).T, clf.state_)
     drawn, estimate = drawn[:, kept], estimate[kept]
     n_not_converged, n_relabelled = len(converged) - sum(converged), sum(moved)
-    remarks = [f"{done.in_words()}."] if done.failures else []
-    if n_not_converged:
-        remarks.append(
-            f"{n_not_converged} replicates had not converged and are counted as they are."
-        )
-    if n_relabelled:
-        remarks.append(
-            f"In {n_relabelled} replicates classes with few labels changed places and were "
-            "matched to the original ones."
-        )
-    if stratify and kind == "nonparametric" and clf.mechanism_.informative:
-        remarks.append(
-            "The numbers of labelled and blank rows were kept, so the mechanism's intercept "
-            "hardly varies: its error is too small. stratify=False judges that one too."
-        )
     undefined = np.isnan(drawn)
-    if undefined.any():
-        names = listed([units.names[k] for k in np.flatnonzero(undefined.any(axis=0))], 3)
-        count = int(undefined.any(axis=1).sum())
-        remarks.append(
-            f"{names} have no finite value in {count} of {len(drawn)} replicates, which are left "
-            "out for them: their errors are too small."
-        )
+    names = listed([units.names[k] for k in np.flatnonzero(undefined.any(axis=0))], 3)
+    kept_counts = stratify and kind == "nonparametric" and clf.mechanism_.informative
+    remarks = {
+        f"{done.in_words()}.": done.failures,
+        f"{n_not_converged} replicates had not converged and are counted as they are.": (
+            n_not_converged
+        ),
+        f"In {n_relabelled} replicates classes with few labels changed places and were matched to "
+        "the original ones.": n_relabelled,
+        "The numbers of labelled and blank rows were kept, so the mechanism's intercept hardly "
+        "varies: its error is too small. stratify=False judges that one too.": kept_counts,
+        f"{names} have no finite value in {undefined.any(axis=1).sum()} of {len(drawn)} "
+        "replicates, which are left out for them: their errors are too small.": undefined.any(),
+    }
     lower, upper = interval_of(drawn, estimate, units.scales, level, "normal").T
     return BootstrapResult(
         kind=kind,
@@ -193,7 +167,7 @@ def bootstrap(
         n_not_converged=n_not_converged,
         n_relabelled=n_relabelled,
         failures=done.failures,
-        remarks=remarks,
+        remarks=[words for words, there in remarks.items() if there],
         replicates=drawn,
         scales=units.scales,
     )

@@ -19,6 +19,7 @@ from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
 from hesitant.experts import is_panel
 from hesitant.families import FAMILIES
+from hesitant.inference import _displays
 from hesitant.intake import refuse_dask, take
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import EntropyMechanism
@@ -34,27 +35,22 @@ CRITERIA = {
     "cv_log_loss": "held-out log loss",
     "log_likelihood": "log-likelihood",
 }
+FAILED = "failed: "
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """One model's criteria; NaN where the model has none, with the reason in ``note``.
-
-    AIC, BIC and ICL (BIC plus twice the entropy of the blank rows' classes) are the better the
-    smaller. ``cv_log_loss`` is the mean log loss of held-out labelled rows, ``cv_gap`` how much
-    more that is than the best model's: all are judged on the same rows, so gaps are surer than
-    losses. Each has its standard error.
-    """
+    """One model's criteria; NaN where the model has none, with the reason in ``note``."""
 
     name: str
     log_likelihood: float = math.nan
     n_parameters: int = 0
     aic: float = math.nan
     bic: float = math.nan
-    icl: float = math.nan
-    cv_log_loss: float = math.nan
+    icl: float = math.nan  # BIC plus twice the entropy of the blank rows' classes
+    cv_log_loss: float = math.nan  # mean log loss of held-out labelled rows
     cv_error: float = math.nan
-    cv_gap: float = math.nan
+    cv_gap: float = math.nan  # how much more that is than the best model's, on the same rows
     cv_gap_error: float = math.nan
     converged: bool = False
     note: str = ""
@@ -78,9 +74,7 @@ class Comparison(Result):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the ranking criterion and the cross-validated log loss, model by model."""
-        from hesitant.inference._displays import ComparisonDisplay
-
-        return ComparisonDisplay(self.candidates, self.sort_by).plot(axes)
+        return _displays.draw_comparison(self.candidates, self.sort_by, axes)
 
     def _content(self) -> Iterator[str | Table]:
         yield f"Best by {CRITERIA[self.sort_by]}: {self.best}."
@@ -91,12 +85,9 @@ class Comparison(Result):
             ("model", "log-lik", "params", "AIC", "BIC", "ΔBIC", "ICL", "CV log loss", "gap", "±"),
             [(*before(c), c.bic - low, *after(c)) for c in self.candidates],
         )
-        notes: dict[str, list[str]] = {}
-        for c in self.candidates:
-            if c.note:
-                notes.setdefault(c.note, []).append(c.name)
-        for note, names in notes.items():
-            yield f"* {'; '.join(names)}: {note}"
+        for note in dict.fromkeys(c.note for c in self.candidates if c.note):
+            names = "; ".join(c.name for c in self.candidates if c.note == note)
+            yield f"* {names}: {note}"
 
 
 def compare(
@@ -117,38 +108,29 @@ def compare(
 
     Parameters
     ----------
-    X, y : array-likes
+    X, y, sample_weight, reviewed, missing_label, classes
+        As for :class:`~hesitant.MixtureClassifier`; candidates that are classifiers already bring
+        their own last two, and must agree. Held-out rows count alike, whatever their weight.
     candidates : mapping or sequence, optional
         Names with classifiers, parameters with lists of values (all combinations are tried), or a
         sequence of classifiers or dicts of parameters. By default every family, with free and with
         tied matrices, and four mechanisms: none, entropy, entropy of order 2, a spline of entropy;
-        and each by labelled rows alone (alpha = 1).
+        and each by labelled rows alone (alpha = 1). One that cannot be fitted is warned of.
     cv : int, default=5
         Folds of the labelled rows; 0 for no cross-validation. Blank rows stay in training always;
         a fold's rows leave it altogether, for turning them into blanks would fake a pattern.
-    sample_weight, reviewed, missing_label, classes
-        As for :class:`~hesitant.MixtureClassifier`; candidates that are classifiers already bring
-        their own last two, and must agree. Held-out rows count alike, whatever their weight.
     sort_by : {"cv_log_loss", "bic", "aic", "icl", "log_likelihood"}, optional
         By default the held-out log loss, or BIC if ``cv=0``. BIC chooses well between mechanisms
         and badly between the shapes of classes, none of which is quite right.
     random_state, n_jobs
         Seed of the folds; workers, as for :func:`bootstrap`.
 
-    Notes
-    -----
-    A model without a mechanism says nothing of which labels are missing, so its likelihood is one
-    of other data. Here the likelihood of pure chance (one parameter, the share of labelled rows)
-    is added to it, after which likelihoods, AIC, BIC and ICL of all models are comparable. A
-    candidate that cannot be fitted stays in the table, with the reason, and is warned of.
-
     Examples
     --------
+    >>> from hesitant import compare
     >>> from hesitant.datasets import simulate
-    >>> from hesitant.inference import compare
     >>> data = simulate(n=500, random_state=0)
-    >>> result = compare(data.features, data.labels, {"mechanism": [None, "entropy"]}, cv=0)
-    >>> result.best
+    >>> compare(data.features, data.labels, {"mechanism": [None, "entropy"]}, cv=0).best
     'gaussian, full, entropy'
     """
     check_number("cv", cv, Integral, 0)
@@ -178,7 +160,12 @@ def compare(
         return math.inf if math.isnan(value) else value  # those without the criterion come last
 
     ranked = sorted(done, key=rank)
-    _tell_failures(ranked)
+    failed = [f"{c.name}: {c.note.removeprefix(FAILED)}" for c in ranked if FAILED in c.note[:8]]
+    if len(failed) == len(ranked):
+        raise ValueError(f"No candidate could be fitted. {failed[0]}")
+    if failed:
+        words = f"{len(failed)} of {len(ranked)} candidates could not be fitted. {failed[0]}"
+        warnings.warn(words, FitWarning, stacklevel=2)
     return Comparison(ranked, sort_by, ranked[0].name, _remarks(models, data, bool(folds)))
 
 
@@ -206,26 +193,10 @@ def _agreed(name: str, models: dict[str, Any]) -> Any:
     return next(iter(values.values()))
 
 
-def _tell_failures(candidates: list[Candidate]) -> None:
-    failed = [c for c in candidates if c.note.startswith("failed: ")]
-    if not failed:
-        return
-    reason = f"{failed[0].name}: {failed[0].note.removeprefix('failed: ')}"
-    if len(failed) == len(candidates):
-        raise ValueError(f"No candidate could be fitted. {reason}")
-    warnings.warn(
-        f"{len(failed)} of {len(candidates)} candidates could not be fitted. {reason}",
-        FitWarning,
-        stacklevel=3,
-    )
-
-
 def _folds(codes: IntArray, cv: int, random_state: Any) -> list[IntArray]:
-    if not cv or codes.max(initial=-1) < 0:
-        return []  # no label to predict
     counts = np.bincount(codes[codes >= 0])
     most = int(counts[counts > 1].sum())
-    if most < 2:
+    if not cv or most < 2:  # no labels to predict
         return []
     fold = deal_out(codes, min(cv, most), random_state, blanks=False)
     return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
@@ -239,14 +210,13 @@ def _with_losses(
     n_jobs: int | None,
 ) -> list[Candidate]:
     """Return the candidates with their held-out log losses and distances from the best."""
-    fitted = {c.name: models[c.name] for c in done if not c.note.startswith("failed: ")}
+    fitted = {c.name: models[c.name] for c in done if not c.note.startswith(FAILED)}
     judged = Judge(fitted, data, folds, "log_loss", n_jobs).all()
-    found: dict[str, dict[str, Any]] = {
-        c.name: {"note": f"{c.note} Cross-validation failed: {why}".strip()}
-        for c in done
-        if c.name in fitted
-        for why in [judged.notes.get(c.name, "").removeprefix("failed: ")]
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for c in done:
+        if c.name in fitted:
+            why = judged.notes.get(c.name, "").removeprefix(FAILED)
+            found[c.name] = {"note": f"{c.note} Cross-validation failed: {why}".strip()}
     if judged.trials:
         score = scores(list(judged.trials.values()), data, judged.rows, "log_loss")[0]
         loss, error = -score.mean(axis=0), score.std(axis=0, ddof=1) / math.sqrt(len(score))
@@ -258,25 +228,23 @@ def _with_losses(
 
 
 def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
-    silent = [not informative(clf) for clf in models.values()]
-    out = []
-    if not _answers(data) and not all(silent):
-        out.append(
-            "The reviewed rows are all labelled or all blank, so there is no pattern to explain: "
-            "models that differ in nothing but the mechanism are the same fit."
-        )
-    elif any(silent) and not all(silent):
-        out.append(
-            "Models without a mechanism do not explain which labels are missing. So that all "
-            "likelihoods are of the same data (features, labels, pattern), theirs include the "
-            "likelihood of labels missing by pure chance, with one more parameter a reader."
-        )
-    if folded and (data.codes < 0).any():
-        out.append(
-            "The log loss is measured on rows that somebody labelled. If those are the easy ones, "
-            "it says little about the blanks; likelihood, AIC, BIC and ICL judge all rows."
-        )
-    return out
+    silent, pattern = [not informative(clf) for clf in models.values()], _answers(data)
+    remarks = {
+        "The reviewed rows are all labelled or all blank, so there is no pattern to explain: "
+        "models that differ in nothing but the mechanism are the same fit.": (
+            not pattern and not all(silent)
+        ),
+        "Models without a mechanism do not explain which labels are missing. So that all "
+        "likelihoods are of the same data (features, labels, pattern), theirs include the "
+        "likelihood of labels missing by pure chance, with one more parameter a reader.": (
+            pattern and any(silent) and not all(silent)
+        ),
+        "The log loss is measured on rows that somebody labelled. If those are the easy ones, "
+        "it says little about the blanks; likelihood, AIC, BIC and ICL judge all rows.": (
+            folded and (data.codes < 0).any()
+        ),
+    }
+    return [words for words, there in remarks.items() if there]
 
 
 def _answers(data: Data) -> list[tuple[float, float]]:
@@ -295,7 +263,7 @@ def _assess(name: str, clf: Any, data: Data) -> Candidate:
     try:
         fit, note = data.fit(clf)
     except FAILURES as error:
-        return Candidate(name, note=f"failed: {error}")
+        return Candidate(name, note=f"{FAILED}{error}")
     if fit.alpha != 0.5:
         note += " A fractional likelihood is no likelihood of the data: only the log loss counts."
         return Candidate(name, note=note.strip(), converged=bool(fit.converged_))
@@ -306,13 +274,6 @@ def _assess(name: str, clf: Any, data: Data) -> Candidate:
         k += 1
     doubt = float(data.weight @ (fit.entropy(data.checked, Shannon()) * (data.codes < 0)))
     bic = k * math.log(tally.weight) - 2 * value
-    return Candidate(
-        name,
-        log_likelihood=float(value),
-        n_parameters=int(k),
-        aic=float(2 * k - 2 * value),
-        bic=float(bic),
-        icl=float(bic + 2 * doubt),
-        converged=bool(fit.converged_),
-        note=note,
-    )
+    criteria = {"aic": 2 * k - 2 * value, "bic": bic, "icl": bic + 2 * doubt}
+    found = {"log_likelihood": value, **criteria, "n_parameters": k, "converged": fit.converged_}
+    return Candidate(name, **found, note=note)

@@ -1,14 +1,11 @@
 """Curvature of a log-likelihood in a chart.
 
-Every likelihood of the package is a function of log joint densities ``ℓ_ih = log π_h + log f_h``
-and of the mechanism's parameters, with gradient ``Σ w_ih s_ih`` (see :mod:`hesitant.likelihood`).
-Its second derivative therefore has two parts,
+With gradient ``Σ w_ih s_ih`` (see :mod:`hesitant.likelihood`) the second derivative has two parts,
 
     Σ_ih w_ih ∂²ℓ_ih/∂ψ²     a weighted score at fixed weights, moved a little: classes are apart;
     Σ_ihk s_ih (∂w_ih/∂ℓ_ik) s_ikᵀ     what a row's posterior has to say, from scores of rows.
 
-One pass over the rows gives the second, and the first where no formula gives it, where
-differences of the whole gradient would take two passes for every parameter.
+One pass over the rows gives the second, and the first where no formula gives it.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +17,15 @@ import numpy as np
 from hesitant._typing import FloatArray
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
-from hesitant.inference._scores import STEP, Axes, Weights, label_spread, log_joint, products
+from hesitant.inference._scores import (
+    STEP,
+    Axes,
+    Weights,
+    label_spread,
+    log_joint,
+    outer,
+    products,
+)
 from hesitant.likelihood import Evaluation, Likelihood, State, normalise
 from hesitant.mechanisms import Mechanism, row_term
 from hesitant.rows import Block, sided
@@ -73,18 +78,16 @@ def curvature(
 
 def scatter(likelihood: Likelihood, axes: Axes) -> FloatArray:
     """Return the sum of outer products of single rows' scores, the sandwich's filling."""
-    weigh = partial(_outer, model=_model(likelihood, axes))
+    model = _model(likelihood, axes)
+
+    def weigh(block: Block) -> Weights:
+        return outer(np.ones(len(block.X)), *_weights(block, model))
+
     return axes.in_chart(products(likelihood.rows, axes, weigh))
 
 
 def _model(likelihood: Likelihood, axes: Axes) -> Model:
     return Model(axes.family, likelihood.mechanism, likelihood.alpha, axes.chart.reference)
-
-
-def _outer(block: Block, model: Model) -> Weights:
-    """Return the products of rows' weights."""
-    w, gradient = _weights(block, model)
-    return w[:, :, None] * w[:, None], w[:, :, None] * gradient[:, None], gradient.T @ gradient
 
 
 def _moved(block: Block, model: Model, points: list[Params]) -> Statistics:

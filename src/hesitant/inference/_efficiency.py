@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._cores import one_blas_thread
@@ -14,20 +15,9 @@ from hesitant._replicates import seeds
 from hesitant._result import Result, Table, number, percent
 from hesitant._typing import FloatArray
 from hesitant.checks import check_number
-from hesitant.inference._displays import EfficiencyDisplay
+from hesitant.inference import _displays, _fisher
 from hesitant.inference._estimates import natural_units
-from hesitant.inference._fisher import (
-    PAIRS,
-    ROUNDING,
-    WAYS,
-    Review,
-    draw_moments,
-    figures_of,
-    less,
-    of_classes,
-    ratio,
-    spread,
-)
+from hesitant.inference._fisher import PAIRS, WAYS, Review
 from hesitant.model import FittedModel
 
 BATCHES, DRAWS = 10, 20_000
@@ -39,26 +29,7 @@ ENOUGH = 30
 class Efficiency(Result):
     """Precision under complete labels, the ignorance likelihood and the full likelihood.
 
-    Attributes
-    ----------
-    bayes_error : float
-        Error rate of the best rule.
-    excess_error : dict
-        Expected error rate of the fitted rule above the Bayes error, for each of "complete",
-        "ignorance" and "full", with ``n_rows`` rows. NaN, as all that follows from it, if too few
-        of the rows drawn came near a boundary; a remark then says so.
-    parameter_efficiency, error_efficiency : dict
-        For pairs such as "full / ignorance": how many rows of the second kind one of the first
-        is worth, by the geometric mean over all parameters and by the excess error rate.
-    labels_worth : dict
-        How many labels of randomly chosen blanks the pattern is worth, judged by "error" and by
-        "parameters"; at most all blanks. NaN if neither labels nor the pattern add anything. Of
-        a panel: how many rows' true classes, for no statement settles them.
-    worth_all : dict
-        Whether even labels for all blanks would do less, by more than the draws leave in doubt.
-    std_errors, monte_carlo_error : dict
-        Standard errors of the ``parameters`` for each of the three, and that which the draws
-        leave in each scalar above.
+    Where too few of the rows drawn came near a boundary, error rates are NaN and a remark says so.
     """
 
     title: ClassVar[str] = "What does the pattern buy?"
@@ -84,13 +55,13 @@ class Efficiency(Result):
         ratios = {pair: (e[other] / e[one]) ** 2 for pair, (one, other) in PAIRS.items()}
         return {"parameter": self.parameters, **e, **ratios}
 
-    def plot(self, axes: Any = None, parameters: str | None = None) -> EfficiencyDisplay:
+    def plot(self, axes: Any = None, parameters: str | None = None) -> Any:
         """Draw standard errors of the parameters and expected error rates, on two axes.
 
         Only of ``parameters`` whose name contains this, such as ``"mean"``; of more than 40 those
         are drawn whose errors the blanks increase most.
         """
-        return EfficiencyDisplay(self, parameters).plot(axes)
+        return _displays.draw_efficiency(self, axes, parameters)
 
     def _content(self) -> Iterator[str | Table]:
         yield self._in_words()
@@ -115,7 +86,8 @@ class Efficiency(Result):
         yield Table.of(columns, f"Standard errors with {self.n_rows:,} rows")
 
     def _in_words(self) -> str:
-        worth, mc = self.labels_worth["error"], self.monte_carlo_error
+        worth, mc, n = self.labels_worth["error"], self.monte_carlo_error, self.n_rows
+        beside_all, doubt = self.error_efficiency["full / complete"], mc["error full / complete"]
         if math.isnan(worth):
             return "What the pattern of blanks buys for the error rate cannot be told; see below."
         if not worth > 0:
@@ -125,28 +97,23 @@ class Efficiency(Result):
                 "The pattern of blanks adds little to the error rate, less than the draws can "
                 "tell from nothing."
             )
-        blanks = f"about {self.n_rows * (1 - self.share_labelled):,.0f}"
-        among, labels = "they", "labels for"
+        blanks, among, labels = f"about {n * (1 - self.share_labelled):,.0f}", "they", "labels for"
         if self.reviewed_share < 1:
             blanks = f"{percent(self.reviewed_share, 0)} are reviewed, and {blanks} of all"
             among = "the reviewed ones among them"
-        start = (
-            f"Of {self.n_rows:,} rows {blanks} are blank. For the error rate, where {among} are "
-            "is worth "
-        )
+        start = f"Of {n:,} rows {blanks} are blank. For the error rate, where {among} are is worth"
         if self.readers:
             labels = "the true classes of"
-            start = f"For the error rate, who hesitates at which of {self.n_rows:,} rows is worth "
-        beside_all, doubt = self.error_efficiency["full / complete"], mc["error full / complete"]
+            start = f"For the error rate, who hesitates at which of {n:,} rows is worth"
         if self.worth_all["error"]:
-            return f"{start}more than {labels} all of them would be."
+            return f"{start} more than {labels} all of them would be."
         if beside_all - 1 > -2 * doubt:
             return (
-                f"{start}about as much as {labels} all of them; whether less or more the draws "
+                f"{start} about as much as {labels} all of them; whether less or more the draws "
                 f"cannot tell ({beside_all:.2f} ± {doubt:.2g} times as much)."
             )
         return (
-            f"{start}{labels} {worth:,.0f} of them, chosen at random (± "
+            f"{start} {labels} {worth:,.0f} of them, chosen at random (± "
             f"{mc['labels_worth error']:.2g} from the draws)."
         )
 
@@ -165,41 +132,34 @@ def efficiency(
     Parameters
     ----------
     clf : fitted MixtureClassifier
-        Its parameters are the truth of the calculation. After a fit to several readers'
-        statements "ignorance" is what they say, "full" that and who hesitates at what.
+        After a fit to several readers' statements "ignorance" is what they say, "full" that and
+        who hesitates at what.
     n_rows : int, default=1000
         Rows of the study imagined. Variances and excess error are proportional to 1 / n_rows.
     n_draws : int, optional
         Rows drawn to average over; the error this leaves is reported. By default 20,000, and
         fewer for models of more than 250 parameters.
     reviewed_share : float, optional
-        Share of the rows that somebody is shown; only those have a pattern. By default that of
-        the rows of the fit, where the others keep their share of labels too (in a panel, rows
-        are shown to readers as those of the fit were). A model that was loaded does not carry its
-        rows: unless told otherwise all of them count as reviewed, by all readers.
+        Share of the rows that somebody is shown; only those have a pattern. By default as in the
+        fit, or all rows if the model was loaded and does not carry them.
 
     Notes
     -----
-    The excess error rate of the fitted rule follows from the delta method. Between the true
-    boundary ``D(x) = 0``, D the log odds of the two best classes a and b, and a fitted one, rows
-    are misplaced at a cost of ``|π_a f_a − π_b f_b|``; to second order
+    Between the true boundary ``D(x) = 0``, D the log odds of the two best classes a and b, and a
+    fitted one, rows are misplaced at a cost of ``|π_a f_a − π_b f_b|``; to second order
 
         E[excess] ≈ ½ E_x[τ_a(x) δ(D(x)) ∂D(x)ᵀ V ∂D(x)],    ∂D = s_a − s_b,
 
     with V the covariance of the estimates (inverse information) and δ Dirac's delta, for which a
-    narrow kernel stands. Half of the rows are drawn from the model, the others near the
-    boundaries and weighted accordingly, so that well separated classes are no harder than others;
-    families that are not the package's own draw all rows from the model. "Labels worth" solves
-    for the number of randomly chosen blanks whose labels would make up for the pattern.
+    narrow kernel stands.
 
     Examples
     --------
     >>> from hesitant import MixtureClassifier
     >>> from hesitant.datasets import simulate
-    >>> from hesitant.inference import efficiency
     >>> data = simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> result = efficiency(clf, n_rows=500, n_draws=5000, random_state=0)
+    >>> result = clf.efficiency(n_rows=500, n_draws=5000, random_state=0)
     >>> result.error_efficiency["full / ignorance"] > 1
     True
     """
@@ -216,60 +176,67 @@ def efficiency(
         )
     review, reviewed = _review(clf, reviewed_share)
     rng = np.random.default_rng(seeds(random_state, 1)[0])
-    axes, sampler, batches = draw_moments(model, n_draws, BATCHES, review, rng)
-    parts = {way: of_classes(getattr(batches, way), axes.size) for way in WAYS}
-    parts["boundary"] = batches.boundary
+    axes, log_unit, batches = _fisher.draw_moments(model, n_draws, BATCHES, review, rng)
+    parts = {way: _fisher.of_classes(batches[way], axes.size) for way in WAYS}
+    parts["boundary"] = batches["boundary"]
+    units = natural_units(model)
+    jacobian = units.jacobian(axes)[:, : axes.size]
     # A parameter at the edge of its range cannot move to first order: it counts as known.
-    U = None
     if not _exceeds(parts["complete"].sum(axis=0), 1e-9):
         value, vector = np.linalg.eigh(parts["complete"].sum(axis=0))
         U = vector[:, value > 1e-9 * value.mean()]
         parts = {name: U.T @ part @ U for name, part in parts.items()}
-    information = {way: parts[way].sum(axis=0) for way in WAYS}
+        jacobian = jacobian @ U
+    units, kept = units.reduce(jacobian, model.state)
+    slopes, n, std_errors = csr_array(jacobian[kept]), float(batches["n"].sum()), {}
     for way in WAYS:
-        if not _exceeds(information[way], 1e-10):
+        information = parts[way].sum(axis=0)
+        if not _exceeds(information, 1e-10):
             raise ValueError(
                 f"The information of the classes is singular under {way} labels: with so few "
                 "labels the model is not identified, so there is no efficiency to compute. "
                 "summary() names what the data do not determine."
             )
-    near, squared = float(batches.near.sum()), float(batches.near_squared.sum())
+        spread = np.einsum("ij,ij->i", jacobian[kept], slopes @ np.linalg.inv(information))
+        std_errors[way] = np.sqrt(n / n_rows * spread)
+    near, squared = float(batches["near"].sum()), float(batches["near_squared"].sum())
     usable = squared > 0 and near**2 / squared >= ENOUGH
-    n, share_labelled = float(batches.n.sum()), ratio(batches.labelled, batches.n)
+    if not usable:
+        parts["boundary"] = np.full_like(parts["boundary"], np.nan)
     # Of a panel's rows none is quite settled; of one expert's, those with a label are.
-    open_share, by = (1.0, np.zeros(BATCHES)) if model.readers else less(share_labelled)
-    open_rows = n_rows * open_share, by
-    if review.share == 0 or not batches.full.shape[1] > batches.ignorance.shape[1]:
+    labelled, by = _fisher.ratio(batches["labelled"], batches["n"])
+    open_rows = n_rows * (1 - labelled), -labelled / max(1 - labelled, 1e-300) * by
+    if model.readers:
+        open_rows = float(n_rows), np.zeros(BATCHES)
+    if review.share == 0 or not batches["full"].shape[1] > batches["ignorance"].shape[1]:
         parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
     with np.errstate(divide="ignore", invalid="ignore"):
-        figures = figures_of(parts, sampler.log_size - np.log(n_rows), open_rows, usable)
-    figures["bayes_error"] = ratio(batches.bayes, batches.n)
-    error = {name: float(abs(value) * spread(by)) for name, (value, by) in figures.items()}
+        figures = _fisher.figures_of(parts, log_unit - np.log(n_rows), open_rows)
+    figures["bayes_error"] = _fisher.ratio(batches["bayes"], batches["n"])
     found = {name: value for name, (value, _) in figures.items()}
-    kinds, beside = ("error", "parameters"), "full / complete"
+    error = {
+        name: float(abs(value) * math.sqrt(BATCHES) * np.std(by, ddof=1))
+        for name, (value, by) in figures.items()
+    }
     bayes = found["bayes_error"]
     if error["bayes_error"] > 0.5 * bayes or not (usable or bayes > 0):
         found["bayes_error"] = error["bayes_error"] = np.nan
-    units = natural_units(model)
-    jacobian = units.jacobian(axes)[:, : axes.size]
-    jacobian = jacobian if U is None else jacobian @ U
-    units, kept = units.reduce(jacobian, model.state)
-    margin = {k: max(2 * error[f"{k} {beside}"], ROUNDING) for k in kinds}
+    kinds, beside = ("error", "parameters"), "full / complete"
+    margin = {k: max(2 * error[f"{k} {beside}"], _fisher.ROUNDING) for k in kinds}
+    most = {k: np.minimum(found[f"labels_worth {k}"], open_rows[0]) for k in kinds}
     return Efficiency(
         n_rows=int(n_rows),
         n_draws=int(-(-n_draws // BATCHES) * BATCHES),
         reviewed_share=reviewed,
-        share_labelled=share_labelled[0],
+        share_labelled=labelled,
         bayes_error=found["bayes_error"],
         excess_error={w: found[f"excess {w}"] for w in WAYS},
         parameter_efficiency={pair: found[f"parameters {pair}"] for pair in PAIRS},
         error_efficiency={pair: found[f"error {pair}"] for pair in PAIRS},
-        labels_worth={
-            k: float(np.minimum(found[f"labels_worth {k}"], open_rows[0])) for k in kinds
-        },
+        labels_worth={k: float(count) for k, count in most.items()},
         worth_all={k: bool(found[f"{k} {beside}"] - 1 > margin[k]) for k in kinds},
         parameters=units.names,
-        std_errors={w: _std_errors(information[w], jacobian[kept], n / n_rows) for w in WAYS},
+        std_errors=std_errors,
         monte_carlo_error=error,
         remarks=_remarks(clf, usable, found, error, reviewed_share),
         readers=model.readers,
@@ -305,48 +272,39 @@ def _exceeds(info: FloatArray, share: float) -> bool:
     return True
 
 
-def _std_errors(info: FloatArray, jacobian: FloatArray, scale: float) -> FloatArray:
-    return np.sqrt(scale * np.einsum("ik,ki->i", jacobian, np.linalg.solve(info, jacobian.T)))
-
-
 def _remarks(
     clf: Any,
     usable: bool,
-    scalars: dict[str, float],
+    found: dict[str, float],
     error: dict[str, float],
     reviewed_share: float | None,
 ) -> list[str]:
+    mechanism, beside = clf.fitted_.mechanism, "error ignorance / complete"
     out = [
         "All numbers take the fitted model for the truth and many rows for granted (first-order "
         "asymptotics): read them as orders of magnitude."
     ]
-    mechanism = clf.fitted_.mechanism
     if not getattr(mechanism, "hesitation", mechanism).informative:
         out.append(
             "The model has no mechanism, so its pattern says nothing: fit one with "
             "mechanism='entropy' to ask what it would buy."
         )
-    if not usable:
-        out.append(
-            "Too few of the rows drawn came near a boundary between classes to say anything of "
-            "error rates: ask for more with n_draws, unless the classes are so far apart that "
-            "nothing is left to gain."
-        )
-    elif scalars["error ignorance / complete"] > 1 + 2 * error["error ignorance / complete"]:
-        out.append(
-            "What the readers report depends on the features too, and tells more than the class "
-            "of every row would: there is no number of labels to measure hesitation by."
-        )
-    elif np.isnan(scalars["labels_worth error"]):
-        out.append(
-            "Neither labels for the blanks nor their pattern add anything to the error rate that "
-            "could be told from rounding: the classes are far apart, or next to nothing is blank."
-        )
-    elif error["excess ignorance"] > 0.2 * scalars["excess ignorance"]:
-        out.append(
-            "The draws leave much doubt in the excess error (the ± beside it): ask for more with "
-            "n_draws."
-        )
+    doubts = {
+        "Too few of the rows drawn came near a boundary between classes to say anything of error "
+        "rates: ask for more with n_draws, unless the classes are so far apart that nothing is "
+        "left to gain.": not usable,
+        "What the readers report depends on the features too, and tells more than the class of "
+        "every row would: there is no number of labels to measure hesitation by.": (
+            found[beside] > 1 + 2 * error[beside]
+        ),
+        "Neither labels for the blanks nor their pattern add anything to the error rate that "
+        "could be told from rounding: the classes are far apart, or next to nothing is blank.": (
+            np.isnan(found["labels_worth error"])
+        ),
+        "The draws leave much doubt in the excess error (the ± beside it): ask for more with "
+        "n_draws.": error["excess ignorance"] > 0.2 * found["excess ignorance"],
+    }
+    out += [words for words, there in doubts.items() if there][:1]
     if reviewed_share is None and clf.fit_rows is None:
         out.append(
             "The model does not carry the rows of its fit, so every row counts as one that "

@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 
 from hesitant._result import Result, Table, percent
 from hesitant._typing import FloatArray, IntArray
+from hesitant.inference import _displays
 from hesitant.inference._scores import STEP, Axes
 from hesitant.likelihood import State
 from hesitant.model import FittedModel
@@ -36,8 +37,7 @@ LOGIT = Scale(logit, lambda x: 1 / (x * (1 - x)), expit)
 INVERSE = Scale(
     lambda x: -1 / x, lambda x: 1 / x**2, lambda x: -1 / x if x < 0 else np.asarray(np.inf)
 )
-
-# Where intervals are symmetric, by attribute; of matrices this goes for the diagonal.
+# By attribute; of matrices this goes for the diagonal.
 _SCALES = {"covariances": LOG, "scales": LOG, "dof": INVERSE}
 
 
@@ -94,30 +94,28 @@ class NaturalUnits:
 
     def jacobian(self, axes: Axes) -> FloatArray:
         """Return how each number moves with the chart's coordinates, at its reference."""
-        chart, own, weights = axes.chart, self.classes >= 0, axes.chart.reference.weights
+        chart, weights = axes.chart, axes.chart.reference.weights
         first, k = chart.splits
         out = np.zeros((len(self.names), chart.size))
         spread = np.diag(weights) - np.outer(weights, weights)
         out[: weights.size, :first] = spread @ chart.weight_axes
-        known = chart.family.slopes()
+        known, at = chart.family.slopes(), weights.size
         groups = [np.array([axis]) for axis in range(k, chart.size)]
         if known is None:
             groups += [group for group in axes.together if group[0] >= first]
-        else:
-            at = weights.size
-            for attribute, index in self.picks.items():
-                if attribute in known:
-                    out[at : at + index[0].size, first:k] = known[attribute][:, *index].T
-                at += index[0].size
+        for attribute, index in self.picks.items():
+            if known and attribute in known:
+                out[at : at + index[0].size, first:k] = known[attribute][:, *index].T
+            at += index[0].size
         # A number that belongs to a class is moved by that one of a group's axes which moves it.
         for group in groups:
             ahead, behind = (self.values(chart.decode(axes.step(group, s))) for s in (1, -1))
             with np.errstate(invalid="ignore"):  # infinite all along: NaN, and not listed
                 slope = (ahead - behind) / (2 * STEP)
             for axis in group.tolist():
-                moved = np.ones(own.size, dtype=bool)
+                moved = np.ones(len(out), dtype=bool)
                 if len(group) > 1:
-                    moved = own & axes.moves[axis][self.classes]
+                    moved = (self.classes >= 0) & axes.moves[axis][self.classes]
                 out[moved, axis] = slope[moved]
         return out
 
@@ -125,8 +123,7 @@ class NaturalUnits:
 def natural_units(model: FittedModel) -> NaturalUnits:
     """Lay out a fitted model's weights, whatever its family shows, and its mechanism.
 
-    Only the family's ``attributes`` are used, so any family works: arrays whose first axis is the
-    class, and whose further axes are features where they have as many entries.
+    Attributes are arrays whose first axis is the class, and further axes mostly features.
     """
     mechanism, state = model.mechanism, model.state
     classes, features = model.class_names, model.feature_names
@@ -161,13 +158,12 @@ def natural_units(model: FittedModel) -> NaturalUnits:
 
 def _free_entries(array: FloatArray) -> tuple[Any, ...]:
     """Return the positions of all entries, of symmetric matrices the lower triangles only."""
+    index = tuple(np.indices(array.shape).reshape(array.ndim, -1))
     if array.ndim == 3 and array.shape[1] == array.shape[2]:
         finite = np.nan_to_num(array)
         if np.allclose(finite, finite.transpose(0, 2, 1)):
-            rows, columns = np.tril_indices(array.shape[1])
-            h = np.repeat(np.arange(array.shape[0]), rows.size)
-            return h, np.tile(rows, array.shape[0]), np.tile(columns, array.shape[0])
-    return tuple(np.indices(array.shape).reshape(array.ndim, -1))
+            return tuple(part[index[1] >= index[2]] for part in index)
+    return index
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -187,12 +183,11 @@ class Estimates(Result):
 
     def plot(self, ax: Any = None, parameters: str | None = None) -> Any:
         """Draw estimates with their intervals, of ``parameters`` whose name contains this."""
-        from hesitant.inference._displays import IntervalDisplay, chosen
-
-        keep = chosen(self.parameters, parameters)
-        shown = (self.estimate[keep], self.lower[keep], self.upper[keep])
+        keep = _displays.chosen(self.parameters, parameters)
+        shown = (values[keep] for values in (self.estimate, self.lower, self.upper))
         caption = f"estimate and {percent(self.level, 0)} {self.bars}"
-        return IntervalDisplay([self.parameters[k] for k in keep], *shown, caption).plot(ax=ax)
+        names = [self.parameters[k] for k in keep]
+        return _displays.draw_intervals(names, *shown, caption=caption, ax=ax)
 
     def _columns(self) -> dict[str, Any]:
         return {"parameter": self.parameters, **{c: getattr(self, c) for c in self.columns}}

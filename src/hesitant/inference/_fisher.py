@@ -1,36 +1,32 @@
 """Expected information of rows, by Monte Carlo, under three ways of seeing labels.
 
 Whatever is seen of a row, its score is ``Σ_h w_h s_h``, with ``s_h`` that of a row of class h and
-weights w that depend on the way:
-
-    complete    one for the row's class
-    ignorance   one for the class where a label settles it, else the class given what was said
-    full        the same, and the pull of who hesitated; the mechanism is estimated too
-
-The information is the mean of the score's outer product. That over one expert's answers is exact,
-those of a panel are drawn as the features are (some of these where classes meet, see
-:mod:`hesitant.inference._boundary`).
+weights w that depend on the way: "complete", one for the row's class; "ignorance", the class given
+what was said; "full", that and the pull of who hesitated, the mechanism being estimated too. The
+information is the mean of the score's outer product, over all answers of one expert or drawn ones
+of a panel, and over features that are drawn.
 """
 
 import copy
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import brentq
 
-from hesitant._typing import AnyArray, FloatArray
+from hesitant._typing import FloatArray
 from hesitant.chart import Chart
 from hesitant.experts import Panel
-from hesitant.inference._boundary import Sampler, fit_sampler
-from hesitant.inference._scores import Axes, Scores, find_axes
+from hesitant.inference._boundary import fit_sampler
+from hesitant.inference._scores import Axes, Scores, find_axes, outer
 from hesitant.likelihood import Likelihood
 from hesitant.mechanisms import Ignorable, row_term
 from hesitant.model import FittedModel
-from hesitant.rows import Rows
+from hesitant.rows import Rows, add
 from hesitant.statements import NOT_SHOWN, Statements
 
 WAYS = ("complete", "ignorance", "full")
@@ -38,33 +34,20 @@ PAIRS = {
     f"{one} / {other}": (one, other)
     for one, other in (("ignorance", "complete"), ("full", "complete"), ("full", "ignorance"))
 }
+# Half-width of the kernel, in log odds, that picks rows at a class boundary: at most this, and
+# at most this part of the log odds' own spread about the boundary (classes that hardly differ).
+WIDEST, PART = 1.0, 0.5
 # Differences of log criteria below this are rounding.
 ROUNDING = 1e-11
 
 Figure: TypeAlias = tuple[float, FloatArray]
+"""A number, and the batches' influence on it (to first order, and relative to it)."""
 Rng: TypeAlias = np.random.Generator
+Kernel: TypeAlias = tuple[FloatArray, float]
 Outcome: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Chance of what is seen of rows (n,), their weights (n, g), derivatives in θ (n, q)."""
 Said: TypeAlias = tuple[Any, Outcome, Outcome]
 """Whether something was said of rows, and what is seen of them, ignoring and with hesitation."""
-
-
-class Moments(NamedTuple):
-    """Weighted sums over rows drawn; those of several batches have a first axis more.
-
-    Information of the ways is in classes and what else they estimate. The boundary's matrix Q has
-    ``excess error = tr(Q V)`` (see :func:`efficiency`), in units of the sampler's size.
-    """
-
-    n: Any  # rows drawn, each counted by its weight
-    complete: FloatArray
-    ignorance: FloatArray
-    full: FloatArray
-    boundary: FloatArray
-    near: Any  # sums of the boundary's weights, absolute and squared
-    near_squared: Any
-    bayes: Any  # Σ (1 − max τ)
-    labelled: Any  # Σ chance of a label
 
 
 class Review(NamedTuple):
@@ -77,8 +60,8 @@ class Review(NamedTuple):
 
 def draw_moments(
     model: FittedModel, n_draws: int, n_batches: int, review: Review, rng: Rng
-) -> tuple[Axes, Sampler, Moments]:
-    """Draw features about a fitted model; return the axes, the sampler and the batches' sums."""
+) -> tuple[Axes, float, dict[str, FloatArray]]:
+    """Draw features about a fitted model; return axes, log unit of Q, and the batches' sums."""
     X, state = model.draw(max(n_draws // n_batches, 500), rng)[0], model.state
     rows = Rows(X, np.full(len(X), -1), n_classes=len(model.classes))
     likelihood = Likelihood(rows, model.family, Ignorable())
@@ -87,66 +70,76 @@ def draw_moments(
     X = sampler.draw(-(-n_draws // n_batches) * n_batches, rng)
     posterior = model.posterior(X)
     drawn = (X, *posterior[:2], sampler.log_weights(X, posterior[2]))
-    outcomes = _said if isinstance(model.mechanism, Panel) else _answers
+    kernel = _kernel(drawn[1], drawn[3])
     parts = []
     for k in range(n_batches):  # each has rows from everywhere
         batch = (np.ascontiguousarray(part[k::n_batches]) for part in drawn)
-        parts.append(_moments(sampler, axes, outcomes, review, rng, *batch))
-    return axes, sampler, Moments(*map(np.array, zip(*parts, strict=True)))
+        parts.append(_moments(model, axes, kernel, review, rng, *batch))
+    return axes, kernel[1], {name: np.array([part[name] for part in parts]) for name in parts[0]}
+
+
+def _kernel(log_tau: FloatArray, log_w: FloatArray) -> Kernel:
+    """Return how far from a boundary rows still count, and a unit that keeps sums in range."""
+    g = log_tau.shape[1]
+    half_width, sizes = np.full((g, g), WIDEST), [-np.inf]
+    for a, b in combinations(range(g), 2):
+        odds, both = log_tau[:, a] - log_tau[:, b], np.logaddexp(log_tau[:, a], log_tau[:, b])
+        # The geometric mean of two classes' joint densities, others absent.
+        meet = log_w + (log_tau[:, a] + log_tau[:, b]) / 2 + both
+        sizes.append(float(meet.max()))
+        near = np.exp(meet - sizes[-1])
+        # Narrow for what changes within a narrow range.
+        spread = max(float(np.sqrt(near @ odds**2 / near.sum())), 1e-6)
+        half_width[a, b] = half_width[b, a] = min(WIDEST, PART * spread)
+    return half_width, max(sizes)
 
 
 def _moments(
-    sampler: Sampler,
+    model: FittedModel,
     axes: Axes,
-    outcomes: Callable[..., Iterator[Said]],
+    kernel: Kernel,
     review: Review,
     rng: Rng,
     X: FloatArray,
-    log_tau: FloatArray,
-    tau: FloatArray,
-    log_w: FloatArray,
-) -> Moments:
-    w, g, labelled = np.exp(log_w), tau.shape[1], 0.0
-    sums: list[list[FloatArray]] = [[], []]
-    for given, *ways in outcomes(sampler.model, review, rng, log_tau, tau):
+    *seen: FloatArray,
+) -> dict[str, Any]:
+    """Return sums over rows, each counted by its weight.
+
+    Information of the ways is in classes and what else they estimate. The boundary's matrix Q has
+    ``excess error = tr(Q V)`` (see :func:`efficiency`), in units of the kernel's.
+    """
+    log_tau, tau, log_w = seen
+    w, labelled = np.exp(log_w), 0.0
+    sums: list[Any] = [(), ()]
+    one_expert = not isinstance(model.mechanism, Panel)
+    answers = (_answers if one_expert else _said)(model, review, rng, log_tau, tau)
+    for given, *ways in answers:
         labelled += float(w @ (given * ways[0][0]))
-        for total, (chance, weights, gradient) in zip(sums, ways, strict=True):
-            each = (w * chance)[:, None]
-            part = (
-                (each * weights)[:, :, None] * weights[:, None],
-                (each * weights)[:, :, None] * gradient[:, None],
-                (each * gradient).T @ gradient,
-            )
-            total[:] = [a + b for a, b in zip(total, part, strict=True)] if total else part
-    boundary, near = _boundary(sampler, log_w, log_tau)
-    scores, classes = Scores(axes, X), (w[:, None] * tau)[:, :, None] * np.eye(g)
+        for k, (chance, weights, gradient) in enumerate(ways):
+            part = outer(w * chance, weights, gradient)
+            sums[k] = add(sums[k], part) if sums[k] else part
+    boundary, near = _boundary(kernel, log_w, log_tau)
+    scores, classes = Scores(axes, X), (w[:, None] * tau)[:, :, None] * np.eye(tau.shape[1])
     complete = scores.total(classes)
     # What a way knows less than that: where no class is in doubt it is nothing, to the last digit.
     # For one expert it follows from differences of two classes' scores.
-    balanced = outcomes is _answers
-    totals = [scores.total(outer - classes, *rest, balanced) for outer, *rest in sums]
-    for each in totals:
+    ignorance, full = (scores.total(c - classes, e, i, one_expert) for c, e, i in sums)
+    for each in (ignorance, full):
         each[: axes.size, : axes.size] += complete
-    return Moments(
-        n=w.sum(),
-        complete=complete,
-        ignorance=totals[0],
-        full=totals[1],
-        boundary=scores.total(boundary, None, 0.0, True),
-        near=np.abs(near).sum(),
-        near_squared=near @ near,
-        bayes=-w @ np.expm1(log_tau.max(axis=1)),
-        labelled=labelled,
-    )
+    return {
+        **{"complete": complete, "ignorance": ignorance, "full": full, "n": w.sum()},
+        "boundary": scores.total(boundary, balanced=True),
+        "near": np.abs(near).sum(),  # of the boundary's weights
+        "near_squared": near @ near,
+        "bayes": -w @ np.expm1(log_tau.max(axis=1)),
+        "labelled": labelled,
+    }
 
 
 def _answers(
     model: FittedModel, review: Review, rng: Rng, log_tau: FloatArray, tau: FloatArray
 ) -> Iterator[Said]:
-    """Yield all that one expert may say of rows: a label of each class, or none.
-
-    First comes whether it is a label.
-    """
+    """Yield all that one expert may say of rows: a label of each class, or none."""
     mechanism, theta, (n, g) = model.mechanism, model.state.theta, tau.shape
     nothing, still = np.zeros((n, 0)), np.zeros((n, theta.size))
     difficulty = mechanism.difficulty(log_tau, tau)
@@ -219,7 +212,7 @@ def _regression(B: FloatArray, D: FloatArray) -> FloatArray:
 
 
 def _boundary(
-    sampler: Sampler, log_w: FloatArray, log_tau: FloatArray
+    kernel: Kernel, log_w: FloatArray, log_tau: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return weights of ``Σ ½ w τ_a δ(D) (s_a − s_b)(s_a − s_b)ᵀ``, row by row and one by one.
 
@@ -228,7 +221,7 @@ def _boundary(
     order = np.argsort(-log_tau, axis=1)
     ranked = np.take_along_axis(log_tau, order, axis=1)
     middle = (ranked[:, :1] + ranked[:, 1:]) / 2
-    half_width = sampler.half_width[order[:, :1], order[:, 1:]]
+    half_width = kernel[0][order[:, :1], order[:, 1:]]
     x = (ranked[:, :1] - ranked[:, 1:]) / half_width
     # A boundary of two classes ends where a third is as likely as both. Off the boundary that is
     # where it is as likely as their middle: sums on both sides then end at the same place.
@@ -236,16 +229,13 @@ def _boundary(
     x, half_width, middle = x[row, rank], half_width[row, rank], middle[row, rank]
     # A fourth-order kernel in place of the delta function: its bias is of the order reach⁴. Off
     # the boundary √(τ_a τ_b) stands for τ_a: with the density it changes least from there.
-    kernel = 15 / 32 * (3 - 10 * x**2 + 7 * x**4) / half_width
-    weight = 0.5 * kernel * np.exp(log_w[row] + middle - sampler.log_size)
+    heights = 15 / 32 * (3 - 10 * x**2 + 7 * x**4) / half_width
+    weight = 0.5 * heights * np.exp(log_w[row] + middle - kernel[1])
     out = np.zeros((*log_tau.shape, log_tau.shape[1]))
     best, other = order[row, 0], order[row, rank + 1]
     for a, b, sign in ((best, best, 1), (other, other, 1), (best, other, -1), (other, best, -1)):
         np.add.at(out, (row, a, b), sign * weight)
     return out, weight
-
-
-# -- figures, each with the batches' influence on it (to first order, and relative to it) ---------
 
 
 def ratio(above: FloatArray, below: FloatArray) -> Figure:
@@ -255,24 +245,12 @@ def ratio(above: FloatArray, below: FloatArray) -> Figure:
     return total / float(below.sum()), by
 
 
-def less(figure: Figure) -> Figure:
-    """Return one less a figure."""
-    value, by = figure
-    return 1 - value, -value / max(1 - value, 1e-300) * by
-
-
-def spread(by: FloatArray) -> float:
-    """Return the standard error of a sum over batches."""
-    return float(math.sqrt(len(by)) * np.std(by, ddof=1))
-
-
 def figures_of(
-    parts: dict[str, FloatArray], log_unit: float, open_rows: Figure, usable: bool
+    parts: dict[str, FloatArray], log_unit: float, open_rows: Figure
 ) -> dict[str, Figure]:
     """Return all that one number tells, but for the Bayes error."""
     Q = parts["boundary"]
-    known = {way: _criteria(parts[way], Q, usable) for way in WAYS}
-    pattern = parts["full"] is not parts["ignorance"]
+    known = {way: _criteria(parts[way], Q) for way in WAYS}
     out = {}
     for way in WAYS:
         size, by = known[way]["error"]
@@ -292,39 +270,34 @@ def figures_of(
             more, less = known[other][name], known[one][name]
             out[f"{name} {pair}"] = math.exp(more[0] - less[0]), more[1] - less[1]
         gained = known["full"][name][0] - known["ignorance"][name][0]
+        pattern = parts["full"] is not parts["ignorance"]
         share = _share_worth(of_share, gained) if pattern else 0.0
         by = np.zeros(len(Q))
         if 0 < share < 2:
-            there = _criteria(parts["ignorance"] + share * D, Q, usable)[name][1]
+            there = _criteria(parts["ignorance"] + share * D, Q)[name][1]
             slope = (of_share(share + 1e-5) - of_share(share - 1e-5)) / 2e-5
             by = (known["full"][name][1] - there) / (slope * share)
         out[f"labels_worth {name}"] = share * open_rows[0], by + open_rows[1]
     return out
 
 
-def _criteria(info: FloatArray, boundary: FloatArray, usable: bool) -> dict[str, Figure]:
-    """Return logarithms of what estimates with this information are judged by.
-
-    The influences are those on the criteria themselves, relative to them.
-    """
-    V = np.linalg.inv(info.sum(axis=0))
-    log_det = np.linalg.slogdet(V)[1]
+def _criteria(info: FloatArray, boundary: FloatArray) -> dict[str, Figure]:
+    """Return logarithms of what estimates with this information are judged by, with influences."""
+    V, Q = np.linalg.inv(info.sum(axis=0)), boundary.sum(axis=0)
     shares = np.einsum("jk,bjk->b", V, info) / len(V)
-    trace = float(np.vdot(V, boundary.sum(axis=0)))
-    error = math.nan, np.full(len(info), math.nan)
+    trace, error = float(np.vdot(V, Q)), (math.nan, np.full(len(info), math.nan))
     # A kernel with negative parts may, from very few rows, give a negative sum: then nothing is
     # known of the error.
-    if usable and trace > 0:
-        bent = V @ boundary.sum(axis=0) @ V
-        by = np.einsum("jk,bjk->b", V, boundary) - np.einsum("jk,bjk->b", bent, info)
+    if trace > 0:
+        by = np.einsum("jk,bjk->b", V, boundary) - np.einsum("jk,bjk->b", V @ Q @ V, info)
         error = math.log(trace), by / trace
-    return {"error": error, "parameters": (float(log_det) / len(V), -shares)}
+    return {"error": error, "parameters": (float(np.linalg.slogdet(V)[1]) / len(V), -shares)}
 
 
-def _whitened(half: AnyArray, A: AnyArray) -> FloatArray:
+def _whitened(half: FloatArray, A: FloatArray) -> FloatArray:
     """Return ``L⁻¹ A L⁻ᵀ``."""
-    once = solve_triangular(half, A, lower=True)
-    return np.asarray(solve_triangular(half, once.T, lower=True))
+    once = solve_triangular(half, A, lower=True, check_finite=False)
+    return np.asarray(solve_triangular(half, once.T, lower=True, check_finite=False))
 
 
 def _share_worth(criterion: Callable[[float], float], gained: float) -> float:

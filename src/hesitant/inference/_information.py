@@ -3,9 +3,10 @@
 import dataclasses
 import warnings
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.stats import norm
 
 from hesitant._cores import one_blas_thread
@@ -20,15 +21,25 @@ from hesitant.inference._scores import Axes, find_axes
 from hesitant.likelihood import Likelihood
 from hesitant.model import FittedModel
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 UPHILL = 1e-3  # in units of complete labels' information: more than rounding, the wrong way
 
 RISES = (
     "The likelihood of these data still rises at these parameters: was the model fitted to other "
     "rows, with other weights or another `reviewed`, or stopped early? Standard errors are only "
     "right at a maximum."
+)
+_REMARKS = (
+    "The likelihood is not at a smooth maximum: it has a kink, or curves upwards, along {kink}. A "
+    "mechanism whose basis has a kink (logit, log) can end there; standard errors do not exist. "
+    "Try another basis, more starts (n_init), or bootstrap().",
+    "At the edge of what is possible: {edge}. Standard errors do not exist there; bootstrap() "
+    "gives intervals.",
+    "The information is singular: the data do not determine {flat}. Standard errors of these are "
+    "infinite; the others hold whatever these are. More labels, a simpler covariance or "
+    "mechanism, or fewer classes would help.",
+    RISES,
+    "alpha={alpha} weighs labelled and blank rows differently, so this is no likelihood of the "
+    "data: errors come from the sandwich estimator.",
 )
 
 
@@ -38,9 +49,6 @@ class ObservedInformation(Estimates):
 
     A standard error is infinite where the data do not determine the parameter; the interval is
     then all values it may take, and ``flat_directions`` says in words what is not determined.
-    ``covariance`` (k, k) is along the others. ``robust`` errors allow for a wrong model
-    (sandwich). ``chart_information`` and ``chart_covariance`` are in internal coordinates, scaled
-    so that complete labels would give the identity.
     """
 
     title: ClassVar[str] = "How sure are we? Estimates and standard errors"
@@ -70,10 +78,9 @@ def information(
 ) -> ObservedInformation:
     """Return standard errors and intervals for every parameter of a fitted classifier.
 
-    The observed information is that of an unconstrained, well-scaled chart, from the scores of
-    all rows in one pass over them; the delta method carries its inverse into natural units.
-    Intervals are symmetric on the log scale for variances, in 1/ν for degrees of freedom, on the
-    logit scale for probabilities, and on the plain scale otherwise.
+    From the observed information, by the delta method. Intervals are symmetric on the log scale
+    for variances, in 1/ν for degrees of freedom, on the logit scale for probabilities, and on the
+    plain scale otherwise.
 
     Parameters
     ----------
@@ -85,17 +92,14 @@ def information(
         Confidence of the intervals.
     robust : bool, default=False
         Use the sandwich estimator, which stays right when the classes' family or the mechanism
-        is wrong (about the parameters that come closest). A fractional likelihood
-        (``alpha != 0.5``) always does, for it is no likelihood of the data.
+        is wrong. A fractional likelihood (``alpha != 0.5``) always does.
 
     Examples
     --------
     >>> from hesitant import MixtureClassifier
     >>> from hesitant.datasets import simulate
-    >>> from hesitant.inference import information
     >>> data = simulate(n=500, random_state=0)
-    >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> info = information(clf)
+    >>> info = MixtureClassifier().fit(data.features, data.labels).information()
     >>> info.parameters[-1], bool(info.upper[-1] < 0)
     ('coef[u]', True)
     """
@@ -119,15 +123,15 @@ def information_of(
     units, kept = units.reduce(jacobian, state)
     jacobian = jacobian[kept]
     V, flat, sharp = invert(total, from_data)
-    if filling is not None:
-        V = V @ filling @ V
+    V = V if filling is None else V @ filling @ V
     # In units of each parameter's own slope: the square of a large variance may have no number.
     slope = np.abs(jacobian).max(axis=1)
     jacobian = jacobian / slope[:, None]
     uphill = np.einsum("kd,kl,ld->d", flat, from_data, flat) < -UPHILL
     directions = [_in_words(v, units.names, jacobian) for v in flat[:, ~uphill].T]
     kinks = [_in_words(v, units.names, jacobian) for v in (*flat[:, uphill].T, *sharp.T)]
-    covariance = jacobian @ V @ jacobian.T
+    few = csr_array(jacobian)  # entries of many: a class's numbers depend on its own axes
+    covariance = few @ (few @ V).T
     std_error = slope * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
     std_error[lost] = np.inf
@@ -142,7 +146,12 @@ def information_of(
     ]
     lower, upper = np.array(ends, dtype=float).T
     at_edge = [units.names[k] for k in np.flatnonzero(edge)]
+    more = f" and {len(kinks) - 1} more directions" if kinks[1:] else ""
+    others = f"; and {len(directions) - 5} more" if directions[5:] else ""
+    said = {"kink": f"{''.join(kinks[:1])}{more}", "edge": ", ".join(at_edge)}
+    said |= {"flat": f"{'; '.join(directions[:5])}{others}", "alpha": f"{model.alpha:g}"}
     rises = float(gradient @ V @ gradient) > 0.1
+    when = (kinks, at_edge, directions, rises, model.alpha != 0.5)
     return ObservedInformation(
         parameters=units.names,
         estimate=estimate,
@@ -153,7 +162,9 @@ def information_of(
         n_rows=int(likelihood.rows.tally.n),
         robust=robust,
         flat_directions=directions,
-        remarks=_remarks(directions, kinks, at_edge, rises, model.alpha),
+        remarks=[
+            words.format(**said) for words, there in zip(_REMARKS, when, strict=True) if there
+        ],
         covariance=covariance,
         chart_information=total,
         chart_covariance=V,
@@ -161,7 +172,7 @@ def information_of(
     )
 
 
-def summary(clf: Any, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
+def summary(clf: Any, X: Any = None, y: Any = None, **options: Any) -> Any:
     """Return parameter, estimate, std_error, lower and upper as a data frame.
 
     Options as for :func:`information`, whose table this is. What the data do not determine is
@@ -182,9 +193,7 @@ def _at_the_edge(
     parameter the same way and further than the slope would.
     """
     chart, bend = axes.chart, np.zeros(len(units.names))
-    if not chart.family.folds:
-        return bend > 0
-    value, vector = np.linalg.eigh(V)
+    value, vector = np.linalg.eigh(V) if chart.family.folds else (np.zeros(0), V[:, :0])
     middle = units.values(chart.reference)
     for step in (0.1 * np.sqrt(np.maximum(value, 0.0)) * vector).T:
         ahead, behind = units.values(chart.decode(step)), units.values(chart.decode(-step))
@@ -198,37 +207,3 @@ def _in_words(direction: FloatArray, names: list[str], jacobian: FloatArray) -> 
     order = np.argsort(-np.abs(moved))
     lead = [names[k] for k in order[:4] if np.abs(moved[k]) > 0.3 * np.abs(moved[order[0]])]
     return lead[0] if len(lead) == 1 else f"{', '.join(lead[:-1])} together with {lead[-1]}"
-
-
-def _remarks(
-    directions: list[str], kinks: list[str], edge: list[str], rises: bool, alpha: float
-) -> list[str]:
-    out = []
-    if kinks:
-        more = f" and {len(kinks) - 1} more directions" if kinks[1:] else ""
-        out.append(
-            f"The likelihood is not at a smooth maximum: it has a kink, or curves upwards, along "
-            f"{kinks[0]}{more}. A mechanism whose basis has a kink (logit, log) can end there; "
-            "standard errors do not exist. Try another basis, more starts (n_init), or "
-            "bootstrap()."
-        )
-    if edge:
-        out.append(
-            f"At the edge of what is possible: {', '.join(edge)}. Standard errors do not exist "
-            "there; bootstrap() gives intervals."
-        )
-    if directions:
-        more = f"; and {len(directions) - 5} more" if len(directions) > 5 else ""
-        out.append(
-            f"The information is singular: the data do not determine {'; '.join(directions[:5])}"
-            f"{more}. Standard errors of these are infinite; the others hold whatever these are. "
-            "More labels, a simpler covariance or mechanism, or fewer classes would help."
-        )
-    if rises:
-        out.append(RISES)
-    if alpha != 0.5:
-        out.append(
-            f"alpha={alpha:g} weighs labelled and blank rows differently, so this is no "
-            "likelihood of the data: errors come from the sandwich estimator."
-        )
-    return out

@@ -1,20 +1,16 @@
 """Scores of single rows in a chart, and weighted sums of their products.
 
-The complete-data score is ``s_ih = ∂ log(π_h f_h(x_i)) / ∂ψ``. Where the family's chart has no
-formula for it, it is a central difference of log densities along the chart's axes. Most axes
-belong to one class (its location, its scale matrix, its tails) and leave the others' densities
-alone, so one evaluation can move an axis of every class, and scores of a class have as many
-entries as axes that move it.
-
-Observed and expected information, the sandwich's filling and what a label adds all are sums
-``Σ_i Σ_hj c_ihj s_ih s_ijᵀ`` with different weights c: :func:`products`. Gaussian scores are
+The complete-data score is ``s_ih = ∂ log(π_h f_h(x_i)) / ∂ψ``. Where the chart has no formula for
+it, it is a central difference of log densities; most axes belong to one class, so one evaluation
+can move an axis of every class. Observed and expected information, the sandwich's filling and what
+a label adds all are sums ``Σ_i Σ_hj c_ihj s_ih s_ijᵀ``: :func:`products`. Gaussian scores are
 polynomials of the second degree, so theirs are moments of the rows, whatever the class.
 """
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial, reduce
-from itertools import zip_longest
+from functools import partial
+from itertools import combinations_with_replacement, zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +20,7 @@ from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.chart import Chart
 from hesitant.families import Family
 from hesitant.likelihood import State
-from hesitant.rows import Block, ManyRows, add
+from hesitant.rows import Block, ManyRows
 
 Weights: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Of products of rows' scores (n, g, g), symmetric; of those with the mechanism's parameters
@@ -34,7 +30,7 @@ Weights: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 STEP = 1e-3
 PROBES = 3  # rows of each class
 NEGLIGIBLE = 1e-17  # beside the largest weight
-ENTRIES = 1_000_000  # numbers that are kept at a time
+ENTRIES = 2_000_000  # numbers that are kept at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,18 +62,6 @@ class Axes:
         k, turn = self.size, self.chart.theta_axes
         edges, inner = sums[:k, k:] @ turn, turn.T @ sums[k:, k:] @ turn
         return np.block([[sums[:k, :k], edges], [edges.T, inner]])
-
-    def matrix(self, out: FloatArray, moments: FloatArray, edges: FloatArray) -> FloatArray:
-        """Return the matrix that :meth:`Scores.sums` are sums for, mechanism's parameters last."""
-        A, own, k = self.quadratic, self.of_class, self.size
-        if A is None or not moments.ndim:
-            return out
-        for h, j in np.ndindex(len(A), len(A)):
-            out[np.ix_(own[h], own[j])] += A[h] @ moments[h, j] @ A[j].T
-        for h, edge in enumerate(edges):
-            out[own[h], k:] += A[h] @ edge
-            out[k:, own[h]] += (A[h] @ edge).T
-        return out
 
 
 def find_axes(family: Family, chart: Chart) -> Axes:
@@ -151,6 +135,16 @@ def class_scores(axes: Axes, X: AnyArray) -> list[FloatArray]:
     return out
 
 
+def outer(chance: FloatArray, pull: FloatArray, gradient: FloatArray) -> Weights:
+    """Return the weights of the outer products of rows' scores, each counted by a chance (n,)."""
+    each = chance[:, None] * pull
+    return (
+        each[:, :, None] * pull[:, None],
+        each[:, :, None] * gradient[:, None],
+        (chance[:, None] * gradient).T @ gradient,
+    )
+
+
 def label_spread(tau: FloatArray) -> FloatArray:
     """Return ``diag(τ) − ττᵀ`` of each row (n, g, g), exact where one class is all but sure."""
     out = -tau[:, :, None] * tau[:, None]
@@ -174,67 +168,66 @@ def products(
     """
     work = partial(_block_products, axes=axes, weigh=weigh, balanced=balanced, stride=stride)
     with one_blas_thread():
-        return stride * axes.matrix(*rows.sum(work))
+        total: FloatArray = rows.sum(work)[0]
+    return stride * total
 
 
 def _block_products(
     block: Block, axes: Axes, weigh: Callable[[Block], Weights], balanced: bool, stride: int
-) -> tuple[FloatArray, ...]:
-    block = block[::stride]
+) -> tuple[FloatArray]:
+    block, total = block[::stride], np.zeros(())
     size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
-    parts = [block[start : start + size] for start in range(0, max(len(block.X), 1), size)]
-    return reduce(add, (Scores(axes, p.X).sums(*weigh(p), balanced=balanced) for p in parts))
+    for start in range(0, max(len(block.X), 1), size):
+        part = block[start : start + size]
+        total = total + Scores(axes, part.X).total(*weigh(part), balanced)
+    return (total,)
 
 
 class Scores:
-    """Scores of some rows, by class or as what makes them up."""
+    """Scores of some rows: each class's own, or powers of the features that make them up."""
 
     def __init__(self, axes: Axes, X: AnyArray) -> None:
-        self.axes = axes
         z = (X - axes.origin) / axes.unit
         # Not where cells are empty, or so far out that sums of powers would cancel; and of few
         # rows scores are quicker.
         enough = axes.quadratic is not None and len(X) > 2 * axes.unit.size**2
         self.quadratic = enough and bool(np.abs(z).max(initial=0.0) < 1e3)
-        self.of_class = [] if self.quadratic else class_scores(axes, X)
-        self.powers = _powers(z) if self.quadratic else np.zeros((0, len(X)))
+        self.axes, g = axes, len(axes.of_class)
+        self.parts = [_powers(z)] * g if self.quadratic else class_scores(axes, X)
 
-    def total(self, *weights: Any) -> FloatArray:
-        """Return the sum of weighted products."""
-        return self.axes.matrix(*self.sums(*weights))
-
-    def sums(
+    def total(
         self,
         weights: FloatArray,
         edges: FloatArray | None = None,
         inner: Any = 0.0,
         balanced: bool = False,
-    ) -> tuple[FloatArray, ...]:
-        """Return what :meth:`Axes.matrix` makes the sum of; sums of several blocks add up."""
-        axes, (n, g, _) = self.axes, weights.shape
-        edges = np.zeros((n, g, 0)) if edges is None else edges
-        own, k = axes.of_class, axes.size
-        out = np.zeros((k + edges.shape[2],) * 2)
+    ) -> FloatArray:
+        """Return the sum of weighted products, the mechanism's parameters last."""
+        own, k, parts = self.axes.of_class, self.axes.size, self.parts
+        q = 0 if edges is None else edges.shape[2]
+        out = np.zeros((k + q, k + q))
         out[k:, k:] = inner
-        if self.quadratic:
-            x, size = self.powers, len(self.powers)
-            moments = np.zeros((g, g, size, size))
-            for h in range(g):
-                for j in range(h if balanced else h + 1):
-                    moments[h, j] = moments[j, h] = _product(x, weights[:, h, j], x)
-            if balanced:
-                moments[range(g), range(g)] = -moments.sum(axis=1)
-            return out, moments, np.stack([x @ edges[:, h] for h in range(g)])
-        for h, s in enumerate(self.of_class):
-            for j in range(h + 1):
-                part = _product(s, weights[:, h, j], self.of_class[j])
-                out[np.ix_(own[h], own[j])] += part
-                if j < h:
-                    out[np.ix_(own[j], own[h])] += part.T
-            edge = s @ edges[:, h]
-            out[own[h], k:] += edge
-            out[k:, own[h]] += edge.T
-        return out, np.zeros(()), np.zeros(())
+        short = balanced and self.quadratic  # products of a class with itself follow
+        sums = {
+            (h, j): _product(parts[h], weights[:, h, j], parts[j])
+            for h, j in combinations_with_replacement(range(len(own)), 2)
+            if h < j or not short
+        }
+        if short:
+            for h in range(len(own)):
+                sums[h, h] = -np.sum([s for pair, s in sums.items() if h in pair], axis=0)
+        turn = self.axes.quadratic if self.quadratic else None
+        for (h, j), part in sums.items():
+            part = turn[h] @ part @ turn[j].T if turn else part
+            out[np.ix_(own[h], own[j])] += part
+            if h < j:
+                out[np.ix_(own[j], own[h])] += part.T
+        if edges is not None:
+            for h, scores in enumerate(parts):
+                edge = scores @ edges[:, h]
+                out[own[h], k:] += turn[h] @ edge if turn else edge
+        out[k:, :k] = out[:k, k:].T
+        return out
 
 
 def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:

@@ -27,14 +27,7 @@ CLEAR = 2.0  # log-likelihood by which the data prefer a tilt, before it is wort
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Sensitivity(Result):
-    """Fits under blanks that depend on the class by a given tilt.
-
-    ``tilts`` (k,) are log odds of a label of class ``of`` against equally difficult rows of the
-    others; for each there are ``log_likelihood``, the classes' ``shares`` (k, g) with standard
-    ``errors``, the fit in ``models``, and the share of rows ``changed`` whose predicted class is
-    not that of tilt 0. ``turns`` (n,) is the tilt nearest to 0 at which each row's predicted class
-    changes; NaN if none does.
-    """
+    """Fits under blanks that depend on the class by a given tilt."""
 
     title: ClassVar[str] = "What if blanks also depend on the class?"
 
@@ -62,9 +55,7 @@ class Sensitivity(Result):
     def turning_point(self, conclusion: Callable[[Any], Any]) -> float:
         """Return the tilt nearest to 0 at which a conclusion turns; NaN if it holds throughout.
 
-        ``conclusion`` makes a number of a fitted classifier, whose sign is the conclusion
-        (``lambda clf: clf.weights_[1] - 0.5``), or True or False. Between two fits the line
-        between their numbers decides.
+        ``conclusion`` makes True or False of a fitted classifier, or a number whose sign decides.
         """
         said = [conclusion(clf) for clf in self.models]
         value = np.array([2.0 * v - 1 if isinstance(v, bool | np.bool_) else v for v in said])
@@ -74,23 +65,21 @@ class Sensitivity(Result):
         return float(min(found, key=abs, default=math.nan))
 
     def _content(self) -> Iterator[str | Table]:
-        low, high = math.exp(self.tilts.min()), math.exp(self.tilts.max())
-        h = self.classes.index(self.of)
-        least, most = self.shares[:, h].min(), self.shares[:, h].max()
-        now = self.shares[int(np.abs(self.tilts).argmin()), h]
+        h, n, keep = self.classes.index(self.of), len(self.turns), int(self.stable.sum())
+        own, none, band = self.shares[:, h], int(np.abs(self.tilts).argmin()), self.band[h]
         yield (
-            f"Suppose that the odds of a label of class {self.of} were {low:.2g} to {high:.2g} "
-            f"times those of equally difficult rows of other classes. Its share is {percent(now)} "
-            f"without such a tilt, and from {percent(least)} to {percent(most)} with it (from "
-            f"{percent(self.band[h, 0])} to {percent(self.band[h, 1])} with two standard errors)."
+            f"Suppose that the odds of a label of class {self.of} were "
+            f"{math.exp(self.tilts.min()):.2g} to {math.exp(self.tilts.max()):.2g} times those of "
+            f"equally difficult rows of other classes. Its share is {percent(own[none])} without "
+            f"such a tilt, and from {percent(own.min())} to {percent(own.max())} with it (from "
+            f"{percent(band[0])} to {percent(band[1])} with two standard errors)."
         )
-        keep = int(self.stable.sum())
         yield (
-            f"{keep:,} of {len(self.turns):,} rows ({percent(keep / len(self.turns))}) keep their "
-            "predicted class whatever the tilt."
+            f"{keep:,} of {n:,} rows ({percent(keep / n)}) keep their predicted class whatever "
+            "the tilt."
         )
         best = int(self.log_likelihood.argmax())
-        gain = self.log_likelihood[best] - self.log_likelihood[int(np.abs(self.tilts).argmin())]
+        gain = self.log_likelihood[best] - self.log_likelihood[none]
         if gain > CLEAR:
             yield (
                 f"The data themselves speak for a tilt of about {self.tilts[best]:.2g} (log-"
@@ -139,9 +128,8 @@ def sensitivity(
     >>> from hesitant.datasets import simulate
     >>> data = simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> result = clf.sensitivity(data.features, data.labels, tilts=[-1, 1])
-    >>> result.tilts.tolist(), bool(result.stable.mean() > 0.9)
-    ([-1.0, 0.0, 1.0], True)
+    >>> clf.sensitivity(data.features, data.labels, tilts=[-1, 1]).tilts.tolist()
+    [-1.0, 0.0, 1.0]
     """
     data = check_in_memory(clf, X, y, sample_weight, reviewed)
     names, known = clf.fitted_.class_names, clf.classes_.tolist()
@@ -191,7 +179,5 @@ def tilted(mechanism: Mechanism, tilt: FloatArray) -> Mechanism:
             f"sensitivity knows no tilt of the mechanism {mechanism.in_words!r}: fit with "
             "mechanism='entropy' or None."
         )
-    basis, measure = mechanism.basis, mechanism.uncertainty
-    return EntropyClassMechanism(
-        1.0, basis, measure, mechanism.ridge, mechanism.link, tilt.tolist()
-    )
+    own = mechanism.basis, mechanism.uncertainty, mechanism.ridge, mechanism.link
+    return EntropyClassMechanism(1.0, *own, tilt.tolist())
