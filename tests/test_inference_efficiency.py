@@ -174,7 +174,7 @@ def test_classes_too_far_apart_for_any_gain(gap):
 
 def test_a_family_of_ones_own_draws_from_the_model_alone(monkeypatch):
     """Its density may be meant for part of the space only."""
-    monkeypatch.setattr(_boundary, "LocationScaleFamily", StudentT)
+    monkeypatch.setattr(_boundary, "Gaussian", StudentT)
     beta = (1.0, -3.0)
     found = efficiency(univariate("entropy", beta), n_rows=1, n_draws=40_000, random_state=0)
     for way, info in quadrature(beta).items():
