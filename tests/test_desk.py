@@ -274,18 +274,18 @@ def test_only_audit_answers_count_as_free_choice(table, sit):
     desk = sit(table[0]).desk
     rows = np.flatnonzero(desk.data.codes < 0).tolist()
 
-    def said(row, answer, label=None, audit=0):
-        return {"row": row, "answer": answer, "label": label, "audit": audit}
+    def said(row, answer, label=None, audit=0, reader="Anna"):
+        return {"row": row, "reader": reader, "answer": answer, "label": label, "audit": audit}
 
     answers = [
         said(rows[0], "label", "a"),
         said(rows[1], "label", "a", audit=1),
         said(rows[2], "cannot tell"),
         said(rows[3], "not shown"),
-        *(said(rows[4], "label", name, audit=1) for name in "ab"),  # they differ
-        *(said(rows[5], "label", name) for name in "abb"),  # a majority
+        *(said(rows[4], "label", name, 1, reader=name) for name in "ab"),  # they differ
+        *(said(rows[5], "label", name, reader=str(k)) for k, name in enumerate("abb")),  # majority
     ]
-    codes, reviewed = evidence(desk.data, answers)
+    codes, reviewed, _ = evidence(desk.data, answers)
     assert codes[rows[:6]].tolist() == [0, 0, -1, -1, -1, 1]
     assert reviewed[rows[:6]].tolist() == [False, True, True, True, False, False]
 
@@ -294,10 +294,10 @@ def test_blanks_nobody_looked_at_say_nothing_until_an_audit(table, sit):
     desk = sit(table[0], withheld=False).desk
     row, other = np.flatnonzero(desk.data.codes < 0)[:2].tolist()
     answers = [
-        {"row": row, "answer": "cannot tell", "label": None, "audit": 1},
-        {"row": other, "answer": "cannot tell", "label": None, "audit": 0},
+        {"row": row, "reader": "Anna", "answer": "cannot tell", "label": None, "audit": 1},
+        {"row": other, "reader": "Anna", "answer": "cannot tell", "label": None, "audit": 0},
     ]
-    _, reviewed = evidence(desk.data, answers)
+    _, reviewed, _ = evidence(desk.data, answers)
     assert np.flatnonzero(reviewed).tolist() == [row]
     assert desk.model.clf.mechanism is None
 

@@ -126,7 +126,7 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
 def labelled_table(desk: Desk) -> pd.DataFrame:
     """Return the table with the answers in it; labels, withheld and not shown are kept apart."""
     (data, _), answers, frame = desk.ready(), desk.journal.answers(), desk.frame.copy()
-    codes, reviewed = evidence(data, answers)
+    codes, reviewed, _ = evidence(data, answers)
     status: list[str | None] = ["table" if h >= 0 else None for h in data.codes]
     for a in answers:
         row = a["row"]

@@ -26,64 +26,48 @@ FOLDS, MOST_HELD_OUT = 4, 20_000
 TABLE = "whoever made the table"
 
 
-def by_row(data: Data, answers: Iterable[Answer]) -> dict[int, list[Answer]]:
-    """Return what was said of each blank row of the table, by those whose case it was."""
-    said: dict[int, list[Answer]] = {}
-    for answer in answers:
-        if answer["answer"] != "not shown" and data.codes[answer["row"]] < 0:
-            said.setdefault(answer["row"], []).append(answer)
-    return said
-
-
-def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray]:
-    """Return class codes (−1 blank) and which rows count for the curve of hesitation.
+def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray, Any]:
+    """Return class codes (−1 blank), which rows count for the curve of hesitation, and the panel.
 
     A label of a case that was chosen because it was hard is no free choice, so it counts for the
     classes alone; an audit case counts for both. Where readers differ and no majority agrees, the
     row stays blank and says nothing about hesitation. What the table left blank stays a withheld
     label of whoever made the table, unless the blanks were never looked at.
+
+    There is a panel once two readers labelled the same case. In it each reader says what they said
+    of audit cases, and whoever made the table what the table says, if they looked at all of it. A
+    label of a chosen case that nobody contradicts is the truth.
     """
+    said: dict[int, list[Answer]] = {}
+    for answer in answers:
+        if answer["answer"] != "not shown" and data.codes[answer["row"]] < 0:
+            said.setdefault(answer["row"], []).append(answer)
     codes, reviewed = data.codes.copy(), np.full(len(data.codes), data.setup.withheld)
-    for row, said in by_row(data, answers).items():
-        audit = any(a["audit"] for a in said)
-        votes = Counter(a["label"] for a in said if a["label"] in data.setup.classes)
-        if not votes:
-            reviewed[row] |= audit
-            continue
-        label, most = votes.most_common(1)[0]
-        agreed = most > votes.total() / 2
-        codes[row] = data.setup.classes.index(label) if agreed else -1
-        reviewed[row] = audit and agreed
-    return codes, reviewed
-
-
-def panel_of(data: Data, answers: list[Answer], codes: IntArray) -> Statements | None:
-    """Return the answers as statements if two readers labelled the same case, else None.
-
-    Each reader says what they said of audit cases, and whoever made the table what the table says,
-    if they looked at all of it. A label of a chosen case, which nobody contradicts, is the truth.
-    """
-    said, names = by_row(data, answers), np.array([*data.setup.classes, None], dtype=object)
-    given = {row: [a["label"] for a in own if a["label"]] for row, own in said.items()}
-    lines, truth = [], names[data.codes]
+    names = np.array([*data.setup.classes, None], dtype=object)
+    truth, named, lines, most = names[data.codes], {*names[data.codes]}, [], 0
     if data.setup.withheld:
-        lines = [(row, TABLE, label) for row, label in enumerate(truth)]
-        truth = np.full_like(truth, None)
+        truth[:] = None
     for row, own in said.items():
-        agreed = len(set(given[row])) < 2
-        lines += [(row, a["reader"], a["label"]) for a in own if a["audit"] or not agreed]
-        if agreed and not all(a["audit"] for a in own):
-            truth[row] = next(iter(given[row]), None)
-    if not lines or max(map(len, given.values()), default=0) < 2:
-        return None
+        audit, votes = [a["audit"] for a in own], Counter(a["label"] for a in own if a["label"])
+        label, n = max(votes.items(), key=lambda pair: pair[1], default=(None, 0))
+        agreed = n > votes.total() / 2
+        codes[row] = data.setup.classes.index(label) if agreed else -1
+        reviewed[row] = any(audit) and agreed if votes else reviewed[row] or any(audit)
+        lines += [(row, a["reader"], a["label"]) for a in own if a["audit"] or len(votes) > 1]
+        if len(votes) < 2 and not all(audit):
+            truth[row] = label
+        named, most = named | set(votes), max(most, votes.total())
+    if data.setup.withheld and most > 1:
+        lines += [(row, TABLE, label) for row, label in enumerate(names[data.codes])]
+    if most < 2 or not lines:
+        return codes, reviewed, None
+    columns: dict[str, Any] = {name: name for name in ("row", "reader", "label")}
     # a class may have no label that all agree on
-    named = {*names[codes], *(label for labels in given.values() for label in labels)}
     classes = [name for name in data.setup.classes if name in named]
-    named_so: dict[str, Any] = {name: name for name in ("row", "reader", "label")}
-    table = pd.DataFrame(lines, columns=list(named_so))
     known: dict[str, Any] = {"rows": len(truth), "classes": classes, "truth": truth}
-    told = Statements.from_long(table, **named_so, **known, missing_label=None)
-    return told[data.usable]
+    table = pd.DataFrame(lines, columns=list(columns))
+    panel = Statements.from_long(table, **columns, **known, missing_label=None)
+    return codes, reviewed, panel[data.usable]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -110,9 +94,9 @@ class Model:
     def of(cls, data: Data, answers: list[Answer]) -> "Model":
         """Return what is known, before any fit."""
         none, zero = np.full(len(data.codes), -1), np.zeros(len(data.codes))
-        codes, reviewed = evidence(data, answers)
-        known = len(answers), panel_of(data, answers, codes), View.of(data, codes)
-        return cls(data, codes, reviewed, *known, none, zero, zero, none[:0])
+        codes, reviewed, panel = evidence(data, answers)
+        known = data, codes, reviewed, len(answers), panel, View.of(data, codes)
+        return cls(*known, none, zero, zero, none[:0])
 
     def rows(self, agreed: bool = False) -> tuple[FloatArray, Any, Any]:
         """Return features, what was said of them, and reviewed, as they are given to a fit.

@@ -3,14 +3,14 @@
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.tables.cells import blank_like, unfit_features
+from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant.tables import cells
 from hesitant.tables.selection import likeliest_label
 
 MOST_CLASSES = 30
@@ -19,18 +19,15 @@ SHARE_LOOKED_AT = 0.1
 _ID = re.compile(r"(.*[\W_])?(id|name|case|cell|sample|patient|key|code)", re.I)
 
 
-def words(cells: "pd.Series[Any]") -> list[str | None]:
+def words(column: "pd.Series[Any]") -> list[str | None]:
     """Return cells as text, None where blank, whole numbers without a decimal point."""
-    told = [f"{c:.15g}" if isinstance(c, float) else str(c).strip() for c in cells.tolist()]
-    return [None if gone else word or None for word, gone in zip(told, cells.isna(), strict=True)]
+    told = [f"{c:.15g}" if isinstance(c, float) else str(c).strip() for c in column.tolist()]
+    return [None if gone else word or None for word, gone in zip(told, column.isna(), strict=True)]
 
 
-def numbers(cells: "pd.Series[Any]") -> FloatArray | None:
-    """Return cells as numbers, NaN where blank, or None if some are words."""
-    if cells.dtype.kind not in "biufO":
-        return None
-    found = pd.to_numeric(cells, errors="coerce").to_numpy(float)
-    return found if (np.isnan(found) == cells.isna()).all() else None
+def measured(frame: pd.DataFrame, names: Sequence[str]) -> FloatArray:
+    """Return columns of numbers, NaN where blank; words among them are an error."""
+    return cells.features(cells.Sheet(frame), names, "leave such columns out")
 
 
 def guess(frame: pd.DataFrame, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,10 +37,10 @@ def guess(frame: pd.DataFrame, given: Mapping[str, Any]) -> dict[str, Any]:
         named = (n for n in frame.columns if n != out["label"] and _ID.fullmatch(n))
         out["id"] = next((n for n in named if frame[n].is_unique and frame[n].notna().all()), None)
     if out.get("features") is None:
-        free = [n for n in frame.columns if n not in (out["label"], out["id"], out.get("show"))]
-        measured = {n: x for n in free if (x := numbers(frame[n])) is not None}
-        unfit = unfit_features(np.array([*measured.values()]).T, list(measured))
-        out["features"] = [n for n in measured if n not in unfit]
+        taken = out["label"], out["id"], out.get("show")
+        free = [n for n in frame.columns if n not in taken and cells.is_numeric(frame[n])]
+        unfit = cells.unfit_features(measured(frame, free), free)
+        out["features"] = [n for n in free if n not in unfit]
     return out
 
 
@@ -71,19 +68,18 @@ class Setup:
         named = ("id", "show")  # that there is none is an answer too
         kept = {k: v for k, v in given.items() if v is not None or k in named}
         given = guess(frame, {k: v or None if k in named else v for k, v in kept.items()})
-        label, features = given["label"], tuple(given["features"])
-        parts = [(label, "label"), *((given[k], k) for k in named if given.get(k))]
-        for name, part in [*parts, *((name, "features") for name in features)]:
-            if name not in frame:
-                known = ", ".join(frame.columns)
-                raise ValueError(f"{part}={name!r} is no column: choose among {known}.")
-        for name in features:
-            if numbers(frame[name]) is None or name in dict(parts):
-                raise ValueError(f"features has {name!r}, which is no measurement: leave it out.")
+        label, parts = given["label"], {part: given.get(part) for part in ("label", *named)}
+        features = tuple(n for n in given["features"] if n not in parts.values())
+        for part, names in {
+            **{k: [v] for k, v in parts.items() if v},
+            "features": features,
+        }.items():
+            cells.Sheet(frame).require(names, f"named in {part}")
+        measured(frame, features)
         if not features:
             raise ValueError("features: there is none; choose at least one numeric column.")
         found: Counter[Any] = Counter(filter(None, words(frame[label])))
-        blank = tuple(map(str, given.get("blank", (name for name, _ in blank_like(found)))))
+        blank = tuple(map(str, given.get("blank", (name for name, _ in cells.blank_like(found)))))
         also = filter(None, (str(name).strip() for name in given.get("classes", ())))
         classes = tuple(dict.fromkeys([*sorted(set(found) - set(blank)), *also]))
         if not 2 <= len(classes) <= MOST_CLASSES:
@@ -118,7 +114,7 @@ class Data:
         label, ids, shown = (
             words(frame[name]) if name else nothing for name in (setup.label, setup.id, setup.show)
         )
-        X: AnyArray = np.column_stack([np.asarray(numbers(frame[n])) for n in setup.features])
+        X = measured(frame, setup.features)
         place = {name: h for h, name in enumerate(setup.classes)}
         codes = np.array([place.get(word or "", -1) for word in label])
         usable = np.asarray(np.isfinite(X).any(axis=1) & ~np.isinf(X).any(axis=1))

@@ -1,11 +1,9 @@
 """The summary and the pictures as one HTML page that needs nothing else."""
 
 import base64
-import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ from hesitant.report._case import MOST_BLANK, MOST_LABELLED, Case
 from hesitant.report._pictures import class_css, pictures
 
 MOST_NAMED, MOST_CLASSES = 16, 12
-UNBROKEN = 24  # characters of a name that stay on one line, also on a phone
 
 
 def render(case: Case, summary: dict[str, Any]) -> str:
@@ -27,7 +24,7 @@ def render(case: Case, summary: dict[str, Any]) -> str:
     environment = templates(
         "hesitant.report", finalize=lambda value: together(value) if type(value) is str else value
     )
-    names = [*case.classes, *case.features]
+    names, printers = [*case.classes, *case.features], _printers(case)
     environment.filters |= {
         "count": "{:,}".format,
         "percent": percent,
@@ -36,6 +33,7 @@ def render(case: Case, summary: dict[str, Any]) -> str:
         "noun": noun,
         "cut": lambda text, most: text if len(text) <= most else text[:most] + " …",
         "clean": lambda text: short(shorten_in(text, names), 1200),
+        "show": lambda value, how: printers[how](value),
     }
     sources = (environment.loader.get_source(environment, k)[0] for k in ("style.css", "page.js"))
     style, script = map(trusted, sources)
@@ -44,11 +42,10 @@ def render(case: Case, summary: dict[str, Any]) -> str:
     drawn_rows = (counts["labelled"], MOST_LABELLED), (counts["blank"], MOST_BLANK)
     return environment.get_template("report.html.j2").render(
         **summary,
-        cells=partial(_cells, _printers(case)),
         across=_across,
         lists=_lists(summary),
-        legend=[(name, class_css(h)) for h, name in enumerate(case.classes[:MOST_NAMED])],
-        more_classes=max(0, len(case.classes) - MOST_NAMED),
+        css={name: class_css(h) for h, name in enumerate(case.classes)},
+        most_named=MOST_NAMED,
         pictures={name: trusted(svg) for name, svg in drawn.items()},
         drawn=[(min(n, most), n) for n, most in drawn_rows],
         colours=len(COLORS),
@@ -73,81 +70,36 @@ def _points(case: Case, contradicted: bool) -> str:
             words.append(f"nearest to {short(case.classes[first])}")
         else:
             sure = ((case.classes[h], _chance(case.posterior[i, h])) for h in (first, second))
-            words += [f"{short(name)} {cell.text}" for name, cell in sure]
+            words += [f"{short(name)} {chance}" for name, chance in sure]
         values = ((case.features[j], case.values[i, j]) for j in case.leading[:4])
         words += [f"{short(name, 20)} {as_written(value)}" for name, value in values]
         told[i] = together(" · ".join(words))
     return json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
 
 
-# -- tables ---------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """What a cell shows, what it sorts by, what more it can say, and whether it may break."""
-
-    text: str
-    sort: float | None = None
-    bar: float | None = None
-    full: str = ""
-    swatch: str = ""
-    tight: bool = False
-
-
-def _cells(
-    printers: dict[str, Callable[[Any], Cell]],
-    records: Sequence[dict[str, Any]],
-    columns: Sequence[tuple[str, str | int, str]],
-) -> dict[str, Any]:
-    """Return a table of records; a column is a heading, a key and how to print what is there.
-
-    A key that is a number stands for one of the record's "values".
-    """
-    found = [
-        [r["values"][k] if isinstance(k, int) else r[k] for _, k, _ in columns] for r in records
-    ]
-    ways = [printers[how] for *_, how in columns]
-    rows = [[show(v) for show, v in zip(ways, row, strict=True)] for row in found]
-    heads = [
-        (name, bool(rows) and all(row[k].sort is not None or row[k].text == "–" for row in rows))
-        for k, (name, *_) in enumerate(columns)
-    ]
-    return {"heads": heads, "rows": list(zip(rows, records, strict=True))}
-
-
-def _printers(case: Case) -> dict[str, Callable[[Any], Cell]]:
-    """Return the ways to print a value that the template knows, by name."""
-    css = {name: class_css(h) for h, name in enumerate(case.classes)}
+def _printers(case: Case) -> dict[str, Callable[[Any], str]]:
+    """Return the ways to print a value in a table."""
     names = [*case.classes, *case.features]
     return {
-        "text": lambda value: Cell(str(value)),
-        "name": partial(_name, css=css),
-        "row": partial(_name, limit=30),
-        "long": partial(_name, limit=60),
-        "parameter": lambda value: Cell(short(shorten_in(value, names), 90)),
-        "count": lambda value: Cell("–" if value is None else f"{round(value):,}", value),
-        "percent": lambda value: Cell(percent(value), value),
+        "text": str,
+        "name": short,
+        "row": lambda value: short(value, 30),
+        "long": lambda value: short(value, 60),
+        "parameter": lambda value: short(shorten_in(value, names), 90),
+        "count": lambda value: "–" if value is None else f"{round(value):,}",
+        "percent": percent,
         "chance": _chance,
-        "bar": lambda value: Cell(percent(value), value, value),
-        "only bar": lambda value: Cell("", value, value),
-        "number": lambda value: Cell(number(value), value),
-        "rough": lambda value: Cell(number(value, 3), value),
-        "value": lambda value: Cell(as_written(value), value),
-        "p": lambda p: Cell(p_value(p).removeprefix("p ").removeprefix("= "), p),
+        "bar": percent,
+        "only bar": lambda value: "",
+        "number": number,
+        "rough": lambda value: number(value, 3),
+        "value": as_written,
+        "p": lambda p: p_value(p).removeprefix("p ").removeprefix("= "),
     }
 
 
-def _name(value: Any, limit: int = 40, css: dict[str, str] | None = None) -> Cell:
-    """Print a name, shortened, with its class's colour; pointing at it shows more."""
-    shown, whole = short(value, limit), str(value)
-    full, swatch = short(whole, 120) if shown != whole else "", (css or {}).get(whole, "")
-    return Cell(shown, full=full, swatch=swatch, tight=len(shown) <= UNBROKEN)
-
-
-def _chance(value: float) -> Cell:
-    """Print a probability: however it is rounded, it is no certainty."""
-    return Cell(percent(min(value, 1 - 1e-9)), value)
+def _chance(value: float) -> str:
+    return percent(min(value, 1 - 1e-9))  # however it is rounded, it is no certainty
 
 
 def _across(names: Sequence[str], how: str, form: str = "{}") -> list[tuple[str, int, str]]:
