@@ -668,6 +668,7 @@ def test_the_command_says_what_is_wrong(table, run):
     assert "needs a file" in errors
     code, _, errors = run("desk", table[0], "--label", "nothing", "--no-browser")
     assert code == 1
-    assert "'nothing' is no column" in errors
+    assert "lacks a column named in --label" in errors
+    assert "'nothing'" in errors
     code, _, errors = run("desk", table[0].with_name("absent.csv"), "--label", "label")
     assert code == 1

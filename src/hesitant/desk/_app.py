@@ -61,8 +61,6 @@ class Guard:
         self.origins = {None, *(f"http://{host}" for host in self.hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse."""
-
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)

@@ -146,7 +146,6 @@ def labelled_table(desk: Desk) -> pd.DataFrame:
 
 
 def archive(desk: Desk) -> bytes:
-    """Return everything as a ZIP archive."""
     desk.worker.settle(timeout=60)  # a model of all answers, if that does not take forever
     data, model = desk.ready()
     out = io.BytesIO()

@@ -112,5 +112,4 @@ class Journal:
 
 
 def now() -> str:
-    """Return the time as text that sorts."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

@@ -92,7 +92,6 @@ class Model:
 
     @classmethod
     def of(cls, data: Data, answers: list[Answer]) -> "Model":
-        """Return what is known, before any fit."""
         none, zero = np.full(len(data.codes), -1), np.zeros(len(data.codes))
         codes, reviewed, panel = evidence(data, answers)
         known = data, codes, reviewed, len(answers), panel, View.of(data, codes)
@@ -218,5 +217,4 @@ class Worker:
             wait([last], timeout)
 
     def stop(self) -> None:
-        """Begin nothing further, and wait for what is going on."""
         self._pool.shutdown(cancel_futures=True)

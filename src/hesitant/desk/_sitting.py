@@ -23,7 +23,6 @@ ANSWERS = ("label", "cannot tell", "not shown")
 RESERVED = 15 * 60  # seconds that a case waits for a window that may have been closed
 MOST_WINDOWS = 64
 _PACKED = {".gz", ".bz2", ".xz", ".zip", ".zst"}
-_OPEN = {"show": None, "blank": (), "classes": (), "withheld": True, "audit": 0.1}
 
 
 class Refused(ValueError):
@@ -108,14 +107,12 @@ class Desk:
 
     def guesses(self) -> dict[str, Any]:
         """Return the parts of the columns as far as they are known or can be guessed."""
-        try:
-            setup = self.data.setup if self.data else Setup.of(self._given, self.frame)
-            return dataclasses.asdict(setup)
-        except ValueError:  # the page will ask
-            return _OPEN | guess(self.frame, self._given)
+        if self.data is not None:
+            return dataclasses.asdict(self.data.setup)
+        return guess(self.frame, self._given)
 
     def configure(self, given: Mapping[str, Any], *, confirm: bool = True) -> Setup:
-        """Say which column is what."""
+        """Say which column is what, and whether somebody has confirmed it."""
         frame, now = self._read({**self.guesses(), **given}), self.data
         setup, answers = Setup.of(given, frame), self.journal.answers()
         data, journal = Data.of(setup, frame, self._seed), self.journal.path.name
@@ -302,7 +299,6 @@ def _check(data: Data, row: Any, answer: Any, label: str | None) -> None:
 
 
 def reader_name(name: Any) -> str:
-    """Check a reader's name."""
     shown = " ".join(str(name).split())
     if not 0 < len(shown) <= 60 or not shown.isprintable():
         raise Refused(f"reader={str(name)[:60]!r}: give a name of 1 to 60 letters.")

@@ -11,6 +11,7 @@ import pandas as pd
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.tables import cells
+from hesitant.tables.errors import option
 from hesitant.tables.selection import likeliest_label
 
 MOST_CLASSES = 30
@@ -31,17 +32,27 @@ def measured(frame: pd.DataFrame, names: Sequence[str]) -> FloatArray:
 
 
 def guess(frame: pd.DataFrame, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Add guesses about the parts of the columns that nobody named."""
-    out = {**given, "label": given.get("label") or likeliest_label(frame)}
+    """Return what the columns mean, as far as it is known or can be guessed."""
+    named = ("id", "show")  # that there is none is an answer too
+    known = {k: v for k, v in given.items() if v is not None or k in named}
+    out = {"show": None, "audit": 0.1} | {k: None if v == "" else v for k, v in known.items()}
+    label = out["label"] = out.get("label") or likeliest_label(frame)
     if "id" not in out:
-        named = (n for n in frame.columns if n != out["label"] and _ID.fullmatch(n))
-        out["id"] = next((n for n in named if frame[n].is_unique and frame[n].notna().all()), None)
-    if out.get("features") is None:
-        taken = out["label"], out["id"], out.get("show")
+        unique = (n for n in frame.columns if n != label and _ID.fullmatch(n))
+        out["id"] = next(
+            (n for n in unique if frame[n].is_unique and frame[n].notna().all()), None
+        )
+    if "features" not in out:
+        taken = label, out["id"], out["show"]
         free = [n for n in frame.columns if n not in taken and cells.is_numeric(frame[n])]
         unfit = cells.unfit_features(measured(frame, free), free)
         out["features"] = [n for n in free if n not in unfit]
-    return out
+    found: Counter[Any] = Counter(filter(None, words(frame[label]) if label in frame else ()))
+    blank = tuple(map(str, out.get("blank", (name for name, _ in cells.blank_like(found)))))
+    also = filter(None, (str(name).strip() for name in out.get("classes", ())))
+    classes = tuple(dict.fromkeys([*sorted(set(found) - set(blank)), *also]))
+    looked = sum(found[name] for name in classes) >= SHARE_LOOKED_AT * len(frame)
+    return {"withheld": looked, **out, "blank": blank, "classes": classes}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,34 +76,23 @@ class Setup:
     @classmethod
     def of(cls, given: Mapping[str, Any], frame: pd.DataFrame) -> Self:
         """Check what a page, a journal or a command says, and fill in what it leaves open."""
-        named = ("id", "show")  # that there is none is an answer too
-        kept = {k: v for k, v in given.items() if v is not None or k in named}
-        given = guess(frame, {k: v or None if k in named else v for k, v in kept.items()})
-        label, parts = given["label"], {part: given.get(part) for part in ("label", *named)}
-        features = tuple(n for n in given["features"] if n not in parts.values())
-        for part, names in {
-            **{k: [v] for k, v in parts.items() if v},
-            "features": features,
-        }.items():
-            cells.Sheet(frame).require(names, f"named in {part}")
-        measured(frame, features)
-        if not features:
+        told, sheet = guess(frame, given), cells.Sheet(frame)
+        taken = {part: told[part] for part in ("label", "id", "show")}
+        for part, name in taken.items():
+            if name is not None or part == "label":
+                sheet.require([name], f"named in {option(part)}")
+        told["features"] = tuple(name for name in told["features"] if name not in taken.values())
+        sheet.require(told["features"], f"named in {option('features')}")
+        if not told["features"]:
             raise ValueError("features: there is none; choose at least one numeric column.")
-        found: Counter[Any] = Counter(filter(None, words(frame[label])))
-        blank = tuple(map(str, given.get("blank", (name for name, _ in cells.blank_like(found)))))
-        also = filter(None, (str(name).strip() for name in given.get("classes", ())))
-        classes = tuple(dict.fromkeys([*sorted(set(found) - set(blank)), *also]))
-        if not 2 <= len(classes) <= MOST_CLASSES:
+        if not 2 <= len(told["classes"]) <= MOST_CLASSES:
             raise ValueError(
-                f"label={label!r} has {len(classes)} classes, and the desk takes 2 to "
-                f"{MOST_CLASSES}: choose another column, or name further classes."
+                f"label={told['label']!r} has {len(told['classes'])} classes, and the desk takes "
+                f"2 to {MOST_CLASSES}: choose another column, or name further classes."
             )
-        audit = float(given.get("audit", 0.1))
-        if not 0 <= audit <= 1:
-            raise ValueError(f"audit={audit:g}: give a share between 0 and 1.")
-        looked = sum(found[name] for name in classes) >= SHARE_LOOKED_AT * len(frame)
-        rest = given["id"], given.get("show"), blank, bool(given.get("withheld", looked)), audit
-        return cls(label, features, classes, *rest)
+        if not 0 <= float(told["audit"]) <= 1:
+            raise ValueError(f"audit={told['audit']}: give a share between 0 and 1.")
+        return cls(**{field.name: told[field.name] for field in dataclasses.fields(cls)})
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -109,7 +109,6 @@ class Data:
 
     @classmethod
     def of(cls, setup: Setup, frame: pd.DataFrame, seed: int) -> Self:
-        """Take the columns apart."""
         nothing: list[str | None] = [None] * len(frame)
         label, ids, shown = (
             words(frame[name]) if name else nothing for name in (setup.label, setup.id, setup.show)

@@ -32,23 +32,6 @@ def _what_is_there(labels: dict[str, Any]) -> str:
     return f"Of {noun(rows, 'row')}, {blank:,} ({share}) have no label. {seen}"
 
 
-def what_changes(change: dict[str, Any], finding: str) -> str:
-    """Say what the pattern of blanks changes, from numbers about it."""
-    blank, other = change["moved_blank"], change["moved"] - change["moved_blank"]
-    text = "Using the pattern puts no row into another class"
-    if change["moved"]:
-        of = noun(change["blank"], "blank row")
-        text = f"Using the pattern puts {blank:,} of {of} into another class"
-        text += f", and {noun(other, 'labelled row')}" if other else ""
-    gain = (change["precision_gain"] or 1) - 1
-    if gain >= 0.02 and finding != "random":
-        more = percent(gain, whole=True)
-        text += f"; it sharpens the estimates about as much as {more} more rows like these would"
-    if not change["model_uses_pattern"]:
-        text += ". The model in this report was asked to ignore it"
-    return f"{text}."
-
-
 def _how_sure(case: Case, summary: dict[str, Any]) -> list[str]:
     held_out, labels = summary["held_out"], summary["labels"]
     if not held_out["available"]:
@@ -93,15 +76,12 @@ def _how_sure(case: Case, summary: dict[str, Any]) -> list[str]:
 def _what_next(summary: dict[str, Any]) -> list[str]:
     triage, doubtful = summary["triage"], summary["doubtful_labels"]["total"]
     first, unusual, out = min(triage["total"], 20), triage["unusual_total"], []
-    if first > 1:
-        which = f"first {first} rows of the triage list: their labels would teach the most"
-        out.append(f"Ask again about the {which}.")
-    elif first:
-        out.append("Ask again about the blank row in the triage list.")
+    if first:
+        which = f"first {first} rows of" if first > 1 else "row in"
+        out.append(f"Ask again about the {which} the triage list: a label there teaches the most.")
     if unusual:
         which = noun(unusual, "blank row that fits", "blank rows that fit")
-        it = "it may be" if unusual == 1 else "they may be"
-        out.append(f"Check {which} no class: {it} damaged, mistyped or of another kind.")
+        out.append(f"Check {which} no class: damaged, mistyped or of another kind.")
     if doubtful:
         which = noun(doubtful, "label")
         out.append(f"Check {which} that the model contradicts with at least 95 % confidence.")

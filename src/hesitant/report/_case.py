@@ -62,7 +62,6 @@ class Case:
         self.confusion = getattr(self.main, "confusion_", None)
 
     def name_of(self, position: int) -> str:
-        """Return what the user calls a row."""
         if self.ids is None or self.ids[position] is None:
             return str(int(self.rows[position]))
         return str(self.ids[position])

@@ -78,7 +78,6 @@ def _points(case: Case, contradicted: bool) -> str:
 
 
 def _printers(case: Case) -> dict[str, Callable[[Any], str]]:
-    """Return the ways to print a value in a table."""
     names = [*case.classes, *case.features]
     return {
         "text": str,

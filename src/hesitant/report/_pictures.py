@@ -30,12 +30,10 @@ _LEFT_OUT = ("", "font", "stroke-linejoin", "stroke-miterlimit")
 
 
 def class_css(h: int) -> str:
-    """Return the CSS class that colours class h."""
     return f"c{h % len(draw.COLORS)}"
 
 
 def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, str]:
-    """Return each picture by name."""
     with warnings.catch_warnings(), drawing(**{"font.size": 8.5, "axes.labelsize": 8.5}):
         warnings.simplefilter("ignore")  # names in scripts that matplotlib's font lacks
         drawn = {"map": _map(case) if case.values.shape[1] > 1 else _strip(case)}
@@ -51,7 +49,6 @@ def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, str]:
 
 
 def panel(height: float = 2.6, width: float = 3.5) -> tuple[Any, Any]:
-    """Return a figure, in inches, and its axes."""
     figure = draw.new_figure(width, height)
     return figure, figure.subplots()
 

@@ -15,7 +15,7 @@ from hesitant._words import noun, number, percent, short
 from hesitant.diagnostics._smoother import wilson
 from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference._information import information_of
-from hesitant.report._answer import answer, what_changes
+from hesitant.report._answer import answer
 from hesitant.report._case import FEWEST, Case
 from hesitant.weights import inverse_probability_weights
 
@@ -186,10 +186,7 @@ def _triage(case: Case) -> dict[str, Any]:
     known, by = None, "how uncertain their class is and by the chance of an answer"
     if not isinstance(case.information, str):
         known = known_from(case.information.axes, case.information.chart_information)
-        by = (
-            "what asking for their label would be expected to teach: how much the label tells "
-            "about the classes, times the chance that it is given"
-        )
+        by = "how much their label is expected to tell, times the chance that it is given"
     looked = case.posterior, case.clf.entropy(case.data), chance
     order, gain = rank(known, case.data.X, usual, looked, KEPT)
     worth = gain * chance[order]
@@ -278,7 +275,23 @@ def _change(case: Case) -> dict[str, Any]:
         "precision_gain": _precision_gain(case),
         "if_by_class": _if_by_class(case),
     }
-    return {**found, "words": what_changes(found, case.diagnosis.finding)}
+    return {**found, "words": _what_changes(found, case.diagnosis.finding)}
+
+
+def _what_changes(change: dict[str, Any], finding: str) -> str:
+    blank, other = change["moved_blank"], change["moved"] - change["moved_blank"]
+    text = "Using the pattern puts no row into another class"
+    if change["moved"]:
+        of = noun(change["blank"], "blank row")
+        text = f"Using the pattern puts {blank:,} of {of} into another class"
+        text += f", and {noun(other, 'labelled row')}" if other else ""
+    gain = (change["precision_gain"] or 1) - 1
+    if gain >= 0.02 and finding != "random":
+        more = percent(gain, whole=True)
+        text += f"; it sharpens the estimates about as much as {more} more rows like these would"
+    if not change["model_uses_pattern"]:
+        text += ". The model in this report was asked to ignore it"
+    return f"{text}."
 
 
 def _if_by_class(case: Case) -> str:
