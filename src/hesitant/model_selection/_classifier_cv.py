@@ -252,10 +252,14 @@ class MixtureClassifierCV(PatternClassifier):
         """Fit the candidates that count to all rows."""
         models, notes = judged.models, judged.notes
         alone, self.models_ = dataclasses.replace(judged.data, together=False), {}
+        thinned = len(judged.data.sample) < len(judged.data.codes)
         for name in weights:
+            own = init = models[name].init
+            if thinned and own is None:  # a fit to some of very many rows is near their own
+                init = judged.starts.get(held_out.shape_of(models[name]))
             try:
-                fit, _ = alone.fit(models[name], n_jobs=self.n_jobs)
-                self.models_[name] = fit.set_params(missing_label=self.missing_label)
+                fit, _ = alone.fit(models[name], n_jobs=self.n_jobs, init=init)
+                self.models_[name] = fit.set_params(missing_label=self.missing_label, init=own)
             except held_out.FAILURES as error:
                 notes[name] = f"failed: {error}"
         if not self.models_:
