@@ -9,7 +9,6 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from dataclasses import asdict
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -27,8 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hesitant._optional import templates
 from hesitant._words import percent
-from hesitant.desk import _pictures
-from hesitant.desk._findings import archive, state
+from hesitant.desk import _findings
 from hesitant.desk._sitting import Desk, Refused, reader_name
 from hesitant.desk._table import words
 
@@ -99,7 +97,7 @@ class Guard:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
 
-def _route(way: str, do: Callable[..., Any]) -> Route:
+def _route(desk: Desk, way: str, do: Callable[..., Any]) -> Route:
     """Return a route: work in a thread, plain data as JSON, what is refused as a sentence."""
     method, path = way.split()
 
@@ -108,7 +106,8 @@ def _route(way: str, do: Callable[..., Any]) -> Route:
             given = json.loads(await request.body() or b"{}")
             if not isinstance(given, dict):
                 raise Refused("The request is not a JSON object.")
-            asked = {**request.query_params, **given}
+            asked = {"window": "", **request.query_params, **given}
+            asked["reader"] = reader_name(asked.get("reader") or desk.reader)
             found = await run_in_threadpool(do, asked, **request.path_params)
         except (ValueError, TypeError, RecursionError) as error:  # JSON may hold anything
             return _error(str(error), getattr(error, "status", 400))
@@ -133,51 +132,45 @@ class Pages:
             "GET /part/case": self._part_case,
             "GET /part/report": self._part_report,
             "GET /show/{row:int}": self._image,
-            "GET /api/case": lambda given: self._case(given) or {"row": None, "done": True},
+            "GET /api/case": lambda given: desk.case(*_who(given)) or {"row": None, "done": True},
             "GET /api/answers": lambda _: {"answers": list(map(_plain, desk.journal.answers()))},
-            "GET /api/state": lambda given: state(desk, self._reader(given)),
+            "GET /api/state": lambda given: _findings.state(desk, given["reader"]),
             "GET /api/export": self._export,
             "POST /api/answer": self._answer,
-            "POST /api/undo": lambda given: {"undone": _plain(desk.undo(*self._window(given)))},
+            "POST /api/undo": lambda given: {"undone": _plain(desk.undo(*_who(given)))},
             "POST /api/setup": lambda given: asdict(desk.configure(given)),
         }
         files = StaticFiles(packages=[("hesitant.desk", "static")])
-        self.routes = [*starmap(_route, ways.items()), Mount("/static", files)]
-
-    def _reader(self, given: Given) -> str:
-        return reader_name(given["reader"]) if given.get("reader") else self.desk.reader
-
-    def _window(self, given: Given) -> tuple[str, str]:
-        return self._reader(given), str(given.get("window", ""))[:40]
+        self.routes = [*(_route(desk, *way) for way in ways.items()), Mount("/static", files)]
 
     def _page(self, name: str, given: Given, **known: Any) -> Response:
-        known |= {"desk": self.desk, "reader": self._reader(given)}
+        known |= {"desk": self.desk, "reader": given["reader"]}
         page = self.templates.get_template(f"{name}.html.j2").render(known)
         return responses.HTMLResponse(page)
 
     def _home(self, given: Given) -> Response:
         if self.desk.confirmed:
             return self._page("desk", given)
-        asked = urlencode({"reader": self._reader(given)})
+        asked = urlencode({"reader": given["reader"]})
         return responses.RedirectResponse(f"/setup?{asked}", 303)
 
     def _part_case(self, given: Given) -> Response:
-        case = self._case(given)
-        own = self.desk.journal.answers("undone IS NULL AND reader = ?", self._reader(given))
+        case = self.desk.case(*_who(given))
+        own = self.desk.journal.answers("undone IS NULL AND reader = ?", given["reader"])
         known: Given = {"case": case, "n": len(own)}
         if case is not None:
             _, model = self.desk.ready()
-            known["ranges"] = _pictures.ranges(model, case["row"])
-            known["place"] = _pictures.place(model, case["row"])
+            known["ranges"] = _findings.ranges(model, case["row"])
+            known["place"] = _findings.place(model, case["row"])
             known["show"] = self._shown(case["show"])
         return self._page("case", given, **known)
 
     def _part_report(self, given: Given) -> Response:
         _, model = self.desk.ready()
-        found, answers = state(self.desk, self._reader(given)), self.desk.journal.answers()
+        found, answers = _findings.state(self.desk, given["reader"]), self.desk.journal.answers()
         if self._drawn[0] is not model:  # a picture takes longer than all else on the page
-            self._drawn = model, _pictures.boundary(model, self.desk.before)
-        curves = [_pictures.hesitation(answers, model, name) for name in found["readers"]]
+            self._drawn = model, _findings.boundary(model, self.desk.before)
+        curves = [_findings.hesitation(answers, model, name) for name in found["readers"]]
         return self._page("findings", given, state=found, curves=curves, boundary=self._drawn[1])
 
     def _file(self, cell: str | None) -> Path | None:
@@ -214,17 +207,20 @@ class Pages:
         alone = {"Content-Security-Policy": "default-src 'none'; sandbox"}
         return responses.FileResponse(path, headers=alone)
 
-    def _case(self, given: Given) -> Given | None:
-        return self.desk.case(*self._window(given))
-
     def _answer(self, given: Given) -> Given:
         said = (given.get(name) for name in ("row", "answer", "label"))
-        return self.desk.answer(self._reader(given), *said)
+        return self.desk.answer(given["reader"], *said)
 
     def _export(self, given: Given) -> Response:
         name = re.sub(r"[^\w.-]", "_", f"{self.desk.name}.desk.zip", flags=re.ASCII)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(archive(self.desk), media_type="application/zip", headers=headers)
+        return Response(
+            _findings.archive(self.desk), media_type="application/zip", headers=headers
+        )
+
+
+def _who(given: Given) -> tuple[str, str]:
+    return given["reader"], str(given["window"])[:40]
 
 
 def _plain(answer: Given) -> Given:

@@ -1,4 +1,4 @@
-"""What a sitting has found: accuracy, hesitation, disagreement, when to stop; and the export."""
+"""What pages show: accuracy, hesitation, disagreement, when to stop, pictures; and the export."""
 
 import io
 import itertools
@@ -9,19 +9,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from matplotlib.ticker import MaxNLocator
+from sklearn.linear_model import LogisticRegression
 
 from hesitant import save
+from hesitant._drawing import BLANK, class_color, drawing
 from hesitant.desk._journal import Answer
 from hesitant.desk._learning import Model, evidence
 from hesitant.desk._sitting import Desk
 from hesitant.diagnostics._smoother import wilson
 from hesitant.exceptions import collect_warnings
+from hesitant.report._pictures import panel, regions, svg
 from hesitant.tables import write_csv
 
 # Stopping is sensible once so many answers have changed so small a share of the guesses. What
 # answers are expected to teach is no yardstick: it leaps when classes get matrices of their own.
 LATELY, SMALL_CHANGE = 20, 0.005
+FEWEST_FOR_CURVE = 8
+CORNER, SIZE = np.array([52, 288]), np.array([378, -278])  # of the picture, from the lower left
 _README = """\
 NAME.labelled.csv: the table with the labels given at the desk. Further columns:
   status    "table" (labelled before), "labelled", "withheld" (seen, and nobody could tell),
@@ -58,17 +65,14 @@ def guessed(answers: Sequence[Answer], *, audit: bool) -> dict[str, Any]:
 
 def disagreements(answers: Sequence[Answer]) -> list[dict[str, Any]]:
     """Return each pair of readers: where both gave a label, how often the same, and where not."""
-    labels: dict[str, dict[tuple[int, str], str]] = {}
-    for a in answers:
-        if a["answer"] == "label":
-            labels.setdefault(a["reader"], {})[a["row"], a["id"]] = a["label"]
-    out = []
-    for one, other in itertools.combinations(sorted(labels), 2):
-        both = sorted(labels[one].keys() & labels[other].keys())
-        said = [(row, name, [labels[r][row, name] for r in (one, other)]) for row, name in both]
-        differ = [{"row": row, "id": name, "said": s} for row, name, s in said if s[0] != s[1]]
-        alike = share(len(both) - len(differ), len(both))
-        out.append({"readers": (one, other), **alike, "cases": differ})
+    given = [a for a in answers if a["answer"] == "label"]
+    table = pd.DataFrame(given, columns=["row", "id", "reader", "label"])
+    labels, out = table.pivot(index=["row", "id"], columns="reader", values="label"), []
+    for pair in itertools.combinations(labels, 2):
+        both = labels[[*pair]].dropna()
+        differ = both[both[pair[0]] != both[pair[1]]].itertuples()
+        cases = [{"row": int(row), "id": id, "said": said} for (row, id), *said in differ]
+        out.append({"readers": pair, **share(len(both) - len(cases), len(both)), "cases": cases})
     return out
 
 
@@ -121,6 +125,94 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
         "stop": when_to_stop(desk, model),
         "disagreement": disagreements(answers),
     }
+
+
+# A case's own pictures are made at once for every case, by templates/pictures.html.j2 from the
+# numbers below, and show labels and features alone, nothing that the model thinks.
+
+
+def ranges(model: Model, row: int) -> list[dict[str, Any]]:
+    """Return each feature of a case against the range of each class, the most telling first."""
+    view, setup, x = model.view, model.data.setup, model.data.X[row]
+    low, high = np.fmin(view.ends[0], x), np.fmax(view.ends[1], x)
+    share, at = np.clip((view.ranges - low) / (high - low), 0, 1), (x - low) / (high - low)
+    g = range(len(setup.classes))
+    return [
+        {
+            "name": setup.features[j],
+            "value": "–" if np.isnan(x[j]) else f"{x[j]:.4g}",
+            "at": at[j],
+            "bars": [(h, *share[:, h, j]) for h in g if share[0, h, j] >= 0],
+            "usual": [setup.classes[h] for h in g if share[0, h, j] <= at[j] <= share[2, h, j]],
+        }
+        for j in view.telling
+    ]
+
+
+def place(model: Model, row: int) -> dict[str, Any] | None:
+    """Return a case among the labelled ones and some blank ones, on the two telling features."""
+    data, pair = model.data, model.view.telling[:2]
+    if len(pair) < 2:
+        return None
+    aim, ends = data.X[row, pair], model.view.ends[:, pair]
+    low, high = np.fmin(ends[0], aim), np.fmax(ends[1], aim)
+
+    def at(points: Any) -> list[list[float]]:
+        found = CORNER + SIZE * (points - low) / (high - low)
+        return found[np.isfinite(found).all(axis=1)].tolist()
+
+    across, up = (
+        [v for v in MaxNLocator(5).tick_values(*both) if both[0] <= v <= both[1]]
+        for both in zip(low, high, strict=True)
+    )
+    # a thousand points are written here: a template would take ten times as long
+    dots = [[f"{x:.1f} {y:.1f}" for x, y in at(data.X[some][:, pair])] for some in model.view.dots]
+    return {
+        "names": [data.setup.features[j] for j in pair],
+        "across": [(x, v) for v in across for x, _ in at([[v, low[1]]])],
+        "up": [(y, v) for v in up for _, y in at([[low[0], v]])],
+        "dots": list(enumerate(dots, -1)),
+        "aim": at(aim[None]),
+    }
+
+
+def boundary(model: Model, before: Model | None) -> str | None:
+    """Draw where the model changes its mind, now and, dashed, before the sitting."""
+    data, pair = model.data, model.view.telling[:2]
+    if model.clf is None or len(pair) < 2:
+        return None
+    old = None if before is None else before.clf
+    same = old is not None and list(old.classes_) == list(model.clf.classes_)
+    rows = data.X, np.concatenate(model.view.dots), model.codes
+    with drawing():
+        named = list(data.setup.classes), list(data.setup.features), pair
+        return regions(model.clf, old if same else None, *rows, *named)
+
+
+def hesitation(answers: Sequence[Answer], model: Model, reader: str) -> dict[str, Any]:
+    """Draw a reader's audit cases by difficulty, labelled above and can't tell below.
+
+    Only audit cases count: the others were chosen because they were hard.
+    """
+    own = [a for a in answers if a["reader"] == reader and a["audit"] and model.clf is not None]
+    own = [a for a in own if a["answer"] != "not shown"]
+    scale = np.log(len(model.data.setup.classes))
+    at = np.array([model.entropy[a["row"]] / scale for a in own])
+    gave = np.array([a["answer"] == "label" for a in own], dtype=bool)
+    # side by side where they would hide each other
+    height = gave + 0.03 * (np.arange(len(at)) % 3 - 1)
+    enough = len(own) >= FEWEST_FOR_CURVE and 0 < gave.sum() < len(own)
+    with drawing():
+        figure, ax = panel()
+        ax.plot(at[gave], height[gave], "o", color=class_color(0), markersize=4)
+        ax.plot(at[~gave], height[~gave], "s", color=BLANK, markersize=4)
+        if enough:  # a weak prior: a few cases must not make a cliff
+            fit, grid = LogisticRegression(C=10.0).fit(at[:, None], gave), np.linspace(0, 1, 41)
+            ax.plot(grid, fit.predict_proba(grid[:, None])[:, 1], color=class_color(0))
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.08, 1.08))
+        ax.set(xlabel="difficulty (entropy, 0 to 1)", ylabel="chance of a label")
+        drawn = svg(figure, f"How often {reader} gives a label, by difficulty.")
+    return {"reader": reader, "gave": gave.sum(), "n": gave.size, "curve": enough, "svg": drawn}
 
 
 def labelled_table(desk: Desk) -> pd.DataFrame:

@@ -99,10 +99,6 @@ class Journal:
         """Change what is noted of an answer: that it is undone, or part of the audit."""
         self._do(f"UPDATE answers SET {column} = ? WHERE seq = ?", value, seq)
 
-    def version(self) -> int:
-        """Return a number that changes when another process has written."""
-        return int(self._one("PRAGMA data_version"))
-
     def content(self) -> bytes:
         with self._lock:
             return self._db.serialize()

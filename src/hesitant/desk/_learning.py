@@ -5,17 +5,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import cross_val_score
 
 from hesitant import MixtureClassifier, Statements
+from hesitant._drawing import share_between
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.desk._journal import Answer
-from hesitant.desk._pictures import View
 from hesitant.desk._table import Data
+from hesitant.diagnostics._regions import reach
 from hesitant.exceptions import collect_warnings
 from hesitant.model_selection import LabelledKFold
 
@@ -24,6 +25,8 @@ QUEUE, NEXT = 500, 10
 MOST_PARAMETERS = 600
 FOLDS, MOST_HELD_OUT = 4, 20_000
 TABLE = "whoever made the table"
+MIDDLE = np.array([0.05, 0.5, 0.95])
+MOST_DOTS, MOST_ROWS = 250, 2000
 
 
 def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray, Any]:
@@ -71,6 +74,34 @@ def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class View:
+    """Which features tell, where the classes lie, and some rows of each."""
+
+    telling: list[int]  # features by how far apart the classes lie, against the spread within
+    ends: FloatArray  # what of each feature to show (2, p)
+    ranges: FloatArray  # 5, 50 and 95 % of each class (3, g, p)
+    dots: list[IntArray]  # rows without a label, then rows of each class
+
+    @classmethod
+    def of(cls, data: Data, codes: IntArray) -> Self:
+        """Look at a sample: of many rows a few thousand show as much as all of them."""
+        X, g = data.X, len(data.setup.classes)
+        order = np.random.default_rng(0).permutation(np.flatnonzero(data.usable))
+        groups = [order[codes[order] == h] for h in range(-1, g)]
+        some = np.concatenate([rows[:MOST_ROWS] for rows in groups[1:]])
+        found = pd.DataFrame(X[some]).groupby(codes[some]).quantile(MIDDLE)
+        every = pd.MultiIndex.from_product((range(g), MIDDLE))
+        ranges = found.reindex(every).to_numpy(float).reshape(g, 3, -1).swapaxes(0, 1)
+        # by the table's own labels where they suffice, so that the picture stays the same
+        known = data.codes if len(np.unique(data.codes[order])) > 2 else codes
+        rows = order[known[order] >= 0]
+        share = share_between(X[rows], np.eye(g)[known[rows]]) if rows.size else X[0] * 0
+        ends = np.array([reach(x, 2) for x in X[order[: 10 * MOST_ROWS]].T]).T
+        telling = np.argsort(-share, kind="stable").tolist()
+        return cls(telling, ends, ranges, [rows[:MOST_DOTS] for rows in groups])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Model:
     """A fit, what it says of every row, and which blank rows to ask about."""
 
@@ -91,34 +122,30 @@ class Model:
     notes: tuple[str, ...] = ()  # what the fit answers of
 
     @classmethod
-    def of(cls, data: Data, answers: list[Answer]) -> "Model":
+    def of(cls, data: Data, answers: list[Answer]) -> Self:
         none, zero = np.full(len(data.codes), -1), np.zeros(len(data.codes))
         codes, reviewed, panel = evidence(data, answers)
         known = data, codes, reviewed, len(answers), panel, View.of(data, codes)
         return cls(*known, none, zero, zero, none[:0])
 
-    def rows(self, agreed: bool = False) -> tuple[FloatArray, Any, Any]:
-        """Return features, what was said of them, and reviewed, as they are given to a fit.
-
-        Of several readers that is their panel, or what most of them ``agreed`` on.
-        """
+    def rows(self) -> tuple[FloatArray, Any, Any]:
+        """Return features, what was said of them, and reviewed, as they are given to a fit."""
         use = self.data.usable
-        if self.panel is not None and not agreed:
+        if self.panel is not None:
             return self.data.X[use], self.panel, None
         names = np.array([*self.data.setup.classes, None], dtype=object)
         return self.data.X[use], names[self.codes[use]], self.reviewed[use]
 
 
-def _estimator(known: Model, start: Model | None, agreed: bool = False) -> Any:
+def _estimator(known: Model, start: Model | None) -> Any:
     setup, use = known.data.setup, known.data.usable
     codes, reviewed = known.codes[use], known.reviewed[use]
     counts = np.bincount(codes[codes >= 0], minlength=len(setup.classes))
     classes = [name for name, n in zip(setup.classes, counts, strict=True) if n]
     if len(classes) < 2:
         return None
-    panel = None if agreed else known.panel
-    if panel is not None:
-        classes = panel.classes.tolist()
+    if known.panel is not None:
+        classes = known.panel.classes.tolist()
     # a curve needs some of each kind: labels given freely, and labels withheld
     enough = min((reviewed & (codes >= 0)).sum(), (reviewed & (codes < 0)).sum()) >= 5
     shape = "full" if counts[counts > 0].min() >= setup.enough else "shrunk"
@@ -127,7 +154,7 @@ def _estimator(known: Model, start: Model | None, agreed: bool = False) -> Any:
     return MixtureClassifier(
         covariance=shape,
         mechanism="entropy" if enough else None,
-        experts="right" if panel is None else "fallible",
+        experts="right" if known.panel is None else "fallible",
         classes=classes,
         missing_label=None,
         init=old if warm else None,
@@ -172,12 +199,13 @@ def learn(known: Model, start: Model | None = None) -> Model:
 
 def held_out(model: Model) -> tuple[int, int] | None:
     """Return how many labels the model gets right when they are hidden from it, of how many."""
-    X, y, reviewed = model.rows(agreed=True)
+    model = dataclasses.replace(model, panel=None)  # judged by what most readers agree on
+    X, y, reviewed = model.rows()
     some = np.random.default_rng(0).permutation(len(y))[:MOST_HELD_OUT]
     n = int((y[some] != np.array(None)).sum())
     if model.clf is None or n < 2 * FOLDS:
         return None
-    clf, given = _estimator(model, model, agreed=True), {"reviewed": reviewed[some]}
+    clf, given = _estimator(model, model), {"reviewed": reviewed[some]}
     folds = LabelledKFold(FOLDS, random_state=0, missing_label=None)
     with collect_warnings():
         try:

@@ -21,7 +21,6 @@ from hesitant.tables import read_table, sha256_of
 
 ANSWERS = ("label", "cannot tell", "not shown")
 RESERVED = 15 * 60  # seconds that a case waits for a window that may have been closed
-MOST_WINDOWS = 64
 _PACKED = {".gz", ".bz2", ".xz", ".zip", ".zst"}
 
 
@@ -63,7 +62,7 @@ class Desk:
         packed = self.path.suffix.lower() in _PACKED
         self.name = Path(self.path.stem).stem if packed else self.path.stem
         self.journal = Journal(self.path.with_name(f"{self.name}.desk.sqlite"))
-        self._version, self._lock = self.journal.version(), threading.RLock()
+        self._lock = threading.RLock()
         self._windows: dict[tuple[str, str], Shown] = {}
         self._past: deque[tuple[int, IntArray]] = deque(maxlen=100)
         self.data: Data | None = None
@@ -195,17 +194,12 @@ class Desk:
         """
         with self._lock:
             data, _ = self.ready()
-            version, self._version = self._version, self.journal.version()
-            if version != self._version:  # somebody answers in another process
-                self.worker.ask()
             shown = self._windows.get((reader, window))
             if shown is None or self.journal.said(shown.row, reader):
                 shown = self._next(reader)
                 if shown is None:
                     return None
                 self._windows[reader, window] = shown
-                if len(self._windows) > MOST_WINDOWS:
-                    del self._windows[next(iter(self._windows))]
             values = [None if v != v else v for v in data.X[shown.row].tolist()]
             return {
                 "row": shown.row,
