@@ -1,6 +1,7 @@
 """An unconstrained, well-scaled chart of everything that is estimated."""
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from hesitant._typing import FloatArray
 from hesitant.likelihood import Evaluation, Likelihood, State
@@ -28,7 +29,8 @@ class Chart:
             reference.params, self.total * pi, *likelihood.survey(reference)
         )
         if mechanism and reference.theta.size:
-            self.theta_axes = _standard_steps(evaluation.theta_curvature)
+            bend = likelihood.mechanism.information(reference.theta, evaluation.theta_curvature)
+            self.theta_axes = _standard_steps(bend)
         else:
             self.theta_axes = np.zeros((reference.theta.size, 0))
         self.splits = np.cumsum([self.weight_axes.shape[1], self.family.size])
@@ -70,9 +72,9 @@ def chart_at(likelihood: Likelihood, state: State) -> tuple[Chart, Evaluation]:
 
 def _standard_steps(information: FloatArray) -> FloatArray:
     """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
-    try:
-        steps: FloatArray = np.linalg.inv(np.linalg.cholesky(information)).T
-    except np.linalg.LinAlgError:  # weights of very different sizes have rounded it away
+    root, failed = dpotrf(information, lower=1)
+    if failed:  # weights of very different sizes have rounded it away
         value, vector = np.linalg.eigh(information)
-        steps = vector / np.sqrt(np.maximum(value, 1e-12 * value.max() + 1e-300))
+        return vector / np.sqrt(np.maximum(value, 1e-12 * value.max() + 1e-300))
+    steps: FloatArray = dtrtri(root, lower=1)[0].T
     return steps

@@ -81,8 +81,7 @@ class Likelihood:
         """Return value, weighted statistics and the mechanism's derivatives at a state."""
         work = partial(_evaluate_block, self.family, self.mechanism, self.alpha, state)
         value, counts, gradient, curvature, *statistics = self.rows.sum(work)
-        sums = value, gradient, curvature
-        objective, gradient, curvature = self.mechanism.add_prior(state.theta, sums)
+        objective, gradient = self.mechanism.add_prior(state.theta, value, gradient)
         objective += self.family.log_prior(state.params)
         return Evaluation(value, objective, counts, gradient, curvature, tuple(statistics))
 

@@ -129,7 +129,8 @@ def _in_words(defect: Defect, names: list[str], features: AnyArray | None) -> st
 
 def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
     """Return warnings about a mechanism that the blanks do not pin down."""
-    mechanism, curvature = likelihood.mechanism, fit.final.theta_curvature
+    mechanism = likelihood.mechanism
+    curvature = mechanism.information(fit.state.theta, fit.final.theta_curvature)
     fewest, p = int(likelihood.rows.tally.counting[:-1].min()), likelihood.rows.n_features
     if mechanism.by_class and 0 < fewest < _TELLING * p:
         return [

@@ -19,7 +19,7 @@ from scipy.special import entr
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.experts._answers import Answers, Confusion, gather
 from hesitant.mechanisms import Evidence, Mechanism
-from hesitant.mechanisms._base import Difficulty, Sums
+from hesitant.mechanisms._base import Difficulty
 from hesitant.statements import NOT_SHOWN, WITHHELD, Statements
 
 FIRST_SPREAD = 100.0  # variance between readers before it is estimated: next to no pooling
@@ -148,32 +148,39 @@ class Panel(Mechanism):
         out.add(part, rows, whose, slice(q, self.width))
         return out
 
-    def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
-        """Return the sums with the weak priors' shares, and what draws readers together."""
+    def add_prior(
+        self, theta: FloatArray, value: float, gradient: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Add what the weak priors say, and what draws readers together."""
         own, q = self.own(theta), self.hesitation.n_parameters
-        shape, at = own.shape, np.arange(len(own))
-        value, gradient, curvature = sums[0], sums[1].reshape(shape).copy(), sums[2].copy()
-        blocks = curvature.reshape(shape * 2)  # a view: readers and parameters, twice
-        weak, strength = own[:, :q], self.hesitation.strength(own[:, :q])
-        of_answers = self.answers.prior(own[:, q:])
-        value += of_answers[0] - 0.5 * float((strength * weak**2).sum())
-        gradient[:, :q] -= strength * weak
-        gradient[:, q:] += of_answers[1]
-        blocks[at, :q, at, :q] += np.diag(strength)
-        blocks[at, q:, at, q:] += of_answers[2]
-        if self.pooling == "partial" and len(own) > 1:
-            places = self._pooled()
-            spread = np.full(places.size, FIRST_SPREAD) if self.spread is None else self.spread
+        strength, of_answers = self.hesitation.strength(own[:, :q]), self.answers.prior(own[:, q:])
+        inward = np.hstack((strength * own[:, :q], -of_answers[1]))
+        value += of_answers[0] - 0.5 * float((strength * own[:, :q] ** 2).sum())
+        if self.pooling == "partial":
+            places, spread = self._pooled()
             off = own[:, places] - own[:, places].mean(axis=0)
             value -= 0.5 * float((off**2 / spread).sum())
-            gradient[:, places] -= off / spread
-            centring = np.eye(len(own)) - 1 / len(own)
-            blocks[:, places, :, places] += centring / np.reshape(spread, (-1, 1, 1))
-        return value, gradient.ravel(), curvature
+            inward[:, places] += off / spread
+        return value, gradient - inward.ravel()
 
-    def _pooled(self) -> IntArray:
-        """Return which of a reader's parameters are drawn together."""
-        return np.arange(self.width if self.answers.pooled else self.hesitation.n_parameters)
+    def information(self, theta: FloatArray, curvature: FloatArray | float) -> FloatArray:
+        own, q = self.own(theta), self.hesitation.n_parameters
+        J, width = own.shape
+        blocks = np.zeros((J, width, width)) + curvature
+        blocks[:, :q, :q] += np.diag(self.hesitation.strength(own[:, :q]))
+        blocks[:, q:, q:] += self.answers.prior(own[:, q:])[2]
+        out, at = np.zeros((J, width, J, width)), np.arange(J)
+        out[at, :, at] = blocks
+        if self.pooling == "partial":
+            places, spread = self._pooled()
+            out[:, places, :, places] += (np.eye(J) - 1 / J) / spread[:, None, None]
+        return out.reshape(theta.size, theta.size)
+
+    def _pooled(self) -> tuple[IntArray, FloatArray]:
+        """Return which of a reader's parameters are drawn together, and how far they spread."""
+        places = np.arange(self.width if self.answers.pooled else self.hesitation.n_parameters)
+        unknown = np.full(places.size, FIRST_SPREAD)
+        return places, unknown if self.spread is None else np.asarray(self.spread)
 
     def retune(self, theta: FloatArray, curvature: FloatArray) -> Self | None:
         """Return the panel with pooling as strong as readers are alike; None if it is already.
@@ -181,10 +188,11 @@ class Panel(Mechanism):
         The variance between readers is DerSimonian and Laird's estimate: how much more they
         differ than the uncertainty of each explains.
         """
-        J, places = len(self.readers), self._pooled()
+        J, (places, _) = len(self.readers), self._pooled()
         if self.pooling != "partial" or self.spread is not None or J < 2 or not places.size:
             return None
-        variance = np.diag(np.linalg.inv(curvature)).reshape(J, -1)[:, places]
+        inverse = np.linalg.inv(self.information(theta, curvature))
+        variance = np.diag(inverse).reshape(J, -1)[:, places]
         own, weight = theta.reshape(J, -1)[:, places], 1 / np.maximum(variance, 1e-12)
         total = weight.sum(axis=0)
         excess = (weight * (own - (weight * own).sum(axis=0) / total) ** 2).sum(axis=0) - (J - 1)
@@ -320,10 +328,10 @@ class _Heard(Evidence):
 
     def sums(self, weight: FloatArray, edges: Any = None) -> tuple[FloatArray, FloatArray]:
         J, width = self.own
-        score, information = np.zeros((J, width)), np.zeros((J, width, J, width))
-        at = np.arange(J)
+        score, information = np.zeros((J, width)), np.zeros((J, width, width))
         for part, rows, who, place in self.parts:
             edges = np.searchsorted(who, np.arange(J + 1)).tolist()
-            score[:, place], blocks = part.sums(weight.take(rows, axis=0), edges)
-            information[at, place, at, place] = blocks
-        return score.reshape(1, -1), information.reshape(1, J * width, J * width)
+            score[:, place], information[:, place, place] = part.sums(
+                weight.take(rows, axis=0), edges
+            )
+        return score.reshape(1, -1), information[None]

@@ -69,8 +69,7 @@ def curvature(
     if axes.family.adaptive_prior:  # not weak, but part of the model: its rows count as rows
         prior[own, own] = 0.0
     theta = chart.reference.theta
-    none = (0.0, np.zeros_like(theta), np.zeros((theta.size, theta.size)))
-    weak = likelihood.mechanism.add_prior(theta, none)[2]
+    weak = likelihood.mechanism.information(theta, 0.0)
     prior[k:, k:] = chart.theta_axes.T @ weak @ chart.theta_axes
     total[k:, k:] += prior[k:, k:]
     return total, total - prior, chart.gradient(chart.reference, evaluation)

@@ -23,6 +23,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 from scipy.special import logit
 from sklearn.base import BaseEstimator
 
@@ -31,7 +32,10 @@ from hesitant.uncertainty import Shannon, Uncertainty
 
 Terms: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 Sums: TypeAlias = tuple[float, FloatArray, FloatArray]
-"""Value, gradient and curvature (a negative Hessian, or a stand-in for it), summed over rows."""
+"""Value, gradient and curvature (a negative Hessian, or a stand-in for it), summed over rows.
+
+Of readers the curvature is a block each; :meth:`Mechanism.information` makes a matrix of it.
+"""
 
 
 @dataclass
@@ -291,24 +295,30 @@ class Mechanism(BaseEstimator):
         """Return the precision of each parameter's weak normal prior about zero."""
         return np.full(theta.shape[-1], self.ridge)
 
-    def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
-        """Return the sums with the share of the weak prior and of :mod:`hesitant.leverage`."""
-        value, gradient, curvature = sums
-        strength = self.strength(theta)
-        inward = strength * theta
-        value -= 0.5 * float(inward @ theta)
-        gradient, curvature = gradient - inward, curvature + np.diag(strength)
+    def add_prior(
+        self, theta: FloatArray, value: float, gradient: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Add what the weak prior and :mod:`hesitant.leverage` say to sums over rows."""
+        inward = self.strength(theta) * theta
+        value, gradient = value - 0.5 * float(inward @ theta), gradient - inward
+        if hasattr(self, "leverage_"):
+            toward = self.steepness_ @ theta
+            size = float(theta @ toward)
+            value -= 0.5 * float(np.log1p(self.leverage_ * size).sum())
+            gradient -= float((self.leverage_ / (1.0 + self.leverage_ * size)).sum()) * toward
+        return value, gradient
+
+    def information(self, theta: FloatArray, curvature: FloatArray | float) -> FloatArray:
+        """Return the curvature (q, q) of rows and prior, from its sums over rows."""
+        out = curvature + np.diag(self.strength(theta))
         if hasattr(self, "leverage_"):
             toward = self.steepness_ @ theta
             size = float(theta @ toward)
             part = self.leverage_ / (1.0 + self.leverage_ * size)
-            firm = float(part.sum())
-            value -= 0.5 * float(np.log1p(self.leverage_ * size).sum())
-            gradient -= firm * toward
             # Along theta itself it flattens; where it would bend upwards it counts as flat.
-            flatter = min(2.0 * float((part**2).sum()), firm / max(size, 1e-300))
-            curvature += firm * self.steepness_ - flatter * np.multiply.outer(toward, toward)
-        return value, gradient, curvature
+            flatter = min(2.0 * float((part**2).sum()), float(part.sum()) / max(size, 1e-300))
+            out += part.sum() * self.steepness_ - flatter * np.multiply.outer(toward, toward)
+        return out
 
     def maximise(
         self, total: Callable[[FloatArray], Sums], theta: FloatArray, tol: float = 1e-12
@@ -317,20 +327,22 @@ class Mechanism(BaseEstimator):
 
         ``total`` gives value, gradient and curvature over all rows at a theta.
         """
-        value, gradient, curvature = self.add_prior(theta, total(theta))
+        *sums, curvature = total(theta)
+        value, gradient = self.add_prior(theta, *sums)
         for _ in range(100):
-            step = np.linalg.solve(curvature, gradient)
+            _, step, failed = dposv(self.information(theta, curvature), gradient)
             gain = float(step @ gradient)
-            if gain < max(tol, 1e-14 * abs(value)):
+            if failed or gain < max(tol, 1e-14 * abs(value)):
                 break
             for halving in range(30):
                 trial = theta + 0.5**halving * step
-                after = self.add_prior(trial, total(trial))
+                *sums, curvature = total(trial)
+                after = self.add_prior(trial, *sums)
                 if after[0] >= value + 1e-4 * 0.5**halving * gain:
                     break
             else:
                 break
-            theta, (value, gradient, curvature) = trial, after
+            theta, (value, gradient) = trial, after
         return theta
 
     def retune(self, theta: FloatArray, curvature: FloatArray) -> Self | None:
@@ -420,8 +432,10 @@ class Ignorable(Mechanism):
     ) -> FloatArray:
         return np.full(len(tau), self.rate_)
 
-    def add_prior(self, theta: FloatArray, sums: Sums) -> Sums:
-        return sums
+    def add_prior(
+        self, theta: FloatArray, value: float, gradient: FloatArray
+    ) -> tuple[float, FloatArray]:
+        return value, gradient
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
         out = super().fitted(theta, rate)
