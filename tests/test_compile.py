@@ -10,7 +10,7 @@ import pytest
 
 from hesitant import _vector_math, likelihood
 from hesitant.families import _kernels
-from hesitant.mechanisms import _logistic
+from hesitant.mechanisms import EntropyMechanism, Mechanism, _logistic
 from hesitant.solvers import _quasi_newton
 
 RNG = np.random.default_rng(0)
@@ -20,6 +20,7 @@ JOINT = 30 * RNG.standard_normal((70, 2))
 TAU = RNG.dirichlet([1, 1], 70)
 CODES, WEIGHT = RNG.integers(-1, 2, 70), RNG.random(70)
 
+CURVE, BETA = EntropyMechanism(basis="polynomial").prepare(2), np.array([1.0, -5.0, 2.0])
 STEPS = RNG.standard_normal((60, 3))
 
 PAIRS = {
@@ -41,13 +42,13 @@ PAIRS = {
     ),
     "pattern": (
         _logistic._sum_logistic,
-        _logistic._sum_plainly,
-        (TAU, TAU - 0.5, JOINT, CODES >= 0, WEIGHT, np.array([1.0, 800.0, -790.0])),
+        Mechanism.pattern,
+        (CURVE, CURVE.difficulty(np.log(TAU), TAU), CODES, CODES >= 0, WEIGHT, BETA),
     ),
     "pattern without pull": (
         _logistic._sum_logistic,
-        _logistic._sum_plainly,
-        (X, X, JOINT[:0], CODES >= 0, WEIGHT, np.array([1.0, -5.0, 0.0, 2.0])),
+        Mechanism.pattern,
+        (CURVE, CURVE.difficulty(np.log(TAU), TAU, False), CODES, CODES >= 0, WEIGHT, 99 * BETA),
     ),
     "directions": (
         _quasi_newton._two_loop,

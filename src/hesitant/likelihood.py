@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 from scipy.special import xlogy
 
 from hesitant._compile import njit
@@ -21,7 +22,7 @@ from hesitant._vector_math import normalise as normalise
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
 from hesitant.mechanisms import Ignorable, Mechanism
-from hesitant.mechanisms._base import Difficulty, Sums
+from hesitant.mechanisms._base import Difficulty
 from hesitant.rows import Block, ManyRows, sided
 
 
@@ -99,17 +100,33 @@ class Likelihood:
         return State(counts / counts.sum(), params, state.theta)
 
     def refit_mechanism(self, state: State, tol: float = 1e-12) -> State:
-        """Return the state with theta at its best for these classes."""
+        """Return the state with theta at its best for these classes, by Newton's method.
+
+        Until a step promises less than ``tol``; one that does not climb is halved.
+        """
         if state.theta.size == 0:
             return state
-        look = partial(_difficulty_block, self.family, self.mechanism, state)
-        kept = self.rows.map(look)
+        mechanism, theta = self.mechanism, state.theta
+        kept = self.rows.map(partial(_difficulty_block, self.family, mechanism, state))
 
-        def total(theta: FloatArray) -> Sums:
-            out: Sums = self.rows.sum(partial(_pattern_block, self.mechanism, theta), kept)
-            return out
+        def total(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+            *sums, curvature = self.rows.sum(partial(_pattern_block, mechanism, theta), kept)
+            return *mechanism.add_prior(theta, *sums), curvature
 
-        theta = self.mechanism.maximise(total, state.theta, tol)
+        value, gradient, curvature = total(theta)
+        for _ in range(100):
+            _, step, failed = dposv(mechanism.information(theta, curvature), gradient)
+            gain = float(step @ gradient)
+            if failed or gain < max(tol, 1e-14 * abs(value)):
+                break
+            for share in 0.5 ** np.arange(30):
+                trial = theta + share * step
+                after = total(trial)
+                if after[0] >= value + 1e-4 * share * gain:
+                    break
+            else:
+                break
+            theta, (value, gradient, curvature) = trial, after
         return State(state.weights, state.params, theta)
 
 
@@ -158,7 +175,7 @@ def _difficulty_block(
     family: Family, mechanism: Mechanism, state: State, block: Block
 ) -> Difficulty:
     """Return what a mechanism needs of a block's posteriors while its own parameters move."""
-    log_tau, tau, _ = log_posterior(family, state, block.X)
+    log_tau, tau, _ = _posterior(family.look(state.params, block.X)[0], state)
     seen = mechanism.difficulty(log_tau, tau, slopes=False)
     if mechanism.by_class:
         return seen
@@ -169,7 +186,7 @@ def _difficulty_block(
 
 def _pattern_block(
     mechanism: Mechanism, theta: FloatArray, block: Block, seen: Difficulty
-) -> Sums:
+) -> tuple[float, FloatArray, FloatArray]:
     pattern = mechanism.pattern(seen, block.codes, block.said, block.review, theta)
     return pattern.value, pattern.gradient, pattern.curvature
 

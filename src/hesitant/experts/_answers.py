@@ -1,7 +1,4 @@
-"""What readers who answer say, given the class and the model's own posterior.
-
-The parameters of several readers are the rows of theta, and ``who`` says whose a statement is.
-"""
+"""What readers who answer say, given the class and the model's own posterior."""
 
 import copy
 import math
@@ -27,12 +24,13 @@ SIDE = np.array([-0.5, 0.5])
 
 
 class Answers(BaseEstimator):
-    """How readers' statements depend on the class h and on the posterior τ of the features."""
+    """How readers' statements depend on the class h and on the posterior τ of the features.
 
-    size: int
-    """Number of parameters of a reader."""
-    pooled: bool = True
-    """Whether readers' parameters may be drawn together."""
+    The parameters of readers are the rows of theta, and ``who`` says whose a statement is.
+    """
+
+    size: int  # number of parameters of a reader
+    pooled: bool = True  # whether readers' parameters may be drawn together
 
     def fitting(self, statements: Statements) -> "Answers":
         """Return the model for statements that may list what can be said in another way."""
@@ -45,9 +43,7 @@ class Answers(BaseEstimator):
         return self
 
     @abstractmethod
-    def evidence(
-        self, said: AnyArray, tau: FloatArray, theta: FloatArray, who: IntArray
-    ) -> Evidence:
+    def evidence(self, said: Any, tau: FloatArray, theta: FloatArray, who: IntArray) -> Evidence:
         """Return the log chance of what was said of rows, for each class."""
 
     @abstractmethod
@@ -58,19 +54,16 @@ class Answers(BaseEstimator):
     def menu(self, classes: AnyArray) -> tuple[str, AnyArray]:
         """Return the kind of statements, and what can be said."""
 
-    @abstractmethod
     def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
         """Return a reader's parameters in natural units, by name."""
+        return {}
 
     def centre(self) -> tuple[FloatArray, FloatArray]:
         """Return means and standard deviations of the weak prior."""
         return np.zeros(self.size), np.ones(self.size)
 
     def initial(self, said: IntArray, codes: IntArray) -> FloatArray:
-        """Return parameters to start from (J, q), given rough classes of rows (−1 unknown).
-
-        ``said`` (n, J) are positions in what can be said, negative where nothing was.
-        """
+        """Return parameters to start from (J, q), given rough classes of rows (−1 unknown)."""
         return np.tile(self.centre()[0], (said.shape[1], 1))
 
     def prior(self, theta: FloatArray) -> Prior:
@@ -88,11 +81,10 @@ class Certain(Answers):
     """
 
     size = 0
-    free: BoolArray
-    """Which entries of a reader's confusion matrix (g, g) have a parameter."""
 
     def __init__(self, options: Any) -> None:
         self.options = options
+        # which entries of a reader's confusion matrix have a parameter
         self.free = np.zeros((np.shape(options)[1],) * 2, dtype=bool)
 
     @property
@@ -107,34 +99,25 @@ class Certain(Answers):
         return out
 
     def tables(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log chances of statements by class (J, m, g), and what moves them.
-
-        That is the derivatives (J, m, g, g) in the logits of the class's row of the matrix.
-        """
+        """Return log chances of statements (J, m, g), with slopes in the class's logits."""
         shape = (len(theta), *self._sets.shape)
         log_p = np.broadcast_to(np.where(self._sets, 0.0, -np.inf), shape)
         return log_p, np.zeros((*shape, shape[2]))
 
     def curvature(self, theta: FloatArray, total: FloatArray) -> FloatArray:
-        """Return the information (J, q, q) of as many labels of rows of each class (J, g)."""
+        """Return the information (J, q, q) of so many labels of rows of each class (J, g)."""
         return np.zeros((len(theta), 0, 0))
 
-    def evidence(
-        self, said: AnyArray, tau: FloatArray, theta: FloatArray, who: IntArray
-    ) -> Evidence:
+    def evidence(self, said: Any, tau: FloatArray, theta: FloatArray, who: IntArray) -> Evidence:
         return _Spoken(self, said, theta, who)
 
     def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
         total = np.cumsum(np.exp(self.tables(theta[None])[0][0]), axis=0)[:, codes]
-        drawn: AnyArray = (rng.random(len(codes)) * total[-1] > total).sum(axis=0)
-        return drawn
+        return np.asarray((rng.random(len(codes)) * total[-1] > total).sum(axis=0))
 
     def menu(self, classes: AnyArray) -> tuple[str, AnyArray]:
         plain = np.array_equal(self._sets, np.eye(len(classes), dtype=bool))
         return ("labels", classes) if plain else ("sets", self._sets.copy())
-
-    def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
-        return {}
 
 
 class _Spoken(Evidence):
@@ -159,15 +142,8 @@ class _Spoken(Evidence):
 class Confusion(Certain):
     """A reader who may be wrong: Θ_hk is the chance of saying k of a row of class h.
 
-    The parameters are the log odds of each mistake against the right label.
-
-    Parameters
-    ----------
-    options : boolean array of shape (m, g)
-        As for :class:`Certain`; the chance of a set is the sum over its classes.
-    right, rows : float
-        The weak prior: as if each reader had labelled ``rows`` rows of every class before, a share
-        ``right`` of them rightly.
+    The parameters are the log odds of each mistake against the right label; the chance of a set is
+    the sum over its classes. ``right`` and ``rows`` are the weak prior of :class:`Readers`.
     """
 
     pooled = False
@@ -184,7 +160,7 @@ class Confusion(Certain):
         """Return log Θ of each reader (..., g, g)."""
         logits = np.zeros((*theta.shape[:-1], *self.free.shape))
         logits[..., self.free] = theta
-        return logits - _log_sum_exp(logits)[..., None]
+        return logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)
 
     def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
         names = [f"P({k} for {h})" for h in classes for k in classes if k != h]
@@ -192,7 +168,7 @@ class Confusion(Certain):
 
     def tables(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         log_chance, inside = self.matrix(theta)[:, None], self._sets[:, None]
-        log_p = _log_sum_exp(np.where(inside, log_chance, -np.inf))
+        log_p = np.logaddexp.reduce(np.where(inside, log_chance, -np.inf), axis=-1)
         share = np.where(inside, np.exp(log_chance - log_p[..., None]), 0)
         return log_p, share - np.exp(log_chance)
 
@@ -224,7 +200,7 @@ class Probabilities(Answers):
 
     In orthonormal log-ratio coordinates of report q and posterior τ, both kept off 0 and 1:
     ``q = offset + slope τ + insight e_h + spread ε``. The insight is what a reader sees of the
-    class beyond the features; without it a report says nothing of the class that they do not.
+    class beyond the features.
     """
 
     def __init__(self, n_classes: int) -> None:
@@ -246,7 +222,7 @@ class Probabilities(Answers):
         return np.r_[np.zeros(k + 1), -2.0, 0.0], np.r_[np.full(k, 0.5), 0.25, 1.0, 3.0]
 
     def prior(self, theta: FloatArray) -> Prior:
-        """Return the normal prior, and a further report half a unit off its mean."""
+        # The normal prior, and a further report half a unit off its mean.
         value, gradient, curvature = super().prior(theta)
         d = self.n_classes - 1
         extra = 0.25 * d * np.exp(-2 * theta[:, -1])
@@ -262,9 +238,7 @@ class Probabilities(Answers):
         slope, insight = np.exp(theta[..., -3, None]), np.exp(theta[..., -2, None, None])
         return basis, near, model, (theta[..., :-3] + slope * model)[:, None] + insight * basis
 
-    def evidence(
-        self, said: AnyArray, tau: FloatArray, theta: FloatArray, who: IntArray
-    ) -> Evidence:
+    def evidence(self, said: Any, tau: FloatArray, theta: FloatArray, who: IntArray) -> Evidence:
         d, keep, theta = self.n_classes - 1, 1 - self.n_classes * FLOOR, theta[who]
         basis, near, model, mean = self._mean(tau, theta)
         slope, insight, spread = np.exp(theta[:, -3:, None]).transpose(1, 0, 2)
@@ -284,15 +258,14 @@ class Probabilities(Answers):
         basis, _, _, mean = self._mean(tau, theta)
         mean = mean[np.arange(len(codes)), codes]
         ratios = (mean + math.exp(theta[-1]) * rng.standard_normal(mean.shape)) @ basis.T
-        return np.exp(ratios - _log_sum_exp(ratios)[:, None])
+        return np.exp(ratios - np.logaddexp.reduce(ratios, axis=1, keepdims=True))
 
 
 class Grades(Answers):
     """Grades between two classes: a cumulative logit in the log odds of the posterior.
 
     ``logit Pr(grade <= r) = cut_rh − slope · log odds``, with cuts by class: those of the second
-    are lower by the insight, and as far apart as the class makes them. Log odds are kept finite,
-    and the insight is what it is, as in :class:`Probabilities`.
+    are lower by the insight of :class:`Probabilities`, and as far apart as the class makes them.
     """
 
     def __init__(self, n_grades: int) -> None:
@@ -324,9 +297,7 @@ class Grades(Answers):
         cuts = np.pad(inner, ((0, 0), (0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
         return near, np.log(near[:, 1] / near[:, 0]), gaps, cuts
 
-    def evidence(
-        self, said: AnyArray, tau: FloatArray, theta: FloatArray, who: IntArray
-    ) -> Evidence:
+    def evidence(self, said: Any, tau: FloatArray, theta: FloatArray, who: IntArray) -> Evidence:
         k, rows = self.n_grades - 1, np.arange(len(said))
         near, odds, gaps, cuts = self._predictor(tau, theta)
         slope, insight = np.exp(theta[who, -2:, None]).transpose(1, 0, 2)
@@ -358,9 +329,3 @@ def gather(values: FloatArray, places: IntArray, size: int) -> FloatArray:
     """Return sums of values (m, k) over those that have the same of ``size`` places."""
     sums = [np.bincount(places, column, size) for column in values.T]
     return np.stack(sums, axis=1) if sums else np.zeros((size, 0))
-
-
-def _log_sum_exp(x: FloatArray) -> FloatArray:
-    """Return what SciPy's function does over the last axis, without its checks of small arrays."""
-    top = x.max(axis=-1)
-    return np.asarray(top + np.log(np.exp(x - top[..., None]).sum(axis=-1)))

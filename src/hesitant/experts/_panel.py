@@ -1,11 +1,7 @@
 """A panel of readers as a mechanism: each hesitates and answers in a way of their own.
 
-What the readers said of row i is evidence about its class,
-
-    a_ih = Σ_j [log chance that reader j answers at all] + [log chance of what j then says],
-
-the first from a missing-label mechanism, the second from a model of answers, both with parameters
-of j's own.
+What they said of row i is evidence about its class, ``a_ih = Σ_j [log chance that reader j answers
+at all] + [log chance of what j then says]``: by a missing-label mechanism, and a model of answers.
 """
 
 import copy
@@ -17,9 +13,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import entr
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.experts._answers import Answers, Confusion, gather
+from hesitant.experts._answers import Answers, Confusion, Rng, gather
 from hesitant.mechanisms import Evidence, Mechanism
-from hesitant.mechanisms._base import Difficulty
+from hesitant.mechanisms._base import Difficulty, Value
 from hesitant.statements import NOT_SHOWN, WITHHELD, Statements
 
 FIRST_SPREAD = 100.0  # variance between readers before it is estimated: next to no pooling
@@ -30,14 +26,13 @@ FEW = 10
 class Panel(Mechanism):
     """Readers, each with a hesitation and answers of their own; made by :class:`Readers`.
 
-    ``spread`` holds the variances between readers of each pooled parameter, for
-    ``pooling="partial"``; ``counts`` how many rows each reader was shown, and spoke of.
+    ``spread`` holds the variances between readers of each pooled parameter, ``counts`` how many
+    rows each reader was shown, and spoke of.
     """
 
     by_class = True
     start: FloatArray
-    apart: bool
-    """Whether no row has statements of two readers; known once the panel has begun."""
+    apart: bool  # whether no row has statements of two readers; known once the panel has begun
 
     def __init__(
         self,
@@ -51,11 +46,8 @@ class Panel(Mechanism):
         self.readers, self.hesitation, self.answers = readers, hesitation, answers
         self.pooling, self.spread, self.counts = pooling, spread, counts
 
-    # -- parameters ----------------------------------------------------------------------------
-
     @property
     def in_words(self) -> str:
-        """How many readers, and how they hesitate."""
         return f"{len(self.readers)} readers ({self.hesitation.in_words})"
 
     @property
@@ -65,38 +57,36 @@ class Panel(Mechanism):
 
     @property
     def n_parameters(self) -> int:  # type: ignore[override]
-        """Number of parameters of all readers."""
         return self.width * (1 if self.pooling == "shared" else len(self.readers))
 
     def own(self, theta: FloatArray) -> FloatArray:
         """Return the parameters with a row a reader, or one for all."""
-        return theta.reshape(1 if self.pooling == "shared" else len(self.readers), self.width)
+        return theta.reshape(-1, self.width) if self.width else np.zeros((len(self.readers), 0))
 
-    def split(self, theta: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Return each reader's parameters of hesitation and of answers."""
+    def split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the parameters of hesitation and of answers, with a row a reader."""
         own, q = self.own(theta), self.hesitation.n_parameters
-        return [(own[j % len(own), :q], own[j % len(own), q:]) for j in range(len(self.readers))]
+        every = np.broadcast_to(own, (len(self.readers), self.width))
+        return every[:, :q], every[:, q:]
 
     def natural(self, theta: FloatArray) -> dict[str, float]:
         classes = self.class_names or [str(h) for h in range(self.n_classes)]
         hesitation = copy.copy(self.hesitation)
         hesitation.class_names = classes
         out: dict[str, float] = {}
-        shared = self.pooling == "shared"
-        parts = self.split(theta)[: 1 if shared else None]
-        for reader, (first, theta_j) in zip(self.readers, parts, strict=False):
-            own = {**hesitation.natural(first), **self.answers.natural(theta_j, classes)}
-            out |= {k if shared else f"{k} ({reader})": v for k, v in own.items()}
+        for reader, first, last in zip(self.readers, *self.split(theta), strict=True):
+            own = {**hesitation.natural(first), **self.answers.natural(last, classes)}
+            if self.pooling == "shared":
+                return own
+            out |= {f"{name} ({reader})": value for name, value in own.items()}
         return out
 
     @property
     def parameter_names(self) -> list[str]:
-        """Names in natural units."""
         return list(self.natural(np.zeros(self.n_parameters)))
 
     @property
     def probabilities(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Which of the natural parameters are probabilities."""
         return tuple(name for name in self.parameter_names if name.startswith("P("))
 
     def prepare(self, n_classes: int) -> Self:
@@ -118,39 +108,31 @@ class Panel(Mechanism):
     def initial(self) -> FloatArray:
         return self.start
 
-    # -- the mathematics -----------------------------------------------------------------------
-
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
         return self.hesitation.difficulty(log_tau, tau, slopes)
 
     def evidence(
-        self,
-        difficulty: Difficulty,
-        said: Statements,
-        theta: FloatArray,
-        who: IntArray | None = None,
+        self, seen: Difficulty, said: Any, theta: FloatArray, who: Any = None
     ) -> Evidence:
         """Add up what the readers said of rows."""
         own, q = self.own(theta), self.hesitation.n_parameters
-        out = _Heard(difficulty.tau.shape, own.shape)
-        by_reader = said.said.T.astype(np.int64)
+        out = _Heard(seen.tau.shape, own.shape)
+        by_reader = np.ascontiguousarray(said.said.T)
         who, rows = np.nonzero(by_reader != NOT_SHOWN)
-        what: AnyArray = by_reader[who, rows]
+        what: AnyArray = by_reader[who, rows].astype(np.int64)
         spoke, whose = what >= 0, np.minimum(who, len(own) - 1)  # a shared one is everybody's
         if self.hesitation.informative:
-            part = self.hesitation.evidence(difficulty.at(rows), spoke, own[:, :q], whose)
+            part = self.hesitation.evidence(seen.at(rows), spoke, own[:, :q], whose)
             out.add(part, rows, whose, slice(0, q))
         rows, who, whose, what = rows[spoke], who[spoke], whose[spoke], what[spoke]
         if said.chances is not None:
             what = said.chances[rows, who]
-        tau = difficulty.tau.take(rows, axis=0)
+        tau = seen.tau.take(rows, axis=0)
         part = self.answers.fitting(said).evidence(what, tau, own[:, q:], whose)
         out.add(part, rows, whose, slice(q, self.width))
         return out
 
-    def add_prior(
-        self, theta: FloatArray, value: float, gradient: FloatArray
-    ) -> tuple[float, FloatArray]:
+    def add_prior(self, theta: FloatArray, value: float, gradient: FloatArray) -> Value:
         """Add what the weak priors say, and what draws readers together."""
         own, q = self.own(theta), self.hesitation.n_parameters
         strength, of_answers = self.hesitation.strength(own[:, :q]), self.answers.prior(own[:, q:])
@@ -183,11 +165,8 @@ class Panel(Mechanism):
         return places, unknown if self.spread is None else np.asarray(self.spread)
 
     def retune(self, theta: FloatArray, curvature: FloatArray) -> Self | None:
-        """Return the panel with pooling as strong as readers are alike; None if it is already.
-
-        The variance between readers is DerSimonian and Laird's estimate: how much more they
-        differ than the uncertainty of each explains.
-        """
+        # DerSimonian and Laird's variance: how much more readers differ than the uncertainty of
+        # each explains.
         J, (places, _) = len(self.readers), self._pooled()
         if self.pooling != "partial" or self.spread is not None or J < 2 or not places.size:
             return None
@@ -201,29 +180,19 @@ class Panel(Mechanism):
         out.spread = np.clip(between, LEAST_SPREAD, FIRST_SPREAD).tolist()
         return out
 
-    # -- what a fitted panel is asked ------------------------------------------------------------
-
     def log_probability(self, *arguments: Any) -> Any:
         raise TypeError("A panel of readers has no single chance of a label.")
 
-    def speaking(
-        self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None
-    ) -> FloatArray:
-        """Return the chance that each reader would speak of each row (n, J).
-
-        A mean over the posteriors, or over ``classes`` (n, g) if they are better known.
-        """
+    def speaking(self, log_tau: FloatArray, tau: FloatArray, classes: Any = None) -> FloatArray:
+        """Return the chance that each reader would speak of each row (n, J)."""
         counts = self.counts or [(1, 1)] * len(self.readers)
         chances = [
-            self.hesitation.fitted(first, said / max(shown, 1)).probability(log_tau, tau, classes)
-            for (first, _), (shown, said) in zip(self.split(self.parameters_), counts, strict=True)
+            self.hesitation.fitted(own, said / max(shown, 1)).probability(log_tau, tau, classes)
+            for own, (shown, said) in zip(self.split(self.parameters_)[0], counts, strict=True)
         ]
         return np.column_stack(chances)
 
-    def probability(
-        self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None
-    ) -> FloatArray:
-        """Return the mean over readers of the chance that they would speak of each row."""
+    def probability(self, log_tau: FloatArray, tau: FloatArray, classes: Any = None) -> FloatArray:
         return self.speaking(log_tau, tau, classes).mean(axis=1)
 
     def ask(
@@ -231,14 +200,13 @@ class Panel(Mechanism):
     ) -> tuple[IntArray, FloatArray]:
         """Return which reader to show each row next, and how much of its entropy that may remove.
 
-        A reader who may be wrong removes the mutual information of label and class, if they speak
-        of the row; one who did has nothing to add.
+        One who may be wrong removes the mutual information of label and class, if they speak.
         """
-        removed = np.tile(entr(resolved).sum(axis=1)[:, None], len(self.readers))
+        removed = entr(resolved).sum(axis=1)[:, None]
         if isinstance(self.answers, Confusion):
-            for j, chance in enumerate(self.confusion()):
-                answer = entr(resolved @ chance).sum(axis=1)
-                removed[:, j] = answer - resolved @ entr(chance).sum(axis=1)
+            chance = self.confusion()
+            answer = entr(np.einsum("ih,jhk->ijk", resolved, chance)).sum(axis=2)
+            removed = answer - resolved @ entr(chance).sum(axis=2).T
         worth = np.where(said.given, 0.0, removed * self.speaking(log_tau, tau, resolved))
         most = worth.max(axis=1)
         share = np.clip(most / np.maximum(entr(tau).sum(axis=1), 1e-300), 0.0, 1.0)
@@ -248,21 +216,16 @@ class Panel(Mechanism):
         """Return each reader's chances of labels by class (J, g, g)."""
         if not isinstance(self.answers, Confusion):
             raise AttributeError("confusion_ belongs to labels of experts='fallible'.")
-        return np.exp([self.answers.matrix(own) for _, own in self.split(self.parameters_)])
+        return np.exp(self.answers.matrix(self.split(self.parameters_)[1]))
 
     def draw(
-        self,
-        codes: IntArray,
-        log_tau: FloatArray,
-        tau: FloatArray,
-        classes: AnyArray,
-        rng: np.random.Generator,
+        self, codes: IntArray, log_tau: FloatArray, tau: FloatArray, classes: AnyArray, rng: Rng
     ) -> Statements:
         """Return what the readers would say of rows of these classes, were they shown them all."""
         chance = self.speaking(log_tau, tau, np.eye(tau.shape[1])[codes])
         spoke = rng.random(chance.shape) < chance
-        parts = [own for _, own in self.split(self.parameters_)]
-        said = np.stack([self.answers.draw(codes, tau, own, rng) for own in parts], axis=1)
+        each = self.split(self.parameters_)[1]
+        said = np.stack([self.answers.draw(codes, tau, own, rng) for own in each], axis=1)
         chances = None
         if said.ndim == 3:
             chances, said = np.where(spoke[:, :, None], said, np.nan), np.zeros_like(spoke, int)
@@ -307,17 +270,17 @@ class _Heard(Evidence):
         self.parts: list[tuple[Evidence, IntArray, IntArray, slice]] = []
 
     def add(self, part: Evidence, rows: IntArray, who: IntArray, place: slice) -> None:
-        """Add evidence of pairs, sorted by reader, with these of a reader's parameters."""
+        """Add evidence of pairs, sorted by reader, with the place of its parameters."""
         n, g = self.log_p.shape
         self.log_p += gather(np.broadcast_to(part.log_p, (len(rows), g)), rows, n)
         self.parts.append((part, rows, who, place))
 
     def pull(self, rho: FloatArray) -> FloatArray:
-        moved = (part for part in self.parts if part[0].in_joint is not None)
-        pulls = [
-            gather(part.pull(rho.take(rows, axis=0)), rows, len(rho)) for part, rows, *_ in moved
-        ]
-        return sum(pulls, np.zeros_like(rho))
+        out = np.zeros_like(rho)
+        for part, rows, *_ in self.parts:
+            if part.in_joint is not None:
+                out += gather(part.pull(rho.take(rows, axis=0)), rows, len(rho))
+        return out
 
     def scores(self, rho: FloatArray) -> FloatArray:
         n, (J, width) = len(rho), self.own
@@ -331,7 +294,6 @@ class _Heard(Evidence):
         score, information = np.zeros((J, width)), np.zeros((J, width, width))
         for part, rows, who, place in self.parts:
             edges = np.searchsorted(who, np.arange(J + 1)).tolist()
-            score[:, place], information[:, place, place] = part.sums(
-                weight.take(rows, axis=0), edges
-            )
+            sums = part.sums(weight.take(rows, axis=0), edges)
+            score[:, place], information[:, place, place] = sums
         return score.reshape(1, -1), information[None]

@@ -24,12 +24,11 @@ class Readers(BaseEstimator):
     ----------
     fallible : bool, default=True
         Whether a label may be wrong; each reader then has a confusion matrix. (Probabilities and
-        grades are never certain, so it makes no difference to them.)
+        grades are never certain.)
     pooling : {"partial", "own", "shared"}, default="partial"
-        Whether readers have parameters of their own. With "partial" those of hesitation, and
-        those of probabilities and grades, are drawn together as strongly as the readers are alike
-        (the variance between readers is estimated); confusion matrices are not. With "shared"
-        everything is the same for all: for readers who are anonymous.
+        Whether readers have parameters of their own. With "partial" those of hesitation,
+        probabilities and grades are drawn together as strongly as the readers are alike; confusion
+        matrices are not. With "shared" all readers are the same: for anonymous ones.
     right, rows : float, default=0.9 and 2.0
         The weak prior of the confusion matrices: as if each reader had labelled ``rows`` rows of
         every class before, a share ``right`` of them rightly.
@@ -77,11 +76,9 @@ class Readers(BaseEstimator):
         return np.where(possible.sum(axis=1) == 1, possible.argmax(axis=1), -1)
 
     def rough(self, statements: Statements) -> IntArray:
-        """Return classes that are roughly right, −1 where nobody can tell.
-
-        The vote, or the truth if it is known of every class; then a few steps of Dawid and
-        Skene's, in which readers count as much as they have been right.
-        """
+        """Return classes that are roughly right, −1 where nobody can tell."""
+        # The vote, or the truth if it is known of every class; then a few steps of Dawid and
+        # Skene's, in which readers count as much as they have been right.
         codes = statements.vote()
         if not self.fallible or statements.sets is None:
             return codes
@@ -159,40 +156,39 @@ def reader_records(clf: Any) -> list[dict[str, Any]]:
         raise AttributeError(
             "readers_ belongs to a fit to statements, or with experts='fallible'."
         )
-    classes, weights = names_of(clf.classes_), clf.weights_
-    panel = copy.copy(panel)
+    panel, classes, weights = copy.copy(panel), names_of(clf.classes_), clf.weights_
     panel.class_names = classes
-    counts = panel.counts or [(0, 0)] * len(panel.readers)
     info = None if clf.fit_rows is None else clf.information()
     place = {} if info is None else {name: k for k, name in enumerate(info.parameters)}
 
-    def error(slopes: dict[str, float]) -> float:
+    def error(names: list[str], slopes: Any) -> float:
         """Return the standard error of a sum of parameters, each times its slope."""
-        if info is None or not set(slopes) <= set(place):
+        if info is None or not set(names) <= set(place):
             return float("nan")
-        at, by = [place[name] for name in slopes], np.array(list(slopes.values()))
+        at = [place[name] for name in names]
         finite = np.isfinite(info.std_error[at]).all()
-        return float(np.sqrt(by @ info.covariance[np.ix_(at, at)] @ by)) if finite else np.inf
+        return (
+            float(np.sqrt(slopes @ info.covariance[np.ix_(at, at)] @ slopes)) if finite else np.inf
+        )
 
-    values = panel.natural(panel.parameters_)
+    values, confused = panel.natural(panel.parameters_), isinstance(panel.answers, Confusion)
+    counts = panel.counts or [(0, 0)] * len(panel.readers)
     lines = []
-    for j, (reader, (shown, said)) in enumerate(zip(panel.readers, counts, strict=True)):
+    parts = zip(panel.readers, counts, *panel.split(panel.parameters_), strict=True)
+    for j, (reader, (shown, said), first, last) in enumerate(parts):
         suffix = "" if panel.pooling == "shared" else f" ({reader})"
         line: dict[str, Any] = {"reader": reader, "shown": shown, "labelled": said}
         errors = {}
-        first, last = panel.split(panel.parameters_)[j]
         own, spoken = list(panel.hesitation.natural(first)), panel.answers.natural(last, classes)
-        confused = isinstance(panel.answers, Confusion)
         for name in own if confused else [*own, *spoken]:
             column = "slope" if name.startswith("coef") and len(own) == 2 else name
             column = f"report {column}" if column in line else column
             line[column] = values[name + suffix]
-            errors[f"{column}_se"] = error({name + suffix: 1.0})
+            errors[f"{column}_se"] = error([name + suffix], np.ones(1))
         if confused:
             right = np.diag(panel.confusion()[j])
-            slopes = dict(zip((f"weight[{c}]" for c in classes), right, strict=True))
-            mistakes = zip(spoken, np.repeat(weights, len(weights) - 1), strict=True)
-            slopes |= {name + suffix: -weight for name, weight in mistakes}
-            line["accuracy"], errors["accuracy_se"] = float(weights @ right), error(slopes)
+            names = [f"weight[{c}]" for c in classes] + [name + suffix for name in spoken]
+            slopes = np.append(right, -np.repeat(weights, len(weights) - 1))
+            line["accuracy"], errors["accuracy_se"] = float(weights @ right), error(names, slopes)
         lines.append(line | errors)
     return lines

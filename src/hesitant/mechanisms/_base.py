@@ -1,29 +1,20 @@
 """The one row term, and what every missing-label mechanism is.
 
-Whatever an expert says of row i enters every likelihood of the package through
-``a_ih = log p(said_i | class h, τ_i; θ)``. With τ the class posterior given the features, the row
-adds
-
-    log p(said_i | x_i) = a_iy where the class y is known,  log Σ_h τ_ih exp(a_ih) elsewhere,
-
-to the log-likelihood. Its derivative in the log joint densities ``ℓ_ih = log π_h f_h(x_i)`` is
-
-    ρ_ih − τ_ih + Σ_k ρ_ik ∂a_ik/∂ℓ_ih,    ρ_ih = the class given features and what was said,
-
-a pull on the row's class weights that sums to zero. (Where the class is known, ρ and τ are both
-that class.) Likelihood, curvature, expected information and ``resolve`` all use this function.
+What an expert says of row i enters every likelihood through ``a_ih = log p(said_i | class h, τ_i;
+θ)``, τ the class posterior given the features. The row's log-likelihood gains ``a_iy`` where the
+class y is known, ``log Σ_h τ_ih exp(a_ih)`` elsewhere. Its derivative in the log joint densities
+``ℓ_ih = log π_h f_h(x_i)`` is ``ρ_ih − τ_ih + Σ_k ρ_ik ∂a_ik/∂ℓ_ih``, with ρ the class given
+features and what was said: a pull on the row's class weights that sums to zero.
 """
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 from scipy.special import logit
 from sklearn.base import BaseEstimator
 
@@ -31,22 +22,18 @@ from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.uncertainty import Shannon, Uncertainty
 
 Terms: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-Sums: TypeAlias = tuple[float, FloatArray, FloatArray]
-"""Value, gradient and curvature (a negative Hessian, or a stand-in for it), summed over rows.
-
-Of readers the curvature is a block each; :meth:`Mechanism.information` makes a matrix of it.
-"""
+Value: TypeAlias = tuple[float, FloatArray]  # with its gradient
 
 
 @dataclass
 class Evidence:
     """What was said of rows, were their classes known: a_ih and its derivatives.
 
-    ``log_p`` is a_ih, of shape (n, g), or (n, 1) if it is the same for all classes. With a last
-    axis more, ``in_theta`` are its derivatives in the parameters; or in those that matter to a
-    class, which are ``embed`` (g, k, q) times all of them. ``in_joint`` times ``toward`` are its
-    derivatives in the row's log joint densities (None if they vanish, or nobody will ask). Outer
-    products of ``in_theta`` times ``factor`` stand in for the information about the parameters.
+    ``log_p`` is a_ih (n, g), or (n, 1) if it is the same for all classes. With a last axis more,
+    ``in_theta`` are its derivatives in the parameters; or in those that matter to a class, which
+    are ``embed`` (g, k, q) times all of them. ``in_joint`` times ``toward`` are those in the log
+    joint densities (None if they vanish, or nobody will ask). Outer products of ``in_theta`` times
+    ``factor`` stand in for the information about the parameters.
     """
 
     log_p: FloatArray
@@ -74,13 +61,8 @@ class Evidence:
             return np.einsum("ihq->iq", each)
         return each.reshape(len(each), -1) @ self.embed.reshape(-1, self.embed.shape[2])
 
-    def sums(
-        self, weight: FloatArray, edges: Sequence[int] | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return scores (1, q) and information (1, q, q), summed over rows and classes.
-
-        With ``edges``, one of each for the rows between every two of them.
-        """
+    def sums(self, weight: FloatArray, edges: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Return sums of scores (1, q) and information (1, q, q), or of rows between edges."""
         by_class, scores, spreads = self._by_class(weight), [], []
         factor = by_class if self.factor is None else by_class * self.factor
         for part in (slice(*ends) for ends in pairwise(edges or (0, len(weight)))):
@@ -96,15 +78,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class RowTerm:
-    """The row term of a block: log probabilities of what was said (n,), and what follows.
+    """The row term of a block: log probabilities of what was said, and what follows."""
 
-    ``resolved`` (n, g) are the class probabilities given features and what was said, ``prior``
-    those without the latter.
-    """
-
-    log_p: FloatArray
-    resolved: FloatArray
-    prior: FloatArray
+    log_p: FloatArray  # (n,)
+    resolved: FloatArray  # classes given features and what was said (n, g)
+    prior: FloatArray  # classes given features, or known (n, g)
     evidence: Evidence
 
     @property
@@ -136,53 +114,42 @@ def row_term(evidence: Evidence, log_tau: FloatArray, tau: FloatArray, codes: In
 
 
 class Difficulty(NamedTuple):
-    """What a mechanism wants to know of rows' posteriors, apart from its own parameters.
+    """What a mechanism wants to know of rows' posteriors, apart from its own parameters."""
 
-    The posteriors (n, g); the uncertainty u (n,), its derivatives in the rows' log joint densities
-    (n, g; None where nobody will ask), and what else follows from u: a basis, say.
-    """
-
-    log_tau: FloatArray
+    log_tau: FloatArray  # (n, g)
     tau: FloatArray
-    u: FloatArray
-    du: FloatArray | None
-    design: tuple[FloatArray, ...] = ()
+    u: FloatArray  # the uncertainty (n,)
+    du: FloatArray | None  # its slopes in the log joint densities (n, g), if anybody will ask
+    design: tuple[FloatArray, ...] = ()  # what else follows from u: a basis, say
 
     def at(self, rows: IntArray) -> "Difficulty":
         """Return the same of some rows."""
-        log_tau, tau, u, *design = (  # several times as quick as indexing
-            part.take(rows, axis=0) for part in (self.log_tau, self.tau, self.u, *self.design)
-        )
+        whole = self.log_tau, self.tau, self.u, *self.design
+        log_tau, tau, u, *design = (part.take(rows, axis=0) for part in whole)
         du = None if self.du is None else self.du.take(rows, axis=0)
         return Difficulty(log_tau, tau, u, du, tuple(design))
 
 
 class Pattern(NamedTuple):
-    """What was said of a block of rows: sums, and the pull on each row's classes.
-
-    Its log probability; the derivatives of that in the rows' log joint densities (n, g), of shape
-    (0, g) if there is no pull; and gradient and curvature in the mechanism's parameters.
-    """
+    """What was said of a block of rows: sums of its log probability and of its derivatives."""
 
     value: float
-    pull: FloatArray
-    gradient: FloatArray
-    curvature: FloatArray
+    pull: FloatArray  # of each row on its classes (n, g); (0, g) if there is none
+    gradient: FloatArray  # in the mechanism's parameters
+    curvature: FloatArray  # a negative Hessian, or a stand-in; of readers a block each
 
 
 class Mechanism(BaseEstimator):
     """Base of the mechanisms.
 
     To add one, subclass it, set ``uncertainty`` and ``n_parameters``, and write
-    :meth:`log_probability`. Everything else (fitting, the pull on the classes, prediction)
-    follows from that one function and its derivatives. ``by_class`` says whether the probability
-    depends on the class too, ``informative`` whether the pattern of blanks enters the likelihood
-    at all. The weak prior ``−½ ridge |theta|²`` keeps theta finite when uncertainty separates
-    labelled rows from blanks, and is far below the noise of any data otherwise.
+    :meth:`log_probability`: everything else follows from it. ``by_class`` says whether it depends
+    on the class too, ``informative`` whether the pattern of blanks enters the likelihood at all.
+    The weak prior ``−½ ridge |theta|²`` keeps theta finite when uncertainty separates labelled
+    rows from blanks, and is far below the noise of any data otherwise.
     """
 
-    probabilities: ClassVar[tuple[str, ...]] = ()
-    """Which of the natural parameters are probabilities."""
+    probabilities: ClassVar[tuple[str, ...]] = ()  # which of the natural parameters are such
     required: ClassVar[tuple[str, ...]] = ("uncertainty", "n_parameters")
     uncertainty: Uncertainty
     n_parameters: int
@@ -191,21 +158,16 @@ class Mechanism(BaseEstimator):
     by_class: bool = False
     informative: bool = True
     ridge: float = 1e-6
-    leverage_: FloatArray
-    """How far classes could be bent to follow it, along each of their directions."""
-    steepness_: FloatArray
-    """How much each parameter, and each two together, would bend them."""
+    leverage_: FloatArray  # how far classes could be bent to follow it, along their directions
+    steepness_: FloatArray  # how much each parameter, and each two together, would bend them
     parameters_: FloatArray
-
-    # -- what a new mechanism writes ------------------------------------------------------
 
     @abstractmethod
     def log_probability(self, u: FloatArray, labelled: BoolArray, theta: FloatArray) -> Terms:
-        """Return log Pr(labelled or not | u) and its derivatives.
+        """Return the log probability of what was seen of each row (a label, or none), given u.
 
-        The first is the log probability of what was seen of each row (labelled, or left blank), of
-        shape (n,), or (n, g) with ``by_class``; the second its derivative in u; the third, with
-        a last axis more, its derivatives in theta.
+        Of shape (n,), or (n, g) with ``by_class``; then its derivative in u; and, with a last axis
+        more, its derivatives in theta.
         """
 
     @property
@@ -223,14 +185,8 @@ class Mechanism(BaseEstimator):
         )
 
     def testable(self) -> "Mechanism | None":
-        """Return the part of the mechanism that is nothing but chance if its slopes are zero.
-
-        Tests of whether difficulty matters are tests of those slopes. None, the default, if the
-        mechanism has no such part.
-        """
+        """Return the part that is nothing but chance if its slopes are zero, None if none is."""
         return None
-
-    # -- what follows from it ---------------------------------------------------------------
 
     @property
     def parameter_names(self) -> list[str]:
@@ -258,28 +214,23 @@ class Mechanism(BaseEstimator):
         return Difficulty(log_tau, tau, u, du if slopes else None)
 
     def evidence(
-        self, difficulty: Difficulty, said: Any, theta: FloatArray, who: IntArray | None = None
+        self, seen: Difficulty, said: Any, theta: FloatArray, who: Any = None
     ) -> Evidence:
         """Return what was said of rows as evidence about their classes.
 
-        Of several readers theta has a row for each, and ``who`` says, in order, whose rows these
-        are.
+        Of several readers theta has a row each, and ``who`` says, in order, whose rows these are.
         """
-        u = difficulty.u
-        if who is None:
-            log_p, slope, gradient = self.log_probability(u, said, theta)
-        else:
-            edges = np.searchsorted(who, np.arange(len(theta) + 1))
-            parts = [slice(a, b) for a, b in pairwise(edges)]
-            each = [
-                self.log_probability(u[p], said[p], own)
-                for p, own in zip(parts, theta, strict=True)
-            ]
-            log_p, slope, gradient = map(np.concatenate, zip(*each, strict=True))
+        u, theta = seen.u, np.atleast_2d(theta)
+        edges = [0, len(u)] if who is None else np.searchsorted(who, np.arange(len(theta) + 1))
+        parts = (slice(*ends) for ends in pairwise(edges))
+        each = [
+            self.log_probability(u[p], said[p], own) for p, own in zip(parts, theta, strict=True)
+        ]
+        log_p, slope, gradient = map(np.concatenate, zip(*each, strict=True))
         if log_p.ndim == 1:
             log_p, slope, gradient = log_p[:, None], slope[:, None], gradient[:, None]
-        pull = None if difficulty.du is None else slope[:, :, None]
-        return Evidence(log_p, gradient, pull, difficulty.du, odds(log_p))
+        pull = None if seen.du is None else slope[:, :, None]
+        return Evidence(log_p, gradient, pull, seen.du, odds(log_p))
 
     def pattern(
         self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray
@@ -295,17 +246,15 @@ class Mechanism(BaseEstimator):
         """Return the precision of each parameter's weak normal prior about zero."""
         return np.full(theta.shape[-1], self.ridge)
 
-    def add_prior(
-        self, theta: FloatArray, value: float, gradient: FloatArray
-    ) -> tuple[float, FloatArray]:
+    def add_prior(self, theta: FloatArray, value: float, gradient: FloatArray) -> Value:
         """Add what the weak prior and :mod:`hesitant.leverage` say to sums over rows."""
         inward = self.strength(theta) * theta
         value, gradient = value - 0.5 * float(inward @ theta), gradient - inward
         if hasattr(self, "leverage_"):
             toward = self.steepness_ @ theta
-            size = float(theta @ toward)
-            value -= 0.5 * float(np.log1p(self.leverage_ * size).sum())
-            gradient -= float((self.leverage_ / (1.0 + self.leverage_ * size)).sum()) * toward
+            factor = 1.0 + self.leverage_ * float(theta @ toward)
+            value -= 0.5 * float(np.log(factor).sum())
+            gradient -= float((self.leverage_ / factor).sum()) * toward
         return value, gradient
 
     def information(self, theta: FloatArray, curvature: FloatArray | float) -> FloatArray:
@@ -320,31 +269,6 @@ class Mechanism(BaseEstimator):
             out += part.sum() * self.steepness_ - flatter * np.multiply.outer(toward, toward)
         return out
 
-    def maximise(
-        self, total: Callable[[FloatArray], Sums], theta: FloatArray, tol: float = 1e-12
-    ) -> FloatArray:
-        """Maximise over theta, the posteriors held fixed, until a step promises less than tol.
-
-        ``total`` gives value, gradient and curvature over all rows at a theta.
-        """
-        *sums, curvature = total(theta)
-        value, gradient = self.add_prior(theta, *sums)
-        for _ in range(100):
-            _, step, failed = dposv(self.information(theta, curvature), gradient)
-            gain = float(step @ gradient)
-            if failed or gain < max(tol, 1e-14 * abs(value)):
-                break
-            for halving in range(30):
-                trial = theta + 0.5**halving * step
-                *sums, curvature = total(trial)
-                after = self.add_prior(trial, *sums)
-                if after[0] >= value + 1e-4 * 0.5**halving * gain:
-                    break
-            else:
-                break
-            theta, (value, gradient) = trial, after
-        return theta
-
     def retune(self, theta: FloatArray, curvature: FloatArray) -> Self | None:
         """Return the mechanism with settings learned from a fit that ended here, None if none."""
         return None
@@ -355,13 +279,8 @@ class Mechanism(BaseEstimator):
         out.parameters_ = np.asarray(theta, dtype=float)
         return out
 
-    def probability(
-        self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None
-    ) -> FloatArray:
-        """Return Pr(labelled) of each row at the fitted parameters, a mean over its classes.
-
-        The mean is over the posteriors, or over ``classes`` (n, g) if they are better known.
-        """
+    def probability(self, log_tau: FloatArray, tau: FloatArray, classes: Any = None) -> FloatArray:
+        """Return Pr(labelled) of each row, a mean over posteriors (or better known classes)."""
         seen = np.ones(len(tau), dtype=bool)
         difficulty = self.difficulty(log_tau, tau, slopes=False)
         p = np.exp(self.evidence(difficulty, seen, self.parameters_).log_p)
@@ -371,11 +290,9 @@ class Mechanism(BaseEstimator):
 
 
 def odds(log_p: FloatArray) -> FloatArray:
-    """Return the odds of what was seen, of two things that may be seen.
-
-    The scores of both, times their chances, add up to nothing. So the mean of their outer products
-    (Fisher's information) is the outer product of either score times the odds of its outcome.
-    """
+    """Return the odds of what was seen, of two things that may be."""
+    # Their scores, times their chances, add up to nothing. So the mean of the outer products
+    # (Fisher's information) is that of either score times the odds of its outcome.
     # Of an outcome that is certain but for rounding, the score is rounding too.
     return np.exp(log_p) / np.maximum(-np.expm1(log_p), 1e-16)
 
@@ -384,7 +301,7 @@ class Ignorable(Mechanism):
     """Labels are missing without regard to difficulty: the ignorance likelihood.
 
     Its labelling probability is the share of reviewed rows that carry a label; ``intercept_`` is
-    the logit of that share, kept off 0 and 1 by 1e-15, and ``coef_`` is empty.
+    the logit of that share, and ``coef_`` is empty.
 
     >>> from hesitant import MixtureClassifier
     >>> from hesitant.datasets import simulate
@@ -397,6 +314,7 @@ class Ignorable(Mechanism):
     uncertainty = Shannon()
     n_parameters = 0
     informative = False
+    ridge = 0.0  # parameters of another mechanism may stand by, for later
     in_words = "none"
     intercept_: float
     coef_: FloatArray
@@ -414,28 +332,21 @@ class Ignorable(Mechanism):
         return log_p, np.zeros(u.size), np.zeros((u.size, 0))
 
     def evidence(
-        self, difficulty: Difficulty, said: Any, theta: FloatArray, who: IntArray | None = None
+        self, seen: Difficulty, said: Any, theta: FloatArray, who: Any = None
     ) -> Evidence:
         """Return no evidence: what was said is the same for all classes, and has no parameters."""
-        n = difficulty.u.size
+        n = seen.u.size
         return Evidence(np.zeros((n, 1)), np.zeros((n, 1, theta.shape[-1])))
 
     def pattern(self, seen: Difficulty, *rest: Any) -> Pattern:
-        q = rest[-1].size  # parameters of another mechanism may stand by, for later
+        q = rest[-1].size
         return Pattern(0.0, np.zeros((0, seen.tau.shape[1])), np.zeros(q), np.zeros((q, q)))
 
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
         return Difficulty(log_tau, tau, tau[:, 0], tau if slopes else None)
 
-    def probability(
-        self, log_tau: FloatArray, tau: FloatArray, classes: FloatArray | None = None
-    ) -> FloatArray:
+    def probability(self, log_tau: FloatArray, tau: FloatArray, classes: Any = None) -> FloatArray:
         return np.full(len(tau), self.rate_)
-
-    def add_prior(
-        self, theta: FloatArray, value: float, gradient: FloatArray
-    ) -> tuple[float, FloatArray]:
-        return value, gradient
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
         out = super().fitted(theta, rate)

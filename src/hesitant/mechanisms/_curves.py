@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.interpolate import BSpline
@@ -11,6 +11,8 @@ from scipy.special import expit, log1p, log_expit
 from sklearn.base import BaseEstimator
 
 from hesitant._typing import FloatArray
+
+Function: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 class Basis(BaseEstimator):
@@ -66,18 +68,11 @@ class Polynomial(Basis):
     ['intercept', 'u', 'u^2', 'u^3']
     """
 
+    size = property(lambda self: self.degree)
+    names = property(lambda self: ["u", *(f"u^{k}" for k in range(2, self.degree + 1))])
+
     def __init__(self, degree: int = 2) -> None:
         self.degree = degree
-
-    @property
-    def size(self) -> int:
-        """The degree."""
-        return self.degree
-
-    @property
-    def names(self) -> list[str]:
-        """The powers of u."""
-        return ["u" if k == 1 else f"u^{k}" for k in range(1, self.degree + 1)]
 
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
         k = np.arange(1, self.degree + 1)
@@ -90,23 +85,17 @@ class Polynomial(Basis):
 
 
 class Spline(Basis):
-    """Cubic B-splines with equally spaced knots over the range of the uncertainty.
+    """Cubic B-splines with equally spaced knots; ``df`` is their number, at least 3.
 
-    ``df`` is their number (at least 3, a plain cubic); the constant is left to the intercept.
-
-    >>> import numpy as np
     >>> from hesitant.mechanisms import Spline
     >>> Spline(5).evaluate(np.linspace(0, 1, 3), 1.0)[0].shape
     (3, 5)
     """
 
+    size = property(lambda self: self.df)
+
     def __init__(self, df: int = 4) -> None:
         self.df = df
-
-    @property
-    def size(self) -> int:
-        """The degrees of freedom."""
-        return self.df
 
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
         knots = np.pad(np.linspace(0.0, maximum, self.df - 1), 3, mode="edge")
@@ -122,12 +111,8 @@ class Spline(Basis):
 
 
 class Log(Basis):
-    """The logarithm of the uncertainty.
+    """The logarithm of the uncertainty, flat below ``floor``: certainty itself stays finite.
 
-    An uncertainty below ``floor`` counts as that, so that certainty itself stays finite. The curve
-    is flat there: such rows do not pull on the classes.
-
-    >>> import numpy as np
     >>> from hesitant.mechanisms import Log
     >>> Log(floor=1e-3).evaluate(np.array([0.0, 1.0]), 1.0)[0].ravel().round(3)
     array([-6.908,  0.   ])
@@ -154,7 +139,6 @@ class Logit(Log):
 
     A share below ``floor`` counts as that, and a share above ``1 − 1e-9`` as that.
 
-    >>> import numpy as np
     >>> from hesitant.mechanisms import Logit
     >>> Logit().evaluate(np.array([0.1, 0.35]), 0.7)[0].ravel().round(3)
     array([-1.792,  0.   ])
@@ -163,10 +147,8 @@ class Logit(Log):
     names = ["logit u"]  # noqa: RUF012
 
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
-        ceiling = 1.0 - 1e-9
-        share = u / maximum
-        inside = (share > self.floor) & (share < ceiling)
-        share = np.clip(share, self.floor, ceiling)
+        share = np.clip(u / maximum, self.floor, 1.0 - 1e-9)
+        inside = share == u / maximum
         slope = np.where(inside, 1.0 / (share * (1.0 - share) * maximum), 0.0)
         return (np.log(share) - np.log1p(-share))[:, None], slope[:, None]
 
@@ -178,34 +160,24 @@ class Logit(Log):
 class Functions(Basis):
     """The user's own functions of uncertainty, from arrays to arrays, and the derivative of each.
 
-    >>> import numpy as np
     >>> from hesitant.mechanisms import EntropyMechanism, Functions
     >>> step = Functions([np.tanh], [lambda u: 1 / np.cosh(u) ** 2])
     >>> EntropyMechanism(basis=step).n_parameters
     2
     """
 
-    def __init__(
-        self,
-        functions: Sequence[Callable[[FloatArray], FloatArray]],
-        derivatives: Sequence[Callable[[FloatArray], FloatArray]],
-    ) -> None:
+    size = property(lambda self: len(self.functions))
+
+    def __init__(self, functions: Sequence[Function], derivatives: Sequence[Function]) -> None:
         self.functions, self.derivatives = functions, derivatives
 
-    @property
-    def size(self) -> int:
-        """The number of functions."""
-        return len(self.functions)
-
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
-        columns = [np.asarray(f(u), dtype=float) for f in self.functions]
-        slopes = [np.asarray(f(u), dtype=float) for f in self.derivatives]
-        return np.stack(columns, axis=1), np.stack(slopes, axis=1)
+        b, db = ([f(u) for f in own] for own in (self.functions, self.derivatives))
+        return np.stack(b, axis=1, dtype=float), np.stack(db, axis=1, dtype=float)
 
     def check(self, maximum: float) -> None:
-        """Refuse functions that are not ones; that derivatives are right is tried before a fit."""
-        for name in ("functions", "derivatives"):
-            if not isinstance(getattr(self, name), Sequence):
+        for name, given in vars(self).items():
+            if not isinstance(given, Sequence):
                 raise TypeError(f"{name} must be a list of functions, such as [np.tanh].")
         if len(self.functions) != len(self.derivatives) or not self.functions:
             raise ValueError(
@@ -233,39 +205,27 @@ def _need_an_end(basis: str, maximum: float, instead: str) -> None:
         )
 
 
-BASES: dict[str, type[Basis]] = {
-    "linear": Linear,
-    "polynomial": Polynomial,
-    "spline": Spline,
-    "log": Log,
-    "logit": Logit,
-}
+BASES: dict[str, type[Basis]] = {"linear": Linear, "polynomial": Polynomial, "spline": Spline}
+BASES |= {"log": Log, "logit": Logit}
 
 
 class Chance(NamedTuple):
-    """Log chances of a label and of a blank, with their derivatives.
-
-    Those in the predictor begin with d, those in the link's own parameter (None if it has none to
-    estimate) with s.
-    """
+    """Log chances of a label and of a blank, with their derivatives."""
 
     log_seen: FloatArray
     log_blank: FloatArray
-    d_seen: FloatArray
+    d_seen: FloatArray  # in the predictor
     d_blank: FloatArray
-    s_seen: Any = None
+    s_seen: Any = None  # in the link's own parameter, if it has one to estimate
     s_blank: Any = None
 
 
 class Link(BaseEstimator):
     """Base of the links."""
 
-    names: tuple[str, ...] = ()
-    """Names of the parameters that a fit estimates: none, or one."""
-    start: float = 0.0
-    """Where a fit begins with that parameter."""
-    prior: float = 0.0
-    """Strength of the weak prior ``−½ prior θ²`` of that parameter."""
+    names: tuple[str, ...] = ()  # of the parameters that a fit estimates: none, or one
+    start: float = 0.0  # where a fit begins with that parameter
+    prior: float = 0.0  # strength of its weak prior ``−½ prior θ²``
 
     @abstractmethod
     def evaluate(self, eta: FloatArray, own: FloatArray) -> Chance:
@@ -282,7 +242,6 @@ class Link(BaseEstimator):
 class Logistic(Link):
     """``Pr(labelled) = 1 / (1 + exp(−η))``.
 
-    >>> import numpy as np
     >>> from hesitant.mechanisms import Logistic
     >>> np.exp(Logistic().evaluate(np.zeros(1), np.zeros(0)).log_seen)
     array([0.5])
@@ -324,11 +283,9 @@ class Dropout(Link):
 class ArandaOrdaz(Link):
     """``Pr(labelled) = 1 − (1 + ψ exp(η))^(−1/ψ)``: one parameter for the curve's asymmetry.
 
-    A shape ψ of 1 is the logistic link, ψ → 0 the complementary log-log link, under which a
-    label is certain sooner than a blank ever gets. By default ψ is estimated, with a weak prior
-    (a standard deviation of 3 for log ψ about 0).
+    A shape ψ of 1 is the logistic link, ψ → 0 the complementary log-log. By default ψ is
+    estimated, with a weak prior (a standard deviation of 3 for log ψ about 0).
 
-    >>> import numpy as np
     >>> from hesitant.mechanisms import ArandaOrdaz
     >>> np.exp(ArandaOrdaz(shape=1.0).evaluate(np.zeros(1), np.zeros(0)).log_seen)
     array([0.5])
@@ -359,9 +316,8 @@ class ArandaOrdaz(Link):
         soft, turn = -log_expit(-(eta + t)), expit(eta + t)
         log_blank = np.minimum(-per * soft, -1e-300)
         # log(1 − e^x) without cancellation, near 0 and far below.
-        log_seen = np.where(
-            log_blank > -0.693, np.log(-np.expm1(log_blank)), log1p(-np.exp(log_blank))
-        )
+        near, below = np.log(-np.expm1(log_blank)), log1p(-np.exp(log_blank))
+        log_seen = np.where(log_blank > -0.693, near, below)
         d_blank, s_blank = -per * turn, per * (soft - turn) * inside
         odds = np.exp(log_blank - log_seen)
         # Far to the left a label's chance is e^η, whose logarithm has the slope one.

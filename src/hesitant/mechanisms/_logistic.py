@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.special import logit
@@ -13,17 +13,10 @@ from hesitant._choices import choose
 from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
-from hesitant.mechanisms._curves import (
-    BASES,
-    LINKS,
-    Basis,
-    Dropout,
-    Linear,
-    Link,
-    Logistic,
-    NoBasis,
-)
+from hesitant.mechanisms._curves import BASES, LINKS, Basis, Dropout, Link, Logistic, NoBasis
 from hesitant.uncertainty import Renyi, Uncertainty
+
+Tilt: TypeAlias = Sequence[float] | None
 
 
 class EntropyMechanism(Mechanism):
@@ -34,15 +27,13 @@ class EntropyMechanism(Mechanism):
     order : float, default=1.0
         Order of the Rényi entropy; 1 is Shannon's.
     basis : {"linear", "polynomial", "spline", "log", "logit"} or Basis, default="linear"
-        The functions b_t of the uncertainty. ``Polynomial(degree)``, ``Spline(df)`` and
-        ``Functions(...)`` give more control.
+        The functions b_t of the uncertainty.
     uncertainty : Uncertainty, optional
         A measure to use in place of the Rényi entropy, such as ``Margin()``.
     ridge : float, default=1e-6
-        Strength of the weak prior ``−½ ridge |β|²`` that keeps β finite when the entropy
-        separates labelled rows from blanks.
+        Strength of the weak prior ``−½ ridge |β|²``.
     link : {"logistic", "aranda_ordaz"} or Link, default="logistic"
-        What takes the place of the logit; ``ArandaOrdaz(shape)`` has a curve of its own.
+        What takes the place of the logit.
     tilt : sequence of float, optional
         Differences between the classes' intercepts, known: their common level is estimated.
 
@@ -58,8 +49,7 @@ class EntropyMechanism(Mechanism):
     _each_class = False
     intercept_: float | FloatArray
     coef_: FloatArray
-    maximum: float
-    """Largest value of the uncertainty, known once the mechanism is prepared."""
+    maximum: float  # largest value of the uncertainty, known once prepared
 
     def __init__(
         self,
@@ -68,14 +58,13 @@ class EntropyMechanism(Mechanism):
         uncertainty: Uncertainty | None = None,
         ridge: float = 1e-6,
         link: str | Link = "logistic",
-        tilt: Sequence[float] | None = None,
+        tilt: Tilt = None,
     ) -> None:
         self.order, self.basis, self.ridge, self.link, self.tilt = order, basis, ridge, link, tilt
         self.uncertainty = uncertainty  # type: ignore[assignment]  # resolved by prepare
 
     @property
     def by_class(self) -> bool:  # type: ignore[override]
-        """Whether the classes have intercepts that differ, estimated or known."""
         return self._each_class or self.tilt is not None
 
     def _basis(self) -> Basis:
@@ -99,12 +88,10 @@ class EntropyMechanism(Mechanism):
 
     @property
     def n_parameters(self) -> int:  # type: ignore[override]
-        """The intercepts, a coefficient for each basis function, and what the link estimates."""
         return len(self.parameter_names)
 
     @property
     def parameter_names(self) -> list[str]:
-        """Intercepts, the basis functions, and the link's parameter."""
         return [*self._intercept_names(), *self._basis().names, *self._link().names]
 
     @property
@@ -116,14 +103,11 @@ class EntropyMechanism(Mechanism):
             words.append(repr(measure))
         elif measure.order != 1:
             words.append(f"order {measure.order:g}")
-        usual = Linear | NoBasis | Logistic | Dropout
-        for given in (self.basis, self.link):
-            if given not in ("linear", "logistic") and not isinstance(given, usual):
-                words.append(str(given))
-        return " ".join(words)
+        usual = ("linear", "Linear()", "NoBasis()", "logistic", "Logistic()", "Dropout()")
+        return " ".join(words + [s for s in map(str, (self.basis, self.link)) if s not in usual])
 
     def testable(self) -> "EntropyMechanism":
-        """Return the mechanism with one intercept and a logistic link: without slopes, a coin."""
+        """Return it with one intercept and a logistic link: without slopes, a coin."""
         if type(self) is EntropyMechanism and isinstance(self._link(), Logistic):
             return self
         basis = "linear" if isinstance(self.basis, NoBasis) else self.basis
@@ -138,13 +122,12 @@ class EntropyMechanism(Mechanism):
         }
 
     def _split(self, theta: FloatArray) -> Terms:
-        """Return the intercepts' parameters, the coefficients, and the link's parameters."""
+        """Return parameters of the intercepts, of the basis and of the link."""
         i = len(self._intercept_names())
         j = i + self._basis().size
         return theta[..., :i], theta[..., i:j], theta[..., j:]
 
     def prepare(self, n_classes: int) -> Self:
-        """Return a copy with measure, basis and link resolved for this many classes."""
         if self.uncertainty is not None and self.order != 1.0:
             raise ValueError(
                 f"order={self.order!r} and uncertainty={self.uncertainty!r} both name the "
@@ -158,33 +141,31 @@ class EntropyMechanism(Mechanism):
                 raise ValueError(
                     f"tilt={self.tilt!r}: give {n_classes} finite numbers, one for each class."
                 )
-        out = copy.copy(self)
-        out.n_classes = n_classes
-        out.uncertainty = Renyi(self.order) if self.uncertainty is None else self.uncertainty
-        out.order = 1.0  # it lives in the measure from here on
-        if not isinstance(out.uncertainty, Uncertainty):
+        measure = Renyi(self.order) if self.uncertainty is None else self.uncertainty
+        if not isinstance(measure, Uncertainty):
             raise TypeError(
                 f"uncertainty={self.uncertainty!r} is not an Uncertainty: give Renyi(order), "
                 "Margin() or another object of hesitant.uncertainty, or subclass Uncertainty."
             )
-        out.uncertainty.check(n_classes)
-        out.basis, out.link = self._basis(), self._link()
+        measure.check(n_classes)
+        out = copy.copy(self)
+        out.order, out.uncertainty = 1.0, measure  # where the order lives from here on
+        out.basis, out.link, out.n_classes = self._basis(), self._link(), n_classes
         out.link.check()
-        out.maximum = out.uncertainty.maximum(n_classes)
+        out.maximum = measure.maximum(n_classes)
         out.basis.check(out.maximum)
         return out
 
     def initial(self) -> FloatArray:
-        link = self._link()
-        return np.r_[np.zeros(self.n_parameters - len(link.names)), [link.start] * len(link.names)]
+        out, link = np.zeros(self.n_parameters), self._link()
+        out[out.size - len(link.names) :] = link.start
+        return out
 
     def without_slopes(self, rate: float) -> FloatArray:
         """Return parameters by which every row has the same chance of a label."""
         out = self.initial()
         out[: len(self._intercept_names())] = logit(np.clip(rate, 1e-3, 1 - 1e-3))
         return out
-
-    # -- the mathematics -----------------------------------------------------------------------
 
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
         u, du = self.uncertainty.evaluate(log_tau, tau)
@@ -194,28 +175,28 @@ class EntropyMechanism(Mechanism):
         return Difficulty(log_tau, tau, u, du, (b, db))
 
     def evidence(
-        self, difficulty: Difficulty, said: Any, theta: FloatArray, who: IntArray | None = None
+        self, seen: Difficulty, said: Any, theta: FloatArray, who: Any = None
     ) -> Evidence:
-        b, *db = difficulty.design
+        b, *db = seen.design
         first, coef, own = self._split(theta if who is None else theta[who])
         matrix, offset = self._intercepts()
         coef = np.broadcast_to(coef, b.shape)
         eta = np.einsum("it,it->i", b, coef)[:, None] + (first @ matrix.T + offset)
-        chance, seen = self._link().evaluate(eta, own), np.asarray(said)[:, None]
-        log_p = np.where(seen, chance.log_seen, chance.log_blank)
-        d = np.where(seen, chance.d_seen, chance.d_blank)
+        chance, given = self._link().evaluate(eta, own), np.asarray(said)[:, None]
+        log_p = np.where(given, chance.log_seen, chance.log_blank)
+        d = np.where(given, chance.d_seen, chance.d_blank)
         slopes = [d[:, :, None], d[:, :, None] * b[:, None]]
         if own.shape[-1]:
-            slopes.append(np.where(seen, chance.s_seen, chance.s_blank)[:, :, None])
+            slopes.append(np.where(given, chance.s_seen, chance.s_blank)[:, :, None])
         pull = embed = None
-        if difficulty.du is not None:
+        if seen.du is not None:
             pull = (d * np.einsum("it,it->i", db[0], coef)[:, None])[:, :, None]
         gradient = np.concatenate(slopes, axis=2)
         if self.by_class:  # a class has an intercept of its own, and shares the rest
             k, i = gradient.shape[2], matrix.shape[1]
             embed = np.zeros((len(matrix), k, i + k - 1))
             embed[:, 0, :i], embed[:, 1:, i:] = matrix, np.eye(k - 1)
-        return Evidence(log_p, gradient, pull, difficulty.du, odds(log_p), embed)
+        return Evidence(log_p, gradient, pull, seen.du, odds(log_p), embed)
 
     def log_probability(self, u: FloatArray, labelled: BoolArray, theta: FloatArray) -> Terms:
         one = np.ones((u.size, 1))
@@ -230,12 +211,10 @@ class EntropyMechanism(Mechanism):
     def pattern(
         self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray
     ) -> Pattern:
-        """Sum over the block; in few steps where classes and link are the usual ones."""
+        """Sum over the block; in one loop where classes and link are the usual ones."""
         if self.by_class or not isinstance(self.link, Logistic):
             return super().pattern(seen, codes, said, weight, theta)
-        b, *db = seen.design
-        du = np.zeros((0, seen.tau.shape[1])) if seen.du is None else seen.du
-        return Pattern(*_sum_logistic(b, db[0] if db else b, du, said, weight, theta))
+        return Pattern(*_sum_logistic(self, seen, codes, said, weight, theta))
 
     def strength(self, theta: FloatArray) -> FloatArray:
         out = super().strength(theta)
@@ -258,10 +237,9 @@ class EntropyMechanism(Mechanism):
 class EntropyClassMechanism(EntropyMechanism):
     """An intercept for every class: ``logit Pr(labelled | class h) = β_0h + Σ β_t b_t(u)``.
 
-    Experts who label some classes more readily than others leave blanks that are about class as
-    well as difficulty. A blank then says something about the class itself (see
-    :meth:`hesitant.MixtureClassifier.resolve`). Fitted, ``intercept_`` has shape (g,). Options as
-    for :class:`EntropyMechanism`.
+    For experts who label some classes more readily than others: a blank then says something about
+    the class itself (:meth:`hesitant.MixtureClassifier.resolve`). Fitted, ``intercept_`` has shape
+    (g,). Options as for :class:`EntropyMechanism`.
 
     >>> from hesitant.mechanisms import EntropyClassMechanism
     >>> EntropyClassMechanism().prepare(n_classes=3).n_parameters
@@ -285,10 +263,7 @@ class ClassMechanism(EntropyClassMechanism):
     _kind = "class"
 
     def __init__(
-        self,
-        ridge: float = 1e-6,
-        link: str | Link = "logistic",
-        tilt: Sequence[float] | None = None,
+        self, ridge: float = 1e-6, link: str | Link = "logistic", tilt: Tilt = None
     ) -> None:
         super().__init__(1.0, NoBasis(), None, ridge, link, tilt)
 
@@ -296,9 +271,9 @@ class ClassMechanism(EntropyClassMechanism):
 class MixedMechanism(EntropyMechanism):
     """Some labels are dropped whatever the case: ``Pr(labelled) = (1 − δ) · expit(η(u))``.
 
-    With probability δ a label is lost for reasons that have nothing to do with difficulty (a
-    day off, a lost form); otherwise the paper's mechanism decides. δ is estimated with the rest,
-    and is ``dropout_`` of a fitted model. The options are those of :class:`EntropyMechanism`.
+    A label is lost with probability δ, whatever the difficulty (a day off, a lost form); otherwise
+    the paper's mechanism decides. δ is estimated, as ``dropout_``. Options as for
+    :class:`EntropyMechanism`.
 
     >>> from hesitant.mechanisms import MixedMechanism
     >>> MixedMechanism().parameter_names
@@ -319,30 +294,17 @@ class MixedMechanism(EntropyMechanism):
         super().__init__(order, basis, uncertainty, ridge, Dropout())
 
 
-def _sum_room(b: FloatArray, db: FloatArray, du: FloatArray, *rest: Any) -> tuple[Any, Any]:
+def _sum_room(
+    mechanism: Mechanism, seen: Difficulty, codes: IntArray, *rest: Any
+) -> tuple[Any, Any]:
+    b, *db = seen.design
+    du = np.zeros((0, seen.tau.shape[1])) if seen.du is None else seen.du
     q = b.shape[1] + 1
     out = np.empty(du.shape), np.zeros(q), np.zeros((q, q))
-    return out, (b, db, du, *rest, *out)
+    return out, (b, db[0] if db else b, du, *rest, *out)
 
 
-def _sum_plainly(
-    b: FloatArray,
-    db: FloatArray,
-    du: FloatArray,
-    said: BoolArray,
-    weight: FloatArray,
-    theta: FloatArray,
-) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-    design = np.column_stack((np.ones(len(b)), b))
-    chance = Logistic().evaluate(design @ theta, theta[:0])
-    value = np.einsum("i,i->", weight, np.where(said, chance.log_seen, chance.log_blank))
-    residual = weight * np.where(said, chance.d_seen, chance.d_blank)
-    bend = -weight * chance.d_seen * chance.d_blank
-    pull = (residual * (db @ theta[1:]))[:, None] * du if len(du) else du
-    return float(value), pull, residual @ design, (design.T * bend) @ design
-
-
-@njit(_sum_plainly, _sum_room, cache=True, nogil=True, error_model="numpy")
+@njit(Mechanism.pattern, _sum_room, cache=True, nogil=True, error_model="numpy")
 def _sum_logistic(
     b: FloatArray,
     db: FloatArray,
