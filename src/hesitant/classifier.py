@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._choices import choose, look_up
-from hesitant._cores import threads_allowed
+from hesitant._cores import one_blas_thread, threads_allowed
 from hesitant._optional import need
 from hesitant._probe import probe_mechanism
 from hesitant._typing import AnyArray, FloatArray
@@ -164,7 +164,8 @@ class MixtureClassifier(PatternClassifier):
             remarks += label_remarks(classes, self.missing_label, rough.tally)
         family = family.prepare(partial(rough.sample, SAMPLE), classes)
         likelihood = Likelihood(rows, family, mechanism, self.alpha, rough)
-        fit, likelihood = fit_mixture(likelihood, classes, self)
+        with one_blas_thread():  # products are small, and threads of ours share the rows
+            fit, likelihood = fit_mixture(likelihood, classes, self)
         if self.alpha == 0:  # clusters have no names of their own
             fit = fit._replace(state=match_to_labels(fit.state, family, rows))
         remarks += fit_remarks(fit, likelihood, classes, data.named_features)
