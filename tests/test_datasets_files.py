@@ -82,7 +82,7 @@ def test_variable_pointing_nowhere_is_a_mistake(
 
 def test_altered_cache_is_refused(cache: Path) -> None:
     (cache / "example.csv").write_text(BAD)
-    with pytest.raises(ValueError, match=r"(?s)another checksum. Delete it .*example.org/data"):
+    with pytest.raises(ValueError, match=r"(?s)example.org/data.*differ. Delete it and"):
         load_table(source())
 
 

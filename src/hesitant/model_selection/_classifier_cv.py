@@ -41,29 +41,25 @@ class MixtureClassifierCV(PatternClassifier):
     Parameters
     ----------
     candidates : "auto" or list of MixtureClassifier, default="auto"
-        "auto" is a set that suits the number of rows, features and labels
-        (:func:`hesitant.model_selection.auto_candidates`).
+        "auto" suits the data: :func:`hesitant.model_selection.auto_candidates`.
     combine : {"stack", "best", "one_se"}, default="stack"
         A convex combination; the best candidate alone; or the one with the fewest parameters that
         is less than a standard error behind the best.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds of the labelled rows, or your own (see
-        :class:`hesitant.model_selection.LabelledKFold`).
+        Folds, as of :class:`hesitant.model_selection.LabelledKFold`.
     scoring : {"auto", "log_loss", "seen", "weighted_log_loss"}, default="auto"
         What is to be predicted. "log_loss": the label of a labelled row, given that it has one.
         "seen": what was seen of every row, its label or its blank. "weighted_log_loss": the label,
         rows weighted by one over their estimated chance of one. "auto": labels decide between the
         classes' shapes, and what was seen between mechanisms of one shape.
-    experts : {"right", "fallible"} or Readers, default="right"
-        For ``candidates="auto"``; others bring their own.
     n_jobs : int, optional
         Workers of joblib, for candidates and folds. The result does not depend on it.
     random_state : int, RandomState or None
         For the folds.
     verbose : int, default=0
         1 shows a progress bar.
-    classes, missing_label
-        As for :class:`~hesitant.MixtureClassifier`, which also tells more of ``experts``.
+    experts, classes, missing_label
+        As for :class:`~hesitant.MixtureClassifier`, and for ``candidates="auto"``.
 
     Attributes
     ----------
@@ -79,9 +75,7 @@ class MixtureClassifierCV(PatternClassifier):
         gap_error (its standard error), weight, n_parameters, seconds, note.
     held_out_proba_ : array of shape (n, g)
         The combination's probabilities of every row when it was held out, NaN if it never was
-        (candidates are judged on some 5,000 rows at most, and fitted to all): for reliability
-        curves (``CalibrationDisplay.from_predictions``).
-    classes_, n_features_in_, feature_names_in_
+        (candidates are judged on some 5,000 rows at most, and fitted to all).
 
     Examples
     --------

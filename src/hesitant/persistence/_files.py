@@ -61,9 +61,8 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
     """Return what `save` writes."""
     from hesitant import __version__
 
-    names, steps = (
-        zip(*model.steps, strict=True) if isinstance(model, Pipeline) else (None, [model])
-    )
+    named = model.steps if isinstance(model, Pipeline) else [(None, model)]
+    names, steps = zip(*named, strict=True)
     for step in steps:
         if not is_ours(type(step)):
             raise ValueError(
@@ -75,7 +74,7 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
         _MARK: FORMAT,
         "written_by": f"hesitant {__version__}",
         "notes": {str(k): encode("notes", str(v)) for k, v in (notes or {}).items()},
-        "names": names,
+        "names": names if isinstance(model, Pipeline) else None,
         "steps": [encode("model", step) for step in steps],
     }
     return (json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n").encode()

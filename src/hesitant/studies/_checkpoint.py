@@ -64,8 +64,18 @@ class Checkpoint:
         """Continue what is there if asked to, here or when it was opened; else begin anew."""
         unfinished, recorded = self.refuse_unfinished(reuse), self.recorded
         if (self.resume or reuse) and recorded is not None:
-            self._refuse_other(recorded)
-            return
+            changed = [
+                f"{key} was {json.dumps(old):.60} and is now {json.dumps(new):.60}"
+                for key in sorted({*recorded, *self.settings})
+                if (old := recorded.get(key)) != (new := self.settings.get(key))
+            ]
+            if not changed:
+                return
+            raise StudyError(
+                f"{self.path} was begun with other settings ({'; '.join(changed)}), so its "
+                "results cannot be continued. Use the same settings, begin anew with force=True "
+                "(--force) instead, or choose another folder with out (--out)."
+            )
         if unfinished:
             number = 1
             while (kept := self.path.with_suffix(f".{number}.old")).exists():
@@ -97,19 +107,6 @@ class Checkpoint:
                 "or choose another folder with out (--out)."
             )
         return done
-
-    def _refuse_other(self, recorded: Row) -> None:
-        changed = [
-            f"{key} was {json.dumps(old):.60} and is now {json.dumps(new):.60}"
-            for key in sorted({*recorded, *self.settings})
-            if (old := recorded.get(key)) != (new := self.settings.get(key))
-        ]
-        if changed:
-            raise StudyError(
-                f"{self.path} was begun with other settings ({'; '.join(changed)}), so its "
-                "results cannot be continued. Use the same settings, begin anew with force=True "
-                "(--force) instead, or choose another folder with out (--out)."
-            )
 
     def _execute(self, statement: str, *values: Any) -> list[Any]:
         try:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hesitant import _drawing as draw
+from hesitant import diagnostics
 from hesitant.datasets import simulate
 from hesitant.studies._checkpoint import Row
 from hesitant.studies._simulation import true_log_posterior
@@ -33,6 +34,8 @@ def save(path: Path, make: Callable[..., Any], *given: Any) -> list[Path]:
     files = []
     with draw.drawing(**{"svg.hashsalt": "hesitant"}):
         figure = make(*given)
+        for line in [line for ax in figure.axes for line in ax.lines]:
+            line.set_rasterized(len(line.get_xdata()) > 3000)
         for kind, unstable in (("png", "Software"), ("svg", "Date")):
             content, about = io.BytesIO(), {unstable: None}
             figure.savefig(content, format=kind, dpi=200, metadata=about, facecolor="white")
@@ -114,31 +117,18 @@ def _draw_measure(ax: Any, summary: list[Row], measure: str) -> None:
 # ---- the real data ------------------------------------------------------------------------------
 
 
-def draw_data(data: Any, ignorance: Any) -> Any:
-    """Draw every pair of features, classes in colour and blanks as black squares."""
-    from hesitant.diagnostics import PairsDisplay
-
-    return PairsDisplay.from_estimator(ignorance, data.features, data.labels).figure_
-
-
-def draw_entropy(data: Any, ignorance: Any) -> Any:
-    """Draw the paper's three panels."""
-    from hesitant.diagnostics import EntropyDisplay
-
-    display = EntropyDisplay.from_estimator(ignorance, data.features, data.labels)
-    for line in display.axes_[2].lines:
-        line.set_rasterized(len(line.get_xdata()) > 3000)
-    return display.figure_
+def draw_display(kind: str, data: Any, ignorance: Any) -> Any:
+    """Draw every pair of features, or the paper's three panels of entropies."""
+    display = getattr(diagnostics, kind)
+    return display.from_estimator(ignorance, data.features, data.labels).figure_
 
 
 def draw_full(data: Any, ignorance: Any, full: Any) -> Any:
     """Draw both likelihoods' boundaries, and how sure each is of every unlabelled row."""
-    from hesitant.diagnostics import RegionsDisplay
-
     figure = draw.new_figure(9.2, 4.7)
     figure.get_layout_engine().set(w_pad=0.12)  # between a label and a panel
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
-    regions = RegionsDisplay.from_estimator
+    regions = diagnostics.RegionsDisplay.from_estimator
     regions(full, data.features, data.labels, compare_with=ignorance, ax=left)
     left.set_title("(a) most probable class and boundaries")
     _draw_entropies(right, data, ignorance, full)

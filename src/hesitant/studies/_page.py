@@ -41,6 +41,12 @@ def write_page(folder: Path, content: dict[str, Any], order: Sequence[str]) -> l
         "whole": partial(decimals, digits=0),
         "p": _p,
     }
+    files = [folder / file for file in parts.get("figures", {}).get("files", [])]
+    pictures = {
+        path.stem: f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+        for path in files
+        if path.suffix == ".png" and path.exists()
+    }
     tables = {k: rows for part in parts.values() for k, rows in part["tables"].items()}
     page = environment.get_template("paper.html.j2").render(
         parts=parts,
@@ -48,7 +54,7 @@ def write_page(folder: Path, content: dict[str, Any], order: Sequence[str]) -> l
         settings=content["settings"],
         datasets=[_dataset(name, tables) for name in PRINTED],
         simulation=parts.get("simulation", {}).get("tables", {}),
-        figures=_figures(folder, parts),
+        figures=pictures,
         measures=MEASURES,
     )
     return [
@@ -89,14 +95,4 @@ def _dataset(name: str, tables: dict[str, list[Row]]) -> dict[str, Any]:
         "full": rows("full"),
         "parameters": rows("full_parameters"),
         "moved": rows("full_moved"),
-    }
-
-
-def _figures(folder: Path, parts: dict[str, Any]) -> dict[str, str]:
-    """Return the figures that are there, as data that can stand in the page."""
-    files = [folder / file for file in parts.get("figures", {}).get("files", [])]
-    return {
-        path.stem: f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
-        for path in files
-        if path.suffix == ".png" and path.exists()
     }

@@ -253,27 +253,25 @@ def _moves(ignorance: Any, full: Any, data: Any) -> tuple[Row, list[Row]]:
     X, blank = data.features, ~data.labelled
     (before, old), (after, new) = ((f.predict(X), f.predict_proba(X)) for f in (ignorance, full))
     changed = np.asarray(before != after)
-    sample = full.sample(_SAMPLE, random_state=0)[0]
-    space = type(X)(sample, columns=X.columns)
+    space = type(X)(full.sample(_SAMPLE, random_state=0)[0], columns=X.columns)
     counts = {
         "unlabelled_moved": int(changed[blank].sum()),
         "labelled_moved": int(changed[~blank].sum()),
         "space_moved": float((ignorance.predict(space) != full.predict(space)).mean()),
         "mean_posterior_change_unlabelled": float(np.abs(old - new).max(axis=1)[blank].mean()),
     }
-    truth = None if data.truth is None else np.asarray(data.truth)
-    return counts, [
+    moved = need("pandas").DataFrame(
         {
             "dataset": data.name,
-            "row": str(X.index[i]),
-            "ignorance_class": str(before[i]),
-            "ignorance_posterior": float(old[i].max()),
-            "full_class": str(after[i]),
-            "full_posterior": float(new[i].max()),
-            "truth": None if truth is None else str(truth[i]),
+            "row": X.index.astype(str),
+            "ignorance_class": before.astype(str),
+            "ignorance_posterior": old.max(axis=1),
+            "full_class": after.astype(str),
+            "full_posterior": new.max(axis=1),
+            "truth": None if data.truth is None else np.asarray(data.truth).astype(str),
         }
-        for i in np.flatnonzero(changed & blank)
-    ]
+    )
+    return counts, moved[changed & blank].to_dict("records")
 
 
 def _parameters(before: Any, after: Any) -> Any:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hesitant._choices import look_up, renamed
+from hesitant._optional import need
 from hesitant._result import plain
 from hesitant.checks import check_jobs, check_number
 from hesitant.studies import _figures as figures
@@ -56,13 +57,9 @@ class Part:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part as plain data."""
-        return {
-            "ok": self.ok,
-            "seconds": round(self.seconds, 3),
-            "files": [path.name for path in self.files],
-            "problems": list(self.problems),
-            "tables": plain(self.tables),
-        }
+        files, seconds = [path.name for path in self.files], round(self.seconds, 3)
+        about = {"ok": self.ok, "seconds": seconds, "files": files, "problems": self.problems}
+        return {**about, "tables": plain(self.tables)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,9 +99,7 @@ class Reproduction:
 
     def to_frame(self, name: str) -> Any:
         """Return a table as a pandas data frame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.table(name))
+        return need("pandas").DataFrame(self.table(name))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, fit for JSON."""
@@ -118,15 +113,16 @@ class Reproduction:
     def __str__(self) -> str:
         width = max(map(len, self.parts), default=0)
         lines = [f"{'complete' if self.ok else 'INCOMPLETE'}: {self.out}"]
-        said: dict[str, str] = {}
+        said: list[str] = []
         for name, part in self.parts.items():
             files = ", ".join(path.name for path in part.files if path.suffix != ".svg")
             state = "ok    " if part.ok else "FAILED"
             lines.append(f"  {name:{width}}  {state}  {part.seconds:6.1f} s  {files}")
-            for problem in part.problems:
-                first = said.setdefault(problem, name)
-                words = problem.splitlines() if first == name else [f"as for {first}"]
-                lines += [f"      {line}" for line in words if f"      {line}" != lines[-1]]
+            new = [problem for problem in part.problems if problem not in said]
+            lines += [f"      {line}" for problem in new for line in problem.splitlines()]
+            if len(new) < len(part.problems):
+                lines.append("      as above")
+            said += new
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -254,8 +250,8 @@ class _Run:
         draws: dict[str, Callable[..., Any]] = {
             "simulated_example": lambda: figures.draw_example(self.design.seed),
             "simulation": lambda: figures.draw_simulation(summarise(self.simulation(reuse))),
-            "data": lambda name: figures.draw_data(*self.main(name)),
-            "entropy": lambda name: figures.draw_entropy(*self.main(name)),
+            "data": lambda name: figures.draw_display("PairsDisplay", *self.main(name)),
+            "entropy": lambda name: figures.draw_display("EntropyDisplay", *self.main(name)),
             "full": lambda name: figures.draw_full(*self.main(name), self.full(name)[0]),
         }
         of_data = [(view, name) for name in real.PRINTED for view in ("data", "entropy", "full")]

@@ -79,17 +79,10 @@ def complete(
 ) -> list[Row]:
     """Run the replications that a checkpoint still lacks; return the rows of all."""
     finished = checkpoint.finished
-    todo = [k for k in range(replications) if k not in finished]
-    answers = run_tasks(
-        replicate,
-        [(design, k) for k in todo],
-        n_jobs=n_jobs,
-        in_order=False,
-        progress=None if progress else False,
-        description="simulation",
-        already_done=replications - len(todo),
-    )
-    for k, rows in answers:
+    todo = [(design, k) for k in range(replications) if k not in finished]
+    how: Any = {"n_jobs": n_jobs, "progress": None if progress else False, "in_order": False}
+    done = replications - len(todo)
+    for k, rows in run_tasks(replicate, todo, description="simulation", already_done=done, **how):
         checkpoint.append(k, rows)
     checkpoint.finish()
     kept = checkpoint.finished
@@ -98,25 +91,14 @@ def complete(
 
 # ---- one replication ----------------------------------------------------------------------------
 
-_COMPARED: dict[str, dict[str, Any]] = {
-    "weighted labels": {"mechanism": None, "alpha": 1},
-    "ignorance": {"mechanism": None},
-    "full": {"solver": "quasi_newton"},
-    "profile": {"solver": "profile"},
-    "one-step-late": {"solver": "one_step_late"},
-    "complete labels": {"mechanism": None},
+_COMPARED: dict[tuple[str, float | None], dict[str, Any]] = {
+    ("weighted labels", None): {"mechanism": None, "alpha": 1},
+    ("ignorance", None): {"mechanism": None},
+    ("full", None): {"solver": "quasi_newton"},
+    ("profile", None): {"solver": "profile"},
+    ("one-step-late", None): {"solver": "one_step_late"},
+    ("complete labels", None): {"mechanism": None},
 }
-
-
-def estimators(design: Design) -> dict[tuple[str, float | None], dict[str, Any]]:
-    """Return the options of the estimators that learn from labels, by name and alpha."""
-    # With alpha = 0 no label says where a class is, and the likelihood of the few hundred blank
-    # rows has many maxima, so that one start is not enough.
-    fractional: Any = {
-        ("fractional", a): {"mechanism": None, "alpha": a, "n_init": 1 if a else design.restarts}
-        for a in design.alphas
-    }
-    return fractional | {(name, None): options for name, options in _COMPARED.items()}
 
 
 def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
@@ -130,8 +112,14 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
     seed = int(for_fits.generate_state(1)[0] >> 1)  # scikit-learn's seeds have 31 bits
     truth = np.asarray(train.truth)
     partial = np.where(train.labelled, truth, -1)  # read faster than objects
+    # With alpha = 0 no label says where a class is, and the likelihood of the few hundred blank
+    # rows has many maxima, so that one start is not enough.
+    fractional: dict[Any, dict[str, Any]] = {
+        ("fractional", a): {"mechanism": None, "alpha": a, "n_init": 1 if a else design.restarts}
+        for a in design.alphas
+    }
     found: dict[tuple[str, float | None], tuple[FloatArray, bool]] = {}
-    for key, options in estimators(design).items():
+    for key, options in (fractional | _COMPARED).items():
         labels = truth if key[0] == "complete labels" else partial
         weighted = key[0] == "weighted labels"
         # A tolerance below the default's, so that solvers of the same problem can be compared.
@@ -178,9 +166,8 @@ def true_log_posterior(X: FloatArray) -> FloatArray:
 def summarise(rows: list[Row]) -> list[Row]:
     """Summarise the rows of `run_simulation`, one row for each estimator.
 
-    For each measure the mean over replications and its Monte Carlo standard error; the mean
-    difference from the full likelihood on the same data (estimator − full) with its standard
-    error; and in how many replications full was strictly better, and neither was.
+    For each measure the mean and its Monte Carlo standard error, the mean difference from the full
+    likelihood on the same data (estimator − full) with its own, and how often full won or tied.
     """
     groups = _groups(rows)
     full, out = groups["full", None], []
@@ -208,10 +195,8 @@ def _groups(rows: list[Row]) -> dict[tuple[str, float | None], dict[str, FloatAr
     lists: dict[tuple[str, float | None], list[Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["replication"])):
         lists.setdefault((row["estimator"], row["alpha"]), []).append(row)
-    return {
-        key: {c: np.array([float(r[c]) for r in group]) for c in (*MEASURES, "converged")}
-        for key, group in lists.items()
-    }
+    columns = (*MEASURES, "converged")
+    return {k: {c: np.array([float(r[c]) for r in g]) for c in columns} for k, g in lists.items()}
 
 
 def _mean(values: FloatArray) -> tuple[float, float]:
@@ -229,41 +214,36 @@ def findings(rows: list[Row]) -> list[Row]:
     """
     groups = _groups(rows)
     alphas = {a: group for (_, a), group in groups.items() if a is not None}
-    out = []
+    out: list[Row] = []
     for measure, better in MEASURES.items():
         values = {a: group[measure] for a, group in alphas.items()}
         best = max(values, key=lambda a: better * values[a].mean())
         half = min(values, key=lambda a: abs(a - 0.5))
-        gain = groups["full", None][measure] - values[best]
-        to_best = values[half] - values[best]
-        ends = {end: values[end] - values[half] for end in (min(values), max(values))}
-        short = "" if half == best else f"; {half:g} less the best: {_in_words(to_best)}"
-        # what should be positive, and the words
-        claims: dict[str, tuple[list[FloatArray], str]] = {
-            "full beats every alpha": (
-                [better * gain],
-                f"full less the best alpha ({best:g}): {_in_words(gain)}",
-            ),
-            "alpha = 0.5 is best among them": (
-                [] if half == best else [better * to_best],
-                f"best at {best:g}{short}",
-            ),
-            "both ends fall off": (
-                [-better * change for change in ends.values()],
-                "; ".join(f"{a:g} less {half:g}: {_in_words(c)}" for a, c in ends.items()),
-            ),
-        }
-        for claim, (support, words) in claims.items():
-            seen = all(bool(change.mean() > 0) for change in support)
-            state = {"seen": seen, "state": _state(support), "words": words}
-            out.append({"claim": claim, "measure": measure, **state})
+        full, ends = groups["full", None][measure], (min(values), max(values))
+        gain = {f"full less the best alpha ({best:g})": full - values[best]}
+        lost = {f"best at {best:g}; {half:g} less the best": values[half] - values[best]}
+        falls = {f"{end:g} less {half:g}": values[end] - values[half] for end in ends}
+        for claim, sign, changes in (
+            ("full beats every alpha", 1, gain),
+            ("alpha = 0.5 is best among them", 1, {} if half == best else lost),
+            ("both ends fall off", -1, falls),
+        ):
+            support = [_mean(sign * better * change) for change in changes.values()]
+            seen, state = all(mean > 0 for mean, _ in support), _state(support)
+            words = [f"{name}: {_in_words(change)}" for name, change in changes.items()]
+            about = {
+                "seen": seen,
+                "state": state,
+                "words": "; ".join(words) or f"best at {best:g}",
+            }
+            out.append({"claim": claim, "measure": measure, **about})
     return out
 
 
-def _state(support: list[FloatArray]) -> str:
-    """Judge a claim by the paired differences that should all be positive."""
+def _state(support: list[tuple[float, float]]) -> str:
+    """Judge a claim by means that should all be positive, and their errors."""
     # a single replication has no error: its sign decides
-    reached = [(mean, np.nan_to_num(2 * error)) for mean, error in map(_mean, support)]
+    reached = [(mean, np.nan_to_num(2 * error)) for mean, error in support]
     if any(mean < -reach for mean, reach in reached):
         return "no"
     return "yes" if all(mean > reach for mean, reach in reached) else "within error"

@@ -115,59 +115,44 @@ class Source:
         """Return the preferred one of the accepted files in a directory."""
         return next((directory / n for n in self.readers if (directory / n).exists()), None)
 
-    def read(self, path: Path) -> tuple[pd.DataFrame, bool]:
-        """Return a file's table, and whether it is the published one."""
+    def read(self, path: Path, trusted: bool = False) -> pd.DataFrame:
+        """Return a file's table; one that is not the published one must be the user's own."""
         table = self.readers[path.name](path)
         table = self.tidy(keep_columns(table, self.columns or table.columns, path), path)
-        return table, fingerprint(table) == self.sha256
+        if fingerprint(table) != self.sha256:
+            words = f"{path} is not the published {self.what} ({self.page}): some values differ."
+            if not trusted:
+                raise ValueError(
+                    f"{words} Delete it and try again, or fetch the file and set {VARIABLE} to "
+                    "its directory to use it as it is."
+                )
+            told = f"{words} It is used as it is; expect other results than the paper's."
+            warnings.warn(told, DataContentWarning, stacklevel=4)
+        return table
 
 
 def load_table(source: Source, data_dir: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Find a table, read it and compare its content with the published one.
-
-    A file the user points at is used even if it differs, with a warning; one from the cache or
-    the network is refused.
-    """
+    """Find a table where the user points, else in the cache, else on the network."""
     need("pandas")
     named, cache = os.environ.get(VARIABLE) if data_dir is None else os.fspath(data_dir), _cache()
     looked = f"{VARIABLE if data_dir is None else 'data_dir'}={named!r}"
     if named:
         directory = Path(named).expanduser()
         if not directory.is_dir():
-            raise NotADirectoryError(
-                f"{looked} is not a directory; give the one that holds the files"
-            )
+            raise NotADirectoryError(f"{looked} is not a directory that could hold the files")
         if (path := source.find(directory)) is not None:
-            table, published = source.read(path)
-            if not published:
-                warnings.warn(
-                    f"{path} is not the published {source.what} ({source.page}): some of its "
-                    "values differ. It is used as it is; expect other results than the paper's.",
-                    DataContentWarning,
-                    stacklevel=3,
-                )
-            return table
-    place = "." if cache is None else f", or in {cache}."
+            return source.read(path, trusted=True)
     advice = (
         f"{source.what}: no {' or '.join(source.readers)} in {looked}.\n"
         f"Fetch it from {source.page} and put it in a directory named by data_dir or {VARIABLE}"
-        f"{place}\n{source.note}"
+        f"{'' if cache is None else f', or in {cache}'}.\n{source.note}"
     ).rstrip()
     if data_dir is not None:  # somebody who names one expects no data from anywhere else
         raise FileNotFoundError(advice)
     if cache is None:
         raise ImportError(f"{advice}\nTo download it: pip install 'hesitant[data]'")
     path = source.find(cache)
-    if path is None:
-        return _download(source, cache, advice)
-    table, published = source.read(path)
-    if not published:
-        raise ValueError(
-            f"{path} is not the published {source.what}: its content has another checksum. "
-            f"Delete it and try again, or fetch the file from {source.page} and set {VARIABLE} "
-            "to its directory to use it as it is."
-        )
-    return table
+    return _download(source, cache, advice) if path is None else source.read(path)
 
 
 def _cache() -> Path | None:
@@ -175,35 +160,27 @@ def _cache() -> Path | None:
 
 
 def _download(source: Source, cache: Path, advice: str) -> pd.DataFrame:
-    failure: Exception | None = None
-    for url in source.urls:
-        try:
-            return _fetch(url, source, cache)
-        except (OSError, ValueError, zipfile.BadZipFile) as error:
-            failure = error
-    reason = "" if failure is None else f"\nThe download failed: {failure}"
-    raise FileNotFoundError(advice + reason) from failure
-
-
-def _fetch(url: str, source: Source, cache: Path) -> pd.DataFrame:
-    """Return the table of a download; its file stays in the cache if it is the published one."""
+    """Return the table of a download, which stays in the cache if it is the published one."""
     cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
-        fetched = Path(folder, url.rpartition("/")[2])
-        # No checksum of the file: archives are rebuilt by their hosts, so content is compared.
-        get = need("pooch").HTTPDownloader(progressbar=bool(find_spec("tqdm")))
-        get(url, str(fetched), None)
-        files = dict(_unpack(fetched.name, fetched.read_bytes()))
-        name = next((name for name in source.readers if name in files), None)
-        if name is None:
-            raise ValueError(f"{fetched.name} holds none of {', '.join(source.readers)}")
-        path = Path(folder, name)
-        path.write_bytes(files[name])
-        table, published = source.read(path)
-        if not published:
-            raise ValueError(f"the content of {path.name} is not the published one")
-        path.replace(cache / path.name)
-    return table
+    # No checksum of the file: archives are rebuilt by their hosts, so content is compared.
+    get = need("pooch").HTTPDownloader(progressbar=bool(find_spec("tqdm")))
+    for url in source.urls:
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            fetched = Path(folder, url.rpartition("/")[2])
+            try:
+                get(url, str(fetched), None)
+                files = dict(_unpack(fetched.name, fetched.read_bytes()))
+                name = next((name for name in source.readers if name in files), None)
+                if name is None:
+                    raise ValueError(f"{url} holds none of {', '.join(source.readers)}")
+                path = Path(folder, name)
+                path.write_bytes(files[name])
+                table = source.read(path)
+                path.replace(cache / name)
+                return table
+            except (OSError, ValueError, zipfile.BadZipFile) as error:
+                failure = f"\nThe download failed: {error}"
+    raise FileNotFoundError(advice + (failure if source.urls else ""))
 
 
 def _unpack(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
