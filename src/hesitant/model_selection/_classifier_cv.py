@@ -119,8 +119,6 @@ class MixtureClassifierCV(PatternClassifier):
         tags.input_tags.allow_nan = True  # candidates that cannot are left out
         return tags
 
-    # -- fitting --------------------------------------------------------------------------------
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None) -> Self:
         """Judge the candidates on rows held out, and fit those that count to all rows.
 
@@ -270,8 +268,6 @@ class MixtureClassifierCV(PatternClassifier):
                      f"left out: {failed[0]} {notes[failed[0]]}")  # fmt: skip
             warnings.warn(words, FitWarning, stacklevel=3)
 
-    # -- using a fit ----------------------------------------------------------------------------
-
     @property
     def model_(self) -> Any:
         """The fitted candidate with the largest weight."""
@@ -331,8 +327,6 @@ class MixtureClassifierCV(PatternClassifier):
         share = np.exp(np.array(logs) - np.max(logs, axis=0))
         total: FloatArray = np.einsum("kn,knh->nh", share / share.sum(axis=0), np.array(given))
         return total
-
-    # -- questions that need one model: the candidate of largest weight answers ------------------
 
     def _answering(self) -> Any:
         return self.model_

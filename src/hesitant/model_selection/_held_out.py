@@ -176,9 +176,6 @@ def _foretell_block(block: Block, model: FittedModel) -> tuple[FloatArray, ...]:
     return tau, seen, resolved, chance, log_f
 
 
-# -- scores -------------------------------------------------------------------------------------
-
-
 def scores(
     trials: Sequence[Trial], data: Data, rows: IntArray, scoring: str
 ) -> tuple[FloatArray, FloatArray]:
@@ -247,9 +244,6 @@ def prior_rows(trials: Sequence[Trial], data: Data, rows: IntArray) -> FloatArra
     share /= max(share.sum(), LEAST)
     out: FloatArray = PRIOR * (1 - share.sum()) / len(trials) + PRIOR_RIGHT * share
     return out + 0.1 / len(trials)
-
-
-# -- all candidates -----------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(eq=False)

@@ -122,9 +122,6 @@ def _decode_array(document: dict[str, Any]) -> AnyArray:
         raise Damaged("an array's type, shape and values do not agree") from error
 
 
-# -- objects ------------------------------------------------------------------------------------
-
-
 def _encode_object(name: str, value: BaseEstimator) -> dict[str, Any]:
     kind = type(value)
     options = {k: encode(k, v) for k, v in value.get_params(deep=False).items()}
@@ -204,8 +201,6 @@ def _classes() -> dict[str, Any]:
             found[_class_name(kind)] = kind
     return found
 
-
-# -- the fit of a classifier --------------------------------------------------------------------
 
 _SAID: dict[str, Any] = {"log_likelihood": float, "n_rows": int | float, "converged": bool}
 _RECORD = {**_SAID, "termination": str, "history": np.ndarray, "n_iter": int}

@@ -44,9 +44,6 @@ def save(path: Path, make: Callable[..., Any], *given: Any) -> list[Path]:
     return files
 
 
-# ---- the simulation -----------------------------------------------------------------------------
-
-
 def draw_example(seed: int) -> Any:
     """Draw one data set of the simulation, the true entropy as shade and the true boundary."""
     data = simulate(500, random_state=np.random.SeedSequence(seed, spawn_key=(0,)).spawn(3)[0])
@@ -112,9 +109,6 @@ def _draw_measure(ax: Any, summary: list[Row], measure: str) -> None:
         ax.axhline(centre, color=colour, ls=line, lw=1.1, label=words)
         if estimator == "full":
             ax.axhspan(centre - error, centre + error, color=colour, alpha=0.15, lw=0)
-
-
-# ---- the real data ------------------------------------------------------------------------------
 
 
 def draw_display(kind: str, data: Any, ignorance: Any) -> Any:

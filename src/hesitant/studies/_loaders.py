@@ -136,19 +136,14 @@ def load_cardiotocography(
             f"correlation\nscale; they hold {prepared.explained_.sum():.0%} of the variance."
         )
     states = kept["NSP"].astype(int)
+    names = {"normal": 1, "suspect": 2, "pathologic": 3}
+    counts = {name: (states == state).sum() for name, state in names.items()}
     return PartlyLabelled(
         name="cardiotocography",
         features=features,
         labels=pandas.Series([_STATES[k] for k in states], kept.index, object, "state"),
         feature_names=tuple(features.columns),
-        description=_ABOUT["cardiotocography"].format(
-            n=n,
-            all=len(table),
-            normal=(states == 1).sum(),
-            suspect=(states == 2).sum(),
-            pathologic=(states == 3).sum(),
-            how=how,
-        ),
+        description=_ABOUT["cardiotocography"].format(n=n, all=len(table), how=how, **counts),
         details=kept[["CLASS", "NSP"]].astype(int).assign(row=kept.index + 1),
     )
 
@@ -213,24 +208,18 @@ def load_gastrointestinal(
     labels = consensus(judged, at_least=at_least).rename("decision")
     truth = decisions["truth"].astype(object).rename("decision")
     targets = {"labels": labels, "histology": truth, "three-class": opinions["truth"]}
-    names, how = _chosen(records.drop(columns=list(_RECORD)), features, targets[select_on])
+    names, how = _chosen(records.drop(columns=list(_RECORD)), features, targets, select_on)
+    counts = {"n": len(records), "lesions": records["lesion"].nunique()}
+    counts |= {"labelled": labels.notna().sum(), "blank": labels.isna().sum()}
+    told = {"experts": judged.shape[1], "light": _LIGHTS[light][1], "panel": panel}
+    about = _ABOUT["gastrointestinal"].format(**counts, **told, at_least=at_least, how=how)
     return PartlyLabelled(
         name="gastrointestinal",
         features=records[names],
         labels=labels,
         truth=truth,
         feature_names=tuple(names),
-        description=_ABOUT["gastrointestinal"].format(
-            n=len(records),
-            lesions=records["lesion"].nunique(),
-            light=_LIGHTS[light][1],
-            panel=panel,
-            at_least=at_least,
-            experts=judged.shape[1],
-            labelled=labels.notna().sum(),
-            blank=labels.isna().sum(),
-            how=how.format(on=select_on),
-        ),
+        description=about,
         details=need("pandas").DataFrame(
             {
                 "lesion": records["lesion"],
@@ -244,15 +233,15 @@ def load_gastrointestinal(
 
 
 def _chosen(
-    measured: pd.DataFrame, features: int | Sequence[str] | None, target: pd.Series
+    measured: pd.DataFrame, features: int | Sequence[str] | None, targets: Any, on: str
 ) -> tuple[list[str], str]:
     """Return the names of the chosen features, and how they were chosen."""
     if features is None:
         varying = measured.columns[measured.max() > measured.min()].tolist()
         return varying, f"the {len(varying)} that vary."
     if isinstance(features, (int, np.integer)):
-        found = sparse_discriminant_features(measured, target, n_features=int(features))
-        how = "chosen by sparse discriminant analysis\n(select_on={on!r})."
+        found = sparse_discriminant_features(measured, targets[on], n_features=int(features))
+        how = f"chosen by sparse discriminant analysis\n(select_on={on!r})."
         return list(found.names), f"{', '.join(found.names)}, {how}"
     names = [features] if isinstance(features, str) else list(features)
     unknown = [name for name in names if name not in measured]

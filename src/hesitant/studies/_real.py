@@ -152,9 +152,6 @@ def _fit(options: dict[str, Any], data: Any) -> Any:
     return classifier
 
 
-# ---- tables 1 and 2: the ignorance likelihood ---------------------------------------------------
-
-
 def compare_readings(
     readings: list[Reading], directory: Any = None, n_jobs: int | None = None, progress: Any = None
 ) -> list[Row]:
@@ -203,8 +200,6 @@ def beside_printed(table: str, rows: list[Row]) -> list[Row]:
     columns = ["dataset", "reading", "main", "nearest", *pairs, "distance", *_ENDING]
     return [{name: row[name] for name in columns} for row in rows]
 
-
-# ---- past the paper: the full likelihood --------------------------------------------------------
 
 _SAMPLE = 100_000
 _SHAPES = {"linear": "entropy", "log": "log entropy"}

@@ -89,8 +89,6 @@ def complete(
     return [{"replication": k, **row} for k in range(replications) for row in kept[k]]
 
 
-# ---- one replication ----------------------------------------------------------------------------
-
 _COMPARED: dict[tuple[str, float | None], dict[str, Any]] = {
     ("weighted labels", None): {"mechanism": None, "alpha": 1},
     ("ignorance", None): {"mechanism": None},
@@ -158,9 +156,6 @@ def true_log_posterior(X: FloatArray) -> FloatArray:
     """Return the log posteriors of rows under the simulation's true parameters."""
     result: FloatArray = log_softmax(class_scores(X, *TRUE_CLASSES), axis=1)
     return result
-
-
-# ---- what the simulation says -------------------------------------------------------------------
 
 
 def summarise(rows: list[Row]) -> list[Row]:

@@ -26,9 +26,6 @@ class DataContentWarning(UserWarning):
     """A file says something else than the published data of that name."""
 
 
-# ---- reading ------------------------------------------------------------------------------------
-
-
 def read_csv(path: Path) -> pd.DataFrame:
     """Read a CSV file with a header."""
     table: pd.DataFrame = need("pandas").read_csv(path)
@@ -93,9 +90,6 @@ def _written(cell: Any) -> str:
         return ""
     # + 0.0 turns -0.0 into 0.0
     return cell.strip() if isinstance(cell, str) else format(float(cell) + 0.0, ".12g")
-
-
-# ---- finding ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
