@@ -15,8 +15,8 @@ from hesitant.mechanisms import Mechanism, as_mechanism
 
 # What "auto" tries: classes of these shapes. ``rows`` is how many labelled rows of every class,
 # times the number of features, a shape needs; ``labels`` how many whatever the features;
-# ``features`` how many it is quick enough for; ``alphas`` and ``mechanisms`` are its own.
-PLAIN: dict[str, Any] = {"mechanisms": (None,), "alphas": (1.0,)}
+# ``features`` how many it is quick enough for; ``mechanisms`` are its own.
+PLAIN: dict[str, Any] = {"mechanisms": (None,), "alpha": 1.0}
 SHAPES: tuple[dict[str, Any], ...] = (
     {"covariance": "tied"},
     {"covariance": "shrunk"},
@@ -36,7 +36,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
 )
 MECHANISMS = (None, "entropy", "class", "entropy+class")
 WIDE = 10  # entries of a matrix, for each row
-_RULES = ("rows", "features", "labels", "alphas", "mechanisms")
+_RULES = ("rows", "features", "labels", "mechanisms")
 
 
 def auto_candidates(
@@ -59,6 +59,8 @@ def auto_candidates(
         if fallible and ("components" in shape or "tol" in shape):
             continue  # what follows single labels closely follows their mistakes
         options = {k: v for k, v in shape.items() if k not in _RULES}
+        if not fractions:
+            options["alpha"] = 0.5
         if fallible and "solver" in options:  # labels that may be wrong are explained, too
             options["solver"] = "one_step_late"
         clf = MixtureClassifier(experts=experts, max_iter=300, **options)
@@ -68,11 +70,8 @@ def auto_candidates(
             clf.set_params(random_state=0, tol=0.1)
         # a mechanism bends matrices that rows hardly determine, slowly and to no use
         explains = pattern and (clf.covariance != "shrunk" or p * p <= WIDE * len(codes))
-        for alpha, mechanism in itertools.product(
-            shape.get("alphas", (0.5,)) if fractions else (0.5,),
-            shape.get("mechanisms", MECHANISMS) if explains else (None,),
-        ):
-            models.append(clone(clf).set_params(alpha=alpha, mechanism=mechanism))
+        for mechanism in shape.get("mechanisms", MECHANISMS) if explains else (None,):
+            models.append(clone(clf).set_params(mechanism=mechanism))
     unlike = {repr(clf): clf for clf in models}  # without blanks alpha makes no difference
     return as_candidates(unlike.values())
 

@@ -4,12 +4,10 @@ One SQLite file in the folder of results. It is locked while a run works there, 
 never write to the same folder, and the system lifts the lock of a process that is killed.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hesitant._words import noun
 
@@ -32,7 +30,7 @@ class Checkpoint:
         self.settings: Row = json.loads(json.dumps(settings))
         self._database: sqlite3.Connection | None = None
 
-    def __enter__(self) -> Checkpoint:
+    def __enter__(self) -> Self:
         for statement in (
             "PRAGMA locking_mode = EXCLUSIVE",
             "BEGIN EXCLUSIVE",

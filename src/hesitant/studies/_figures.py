@@ -1,7 +1,5 @@
 """The figures of the simulation and of the real data."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The paper's three real data sets: cells, heart traces and lesions, some left without a label."""
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib
@@ -9,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,18 +16,9 @@ from hesitant._optional import need
 from hesitant.checks import check_number
 from hesitant.datasets import PartlyLabelled, consensus
 from hesitant.persistence import Preparation
-from hesitant.studies._sources import (
-    Source,
-    keep_columns,
-    load_table,
-    numeric,
-    read_csv,
-    read_sheet,
-)
+from hesitant.studies import _sources as sources
+from hesitant.studies._sources import Frame, Source, load_table
 from hesitant.studies._sparse_lda import sparse_discriminant_features
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _TABLES = tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encoding="utf-8"))
 _ABOUT = _TABLES.pop("about")
@@ -55,7 +44,7 @@ def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabe
     return PartlyLabelled("cytometry", table[list(CHANNELS)], labels, CHANNELS, about)
 
 
-def _read_exported_cells(path: Path) -> pd.DataFrame:
+def _read_exported_cells(path: Path) -> Frame:
     pandas = need("pandas")
     beside = path.with_name(_GATES)
     if not beside.exists():
@@ -74,7 +63,7 @@ def _read_exported_cells(path: Path) -> pd.DataFrame:
 
 CYTOMETRY = Source(
     **_TABLES["cytometry"],
-    readers={"cytometry_dlbcl030.csv": read_csv, _EVENTS: _read_exported_cells},
+    readers={"cytometry_dlbcl030.csv": sources.read_csv, _EVENTS: _read_exported_cells},
 )
 
 
@@ -86,9 +75,9 @@ DATA = tuple(name for name in RAW if name not in ("LBE", "DR"))
 _COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
 PATTERNS = (5, 6, 9, 10)
 _STATES = {1: "normal", 2: None, 3: "pathologic"}
-_TRACES = partial(read_sheet, sheet="Raw Data", columns=_RECORDED)
+_TRACES = partial(sources.read_sheet, sheet="Raw Data", columns=_RECORDED)
 CARDIOTOCOGRAPHY = Source(
-    **_TABLES["cardiotocography"], readers={"ctg_full.csv": read_csv, "CTG.xls": _TRACES}
+    **_TABLES["cardiotocography"], readers={"ctg_full.csv": sources.read_csv, "CTG.xls": _TRACES}
 )
 
 
@@ -233,7 +222,7 @@ def load_gastrointestinal(
 
 
 def _chosen(
-    measured: pd.DataFrame, features: int | Sequence[str] | None, targets: Any, on: str
+    measured: Frame, features: int | Sequence[str] | None, targets: Any, on: str
 ) -> tuple[list[str], str]:
     """Return the names of the chosen features, and how they were chosen."""
     if features is None:
@@ -256,21 +245,22 @@ def _chosen(
 # ---- the two tables in the forms they are handed out -----------------------------------------
 
 
-def _read_features_text(path: Path) -> pd.DataFrame:
+def _read_features_text(path: Path) -> Frame:
     # UCI's file lies on its side: a line of names, of classes, of lights, then one per feature.
-    table: pd.DataFrame = need("pandas").read_csv(path, header=None, dtype=str).T
+    table = need("pandas").read_csv(path, header=None, dtype=str).T
     table.columns = [*_RECORD, *(f"f{k}" for k in range(1, table.shape[1] - 2))]
     return table
 
 
-def _features(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+def _features(table: Frame, path: Path) -> Frame:
     measured = [name for name in table.columns if re.fullmatch(r"f\d+", name)]
-    table = keep_columns(table, [*_RECORD, *measured], path)
-    numbers = numeric(table.drop(columns="lesion"), path).astype({"class": int, "light": int})
+    table = sources.keep_columns(table, [*_RECORD, *measured], path)
+    numbers = sources.numeric(table.drop(columns="lesion"), path)
+    numbers = numbers.astype({"class": int, "light": int})
     return need("pandas").concat([_lesions(table["lesion"]), numbers], axis=1)
 
 
-def _opinions(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+def _opinions(table: Frame, path: Path) -> Frame:
     table = table.apply(lambda column: column.astype(str).str.strip().str.lower())
     strange = set(table.drop(columns="lesion").to_numpy().ravel()) - set(_DECISION)
     if strange:
@@ -284,7 +274,7 @@ def _opinions(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     return table
 
 
-def _lesions(names: pd.Series) -> pd.Series:
+def _lesions(names: Frame) -> Frame:
     # "Adenoma_01" on the web page is "adenoma_1" in the table of features.
     tidy = names.astype(str).str.strip().str.strip("'\"").str.lower()
     return tidy.str.replace(r"_0+(?=\d)", "_", regex=True)
@@ -296,12 +286,12 @@ def _judge(title: str) -> str:
 
 LESIONS = Source(
     **_TABLES["lesions"],
-    readers={"gastro_features.csv": read_csv, "data.txt": _read_features_text},
+    readers={"gastro_features.csv": sources.read_csv, "data.txt": _read_features_text},
     tidy=_features,
 )
-_SHEET = partial(read_sheet, sheet=0, columns=_JUDGED, rename=_judge)
+_SHEET = partial(sources.read_sheet, sheet=0, columns=_JUDGED, rename=_judge)
 OPINIONS = Source(
     **_TABLES["opinions"],
-    readers={"gastro_opinions.csv": read_csv, "HumanEvaluation.xlsx": _SHEET},
+    readers={"gastro_opinions.csv": sources.read_csv, "HumanEvaluation.xlsx": _SHEET},
     tidy=_opinions,
 )

@@ -1,7 +1,5 @@
 """``paper.html``: our numbers beside the printed ones, on one page that needs nothing else."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Sequence

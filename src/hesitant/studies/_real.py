@@ -4,25 +4,19 @@ A reading says what the paper leaves open. The first of each data set is the mai
 text and its counts suggest. The others were chosen with the printed numbers in sight.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from hesitant import diagnostics, families, likelihood, mechanisms, uncertainty
 from hesitant._optional import need
 from hesitant._replicates import run_tasks
 from hesitant.classifier import MixtureClassifier
-from hesitant.diagnostics import kolmogorov_smirnov, mann_whitney
 from hesitant.exceptions import collect_warnings
-from hesitant.families import FAMILIES
 from hesitant.inference import information
-from hesitant.likelihood import chance_log_likelihood
-from hesitant.mechanisms import EntropyMechanism
 from hesitant.studies import _loaders
 from hesitant.studies._checkpoint import Row
-from hesitant.uncertainty import Shannon, transformed_entropy
 
 LATER_FEATURES = ("f294", "f441", "f472", "f486")
 """Those that a later package of the paper's group uses."""
@@ -128,7 +122,7 @@ def load(reading: Reading, directory: Any = None) -> Any:
 
 def fit_reading(reading: Reading, data: Any, **changes: Any) -> Any:
     """Fit a reading by the ignorance likelihood; what it warns of is in ``remarks_``."""
-    family = FAMILIES[PRINTED[reading.dataset].family]
+    family = families.FAMILIES[PRINTED[reading.dataset].family]
     options: dict[str, Any] = {
         "family": family(tied_dof=reading.common_dof),
         "covariance": "tied" if reading.common_scale else "full",
@@ -168,16 +162,16 @@ def compare_readings(
 def _compare(reading: Reading, data: Any) -> Row:
     classifier = fit_reading(reading, data)
     # Shannon's entropy, whatever the mechanism's own measure.
-    entropy = classifier.entropy(data.features, Shannon())
-    t = transformed_entropy(entropy, len(classifier.classes_))
+    entropy = classifier.entropy(data.features, uncertainty.Shannon())
+    t = uncertainty.transformed_entropy(entropy, len(classifier.classes_))
     groups = {"labelled": t[data.labelled], "unlabelled": t[~data.labelled]}
     printed = PRINTED[reading.dataset]
     row = {"dataset": reading.dataset, "reading": reading.name, **_ending(classifier)}
     row |= {f"{name}_printed": value for name, value in asdict(printed).items()}
     for name, values in groups.items():
         row |= {f"n_{name}": len(values), f"mean_{name}": float(values.mean())}
-    for name, test in {"ks": kolmogorov_smirnov, "mann_whitney": mann_whitney}.items():
-        found = test(*groups.values())
+    for name, test in (("ks", "kolmogorov_smirnov"), ("mann_whitney", "mann_whitney")):
+        found = getattr(diagnostics, test)(*groups.values())
         row |= {name: float(found.statistic), f"{name}_p": float(found.p_value)}
     return {**row, "distance": printed.distance(row)}
 
@@ -212,11 +206,11 @@ def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict
     before = information(ignorance, data.features, data.labels)
     # Labels that go missing by a coin need one parameter less.
     n_labelled = int(np.sum(data.labelled))
-    null = ignorance.log_likelihood_ + chance_log_likelihood(n_labelled, data.n_blank)
+    null = ignorance.log_likelihood_ + likelihood.chance_log_likelihood(n_labelled, data.n_blank)
     summary: list[Row] = []
     made: list[tuple[Any, dict[str, list[Row]]]] = []
     for basis, mechanism in _SHAPES.items():
-        shape = EntropyMechanism(basis=basis)
+        shape = mechanisms.EntropyMechanism(basis=basis)
         full = fit_reading(reading, data, mechanism=shape, init=ignorance)
         after = information(full, data.features, data.labels)
         table, (counts, moved) = _parameters(before, after), _moves(ignorance, full, data)

@@ -1,7 +1,5 @@
 """The paper, by one call: what was asked for, part by part, and its answer."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os
@@ -11,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from hesitant._choices import look_up, renamed
 from hesitant._optional import need
@@ -23,8 +21,6 @@ from hesitant.studies._checkpoint import Checkpoint, Row, StudyError
 from hesitant.studies._page import write_page
 from hesitant.studies._simulation import Design, complete, findings, summarise
 from hesitant.tables import write_atomically
-
-T = TypeVar("T")
 
 PARTS = ("table1", "table2", "full", "simulation", "figures")
 """In the order in which they are made: the figures draw what the others have computed."""
@@ -211,7 +207,7 @@ class _Run:
     progress: bool
     missing: dict[str, Exception] = field(default_factory=dict)
 
-    def attempt(self, part: Part, make: Callable[..., T], dataset: str = "") -> list[T]:
+    def attempt(self, part: Part, make: Callable[..., Any], dataset: str = "") -> list[Any]:
         """Return what a function makes, or nothing: what goes wrong is said and stops no more."""
         try:
             if dataset in self.missing:  # what cannot be found is not looked for again
@@ -223,7 +219,7 @@ class _Run:
                 self.missing[dataset] = error
             return []
 
-    def _each_dataset(self, part: Part, make: Callable[[str], T]) -> list[T]:
+    def _each_dataset(self, part: Part, make: Callable[[str], Any]) -> list[Any]:
         return [made for name in real.PRINTED for made in self.attempt(part, make, name)]
 
     def make_table1(self, part: Part) -> None:

@@ -1,7 +1,5 @@
 """The paper's simulation: what do labels that are missing where it is hard teach, and whom."""
 
-from __future__ import annotations
-
 import math
 import os
 import warnings

@@ -1,7 +1,5 @@
 """Where the real data are found, how they are read, and whether they are the published ones."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os
@@ -12,29 +10,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hesitant._optional import is_null, need
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 VARIABLE = "HESITANT_DATA"
+Frame = Any  # of pandas, which is optional
 
 
 class DataContentWarning(UserWarning):
     """A file says something else than the published data of that name."""
 
 
-def read_csv(path: Path) -> pd.DataFrame:
+def read_csv(path: Path) -> Frame:
     """Read a CSV file with a header."""
-    table: pd.DataFrame = need("pandas").read_csv(path)
-    return table
+    return need("pandas").read_csv(path)
 
 
 def read_sheet(
     path: Path, sheet: str | int, columns: Iterable[str], rename: Callable[[str], str] = str
-) -> pd.DataFrame:
+) -> Frame:
     """Read one sheet of an Excel file: below the header that has these columns, whole rows."""
     try:
         need("python_calamine")  # one engine for .xls and .xlsx; pandas deprecates xlrd
@@ -47,12 +42,12 @@ def read_sheet(
     for number, cells in enumerate(table.to_numpy(dtype=str)):
         names = [rename(cell.strip()) for cell in cells]
         if set(wanted) <= set(names):
-            body: pd.DataFrame = table[number + 1 :].set_axis(names, axis=1)[wanted].dropna()
-            return body.reset_index(drop=True)
+            body = table[number + 1 :].set_axis(names, axis=1)
+            return body[wanted].dropna().reset_index(drop=True)
     raise ValueError(f"{path} has no header with {', '.join(wanted)}; is it another file?")
 
 
-def keep_columns(table: pd.DataFrame, columns: Iterable[str], path: Path) -> pd.DataFrame:
+def keep_columns(table: Frame, columns: Iterable[str], path: Path) -> Frame:
     """Keep `columns` in that order, or name those that are missing."""
     wanted = list(columns)
     absent = [name for name in wanted if name not in table.columns]
@@ -64,7 +59,7 @@ def keep_columns(table: pd.DataFrame, columns: Iterable[str], path: Path) -> pd.
     return table[wanted]
 
 
-def numeric(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+def numeric(table: Frame, path: Path) -> Frame:
     """Return a table of floats, or name the first column with a cell that is no number."""
     numbers = table.apply(need("pandas").to_numeric, errors="coerce").astype(float)
     holes = numbers.isna()
@@ -75,7 +70,7 @@ def numeric(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     return numbers
 
 
-def fingerprint(table: pd.DataFrame) -> str:
+def fingerprint(table: Frame) -> str:
     """Return the SHA-256 of what a table says, whatever the order and form of its cells."""
     # Mirrors of the same data differ in file type, line ends, orders and trailing digits.
     columns = sorted(map(str, table.columns))
@@ -97,11 +92,11 @@ class Source:
     """One table: the files that may hold it, where it is published and what it says."""
 
     what: str
-    readers: Mapping[str, Callable[[Path], pd.DataFrame]]  # by file name, the preferred first
+    readers: Mapping[str, Callable[[Path], Frame]]  # by file name, the preferred first
     page: str
     sha256: str  # the `fingerprint` of the columns (all, if empty) made tidy
     columns: Sequence[str] = ()
-    tidy: Callable[[pd.DataFrame, Path], pd.DataFrame] = numeric
+    tidy: Callable[[Frame, Path], Frame] = numeric
     urls: Sequence[str] = ()  # tried in order: an accepted file, or an archive that holds one
     note: str = ""  # for people who fetch the file by hand
 
@@ -109,7 +104,7 @@ class Source:
         """Return the preferred one of the accepted files in a directory."""
         return next((directory / n for n in self.readers if (directory / n).exists()), None)
 
-    def read(self, path: Path, trusted: bool = False) -> pd.DataFrame:
+    def read(self, path: Path, trusted: bool = False) -> Frame:
         """Return a file's table; one that is not the published one must be the user's own."""
         table = self.readers[path.name](path)
         table = self.tidy(keep_columns(table, self.columns or table.columns, path), path)
@@ -125,7 +120,7 @@ class Source:
         return table
 
 
-def load_table(source: Source, data_dir: str | os.PathLike[str] | None = None) -> pd.DataFrame:
+def load_table(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Frame:
     """Find a table where the user points, else in the cache, else on the network."""
     need("pandas")
     named, cache = os.environ.get(VARIABLE) if data_dir is None else os.fspath(data_dir), _cache()
@@ -153,7 +148,7 @@ def _cache() -> Path | None:
     return Path(need("pooch").os_cache("hesitant")) if find_spec("pooch") else None
 
 
-def _download(source: Source, cache: Path, advice: str) -> pd.DataFrame:
+def _download(source: Source, cache: Path, advice: str) -> Frame:
     """Return the table of a download, which stays in the cache if it is the published one."""
     cache.mkdir(parents=True, exist_ok=True)
     # No checksum of the file: archives are rebuilt by their hosts, so content is compared.

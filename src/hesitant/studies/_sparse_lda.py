@@ -1,7 +1,5 @@
 """Choosing features by sparse linear discriminant analysis."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
