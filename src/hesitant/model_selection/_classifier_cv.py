@@ -173,13 +173,9 @@ class MixtureClassifierCV(PatternClassifier):
         rng = check_random_state(self.random_state)
         if len(codes) > MOST_JUDGED:
             data = dataclasses.replace(data, sample=_thinned(codes, rng))
-        rows, codes = data.sample, codes[data.sample]
-        counts = np.bincount(codes[codes >= 0], minlength=1)
-        most = int(counts[counts > 1].sum())
-        if most < 2:
-            return data, []
-        fold = deal_out(codes, min(int(self.cv), most), rng, self.scoring in ("auto", "seen"))
-        return data, [rows[fold == k] for k in range(fold.max() + 1)]
+        blanks = self.scoring in ("auto", "seen")
+        folds = deal_out(codes[data.sample], int(self.cv), rng, blanks, fewer=True)
+        return data, [data.sample[fold] for fold in folds]
 
     def _weigh(self, judged: held_out.Judge) -> dict[str, float]:
         """Return the weights of the candidates that count, and keep the table of all."""

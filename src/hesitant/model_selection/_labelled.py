@@ -60,31 +60,31 @@ class LabelledKFold(BaseCrossValidator):
         self, X: Any = None, y: Any = None, groups: Any = None
     ) -> Iterator[Any]:
         codes = encode(y, self.missing_label).codes
-        folds = deal_out(codes, self.n_splits, self.random_state, self.hold_out_blanks)
-        for k in range(self.n_splits):
-            yield np.flatnonzero(folds == k)
+        yield from deal_out(codes, self.n_splits, self.random_state, self.hold_out_blanks)
 
 
-def deal_out(codes: IntArray, n_splits: int, random_state: Any, blanks: bool) -> IntArray:
-    """Return each row's fold, −1 for a row that is never held out: the only one of its class too.
+def deal_out(
+    codes: IntArray, n_splits: int, random_state: Any, blanks: bool = False, fewer: bool = False
+) -> list[IntArray]:
+    """Return the rows of each fold; the only row of a class is never held out.
 
-    Classes are dealt out one after the other, so that every fold has its share of each.
+    Classes are dealt out one after the other, so that every fold has its share of each. With
+    ``fewer`` there are as many folds as labels allow, and none for a single label.
     """
     rng = check_random_state(random_state)
-    out = np.full(len(codes), -1)
     counts = np.bincount(codes[codes >= 0], minlength=1)
     several = [np.flatnonzero(codes == h) for h in np.flatnonzero(counts > 1)]
     order = np.concatenate([np.zeros(0, dtype=int), *map(rng.permutation, several)])
+    if fewer:
+        n_splits = min(n_splits, order.size)
     if order.size < n_splits:
         raise ValueError(
             f"{order.size} labelled rows can be held out, for {n_splits} folds: give fewer folds, "
             "or more labels."
         )
-    out[order] = np.arange(order.size) % n_splits
-    if blanks:
-        rest = rng.permutation(np.flatnonzero(codes < 0))
-        out[rest] = np.arange(rest.size) % n_splits
-    return out
+    rest = rng.permutation(np.flatnonzero(codes < 0)) if blanks else order[:0]
+    parts = [(order[k::n_splits], rest[k::n_splits]) for k in range(n_splits)]
+    return [np.sort(np.concatenate(part)) for part in parts]
 
 
 def labelled_scorer(scoring: str | Callable[..., float], *, missing_label: Any = -1) -> Any:
