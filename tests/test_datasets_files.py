@@ -92,7 +92,7 @@ def test_without_network_the_error_says_what_to_do(
     def fetch(*_: object) -> Path:
         raise ConnectionError("no route to host")
 
-    monkeypatch.setattr(_sources, "_fetch", fetch)
+    monkeypatch.setattr(pytest.importorskip("pooch").HTTPDownloader, "__call__", fetch)
     with pytest.raises(FileNotFoundError) as caught:
         load_table(source(urls=("https://example.org/a.zip",)))
     said = str(caught.value)

@@ -194,12 +194,7 @@ def _agreed(name: str, models: dict[str, Any]) -> Any:
 
 
 def _folds(codes: IntArray, cv: int, random_state: Any) -> list[IntArray]:
-    counts = np.bincount(codes[codes >= 0])
-    most = int(counts[counts > 1].sum())
-    if not cv or most < 2:  # no labels to predict
-        return []
-    fold = deal_out(codes, min(cv, most), random_state, blanks=False)
-    return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
+    return deal_out(codes, cv, random_state, fewer=True) if cv else []
 
 
 def _with_losses(
