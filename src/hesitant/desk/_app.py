@@ -214,9 +214,8 @@ class Pages:
     def _export(self, given: Given) -> Response:
         name = re.sub(r"[^\w.-]", "_", f"{self.desk.name}.desk.zip", flags=re.ASCII)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(
-            _findings.archive(self.desk), media_type="application/zip", headers=headers
-        )
+        packed = _findings.archive(self.desk)
+        return Response(packed, media_type="application/zip", headers=headers)
 
 
 def _who(given: Given) -> tuple[str, str]:

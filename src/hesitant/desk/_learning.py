@@ -137,7 +137,7 @@ class Model:
         return self.data.X[use], names[self.codes[use]], self.reviewed[use]
 
 
-def _estimator(known: Model, start: Model | None) -> Any:
+def _estimator(known: Model, start: Model) -> Any:
     setup, use = known.data.setup, known.data.usable
     codes, reviewed = known.codes[use], known.reviewed[use]
     counts = np.bincount(codes[codes >= 0], minlength=len(setup.classes))
@@ -149,7 +149,7 @@ def _estimator(known: Model, start: Model | None) -> Any:
     # a curve needs some of each kind: labels given freely, and labels withheld
     enough = min((reviewed & (codes >= 0)).sum(), (reviewed & (codes < 0)).sum()) >= 5
     shape = "full" if counts[counts > 0].min() >= setup.enough else "shrunk"
-    old = None if start is None else start.clf
+    old = start.clf
     warm = old is not None and list(old.classes_) == classes and old.covariance == shape
     return MixtureClassifier(
         covariance=shape,
@@ -163,11 +163,11 @@ def _estimator(known: Model, start: Model | None) -> Any:
     )
 
 
-def learn(known: Model, start: Model | None = None) -> Model:
+def learn(known: Model, start: Model) -> Model:
     """Fit what is known, from where the last fit ended, and rank the blank rows."""
     clf = _estimator(known, start)
     if clf is None:
-        return known
+        return dataclasses.replace(known, number=start.number)
     X, said, reviewed = known.rows()
     rows, n = np.flatnonzero(known.data.usable), len(known.codes)
     blank = np.flatnonzero(known.codes[rows] < 0)
@@ -187,6 +187,7 @@ def learn(known: Model, start: Model | None = None) -> Model:
     return dataclasses.replace(
         known,
         clf=clf,
+        number=start.number + 1,
         guess=guess,
         probability=probability,
         entropy=difficulty,

@@ -162,11 +162,10 @@ class Desk:
         with self._lock:
             if data is not self.data:
                 return
-            number = last.number + (model.clf is not None)
-            self._problem, self.model = "", dataclasses.replace(model, number=number)
+            self._problem, self.model = "", model
             self._past.append((model.answers, model.guess.astype(np.int16)))
             if self.before is None:
-                self.before = self.model
+                self.before = model
                 if self.journal.answers():  # those of an earlier sitting come on top
                     self.worker.ask()
         if not self.worker.overtaken:

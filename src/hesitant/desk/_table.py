@@ -38,10 +38,9 @@ def guess(frame: pd.DataFrame, given: Mapping[str, Any]) -> dict[str, Any]:
     out = {"show": None, "audit": 0.1} | {k: None if v == "" else v for k, v in known.items()}
     label = out["label"] = out.get("label") or likeliest_label(frame)
     if "id" not in out:
-        unique = (n for n in frame.columns if n != label and _ID.fullmatch(n))
-        out["id"] = next(
-            (n for n in unique if frame[n].is_unique and frame[n].notna().all()), None
-        )
+        named_so = (n for n in frame.columns if n != label and _ID.fullmatch(n))
+        filled = (n for n in named_so if frame[n].is_unique and frame[n].notna().all())
+        out["id"] = next(filled, None)
     if "features" not in out:
         taken = label, out["id"], out["show"]
         free = [n for n in frame.columns if n not in taken and cells.is_numeric(frame[n])]

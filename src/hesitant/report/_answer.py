@@ -81,10 +81,10 @@ def _what_next(summary: dict[str, Any]) -> Iterator[str]:
     triage, doubtful = summary["triage"], summary["doubtful_labels"]["total"]
     if triage["total"]:
         first = noun(min(triage["total"], 20), "row")
-        yield f"Ask again about the first {first} of the triage list: they teach the most."
+        yield f"Ask again about the first {first} of the triage list: they would teach the most."
     if triage["unusual_total"]:
         which = noun(triage["unusual_total"], "blank row that fits", "blank rows that fit")
-        yield f"Check {which} no class: damaged, mistyped or of another kind."
+        yield f"Check {which} no class: perhaps damaged, mistyped or of another kind."
     if doubtful:
         which = noun(doubtful, "label")
         yield f"Check {which} that the model contradicts with at least 95 % confidence."

@@ -154,7 +154,7 @@ class Case:
     @cached_property
     def leading(self) -> list[int]:
         """The features, those that tell the classes apart best first."""
-        return [int(j) for j in np.argsort(-self.separation, kind="stable")]
+        return np.argsort(-self.separation, kind="stable").tolist()
 
     @cached_property
     def plane(self) -> tuple[int, int]:
@@ -176,8 +176,6 @@ class Case:
     @cached_property
     def drawn(self) -> IntArray:
         """The rows that pictures show: of many a sample, the same one every time."""
-        rng, parts = np.random.default_rng(0), []
-        for which, most in ((~self.blank, MOST_LABELLED), (self.blank, MOST_BLANK)):
-            found = np.flatnonzero(which)
-            parts.append(found if found.size <= most else rng.choice(found, most, replace=False))
-        return np.sort(np.concatenate(parts))
+        order = np.random.default_rng(0).permutation(self.n)
+        groups = order[~self.blank[order]][:MOST_LABELLED], order[self.blank[order]][:MOST_BLANK]
+        return np.sort(np.concatenate(groups))
