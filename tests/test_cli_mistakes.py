@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hesitant.cli import main
-from hesitant.cli._mistakes import in_options
+from hesitant.cli._terminal import in_options
 from hesitant.datasets import simulate
 
 DATA = simulate(n=200, random_state=0).to_frame()

@@ -83,7 +83,7 @@ def test_text_that_looks_like_csv(words: str, min_columns: int) -> None:
 @example("a,b\r\r,2\r3,4")  # pandas alone loses the comma before the 2
 @example('a,b\r\n"x\ry",2\r')
 @example("a,b\n \n\t\n1,2\n")
-def test_pandas_and_the_csv_module_see_the_same_cells(words: str) -> None:
+def test_cells_are_those_of_the_csv_module(words: str) -> None:
     data = words.encode().removeprefix(b"\xef\xbb\xbf")
     options = {"delimiter": ",", "na": ()}
     frame = read_or_refuse(data, **options)
@@ -112,10 +112,9 @@ def test_quoted_tables_have_the_rows_that_were_written(rows: list[list[str]]) ->
 @given(csv_like.filter(lambda text: '"' not in text))
 @example("a,b\n1,2\n \n3,4\n")
 @example("a,b\n1, 2\n")
-def test_the_fast_way_agrees_with_the_careful_one(words: str) -> None:
+def test_a_quote_somewhere_changes_no_other_cell(words: str) -> None:
     plain = words.replace("\r", "").replace("\ufeff", "")
     frame = read_or_refuse(plain.encode(), delimiter=",", min_columns=1)
-    # a quote somewhere makes every cell go the careful way
     quoted = read_or_refuse(plain.encode() + b'\n""', delimiter=",", min_columns=1)
     if frame is not None and quoted is not None:
         pd.testing.assert_frame_equal(frame, quoted.iloc[: len(frame)], check_dtype=False)

@@ -1,7 +1,6 @@
 """The command ``hesitant``.
 
-Commands are declared in `_app`; the work of each has a module of its own, imported when the
-command runs, so that ``hesitant --help`` does not wait for all of it.
+Libraries are imported when a command runs, so that ``hesitant --help`` does not wait for them.
 """
 
 import os
@@ -25,12 +24,8 @@ def main() -> None:
 def _run() -> None:
     absent = [name for name in ("typer", "rich", "pandas", "jinja2") if find_spec(name) is None]
     if absent:
-        print(
-            f"Error: the command line needs {', '.join(absent)}, which is not installed. "
-            "Install it with pip install 'hesitant[cli]'.",
-            file=sys.stderr,
-        )
-        raise SystemExit(1)
+        needs = f"the command line needs {', '.join(absent)}, which is not installed."
+        _leave(f"{needs} Install it with pip install 'hesitant[cli]'.")
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

@@ -5,19 +5,18 @@ import os
 import shlex
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import typer
 
 from hesitant._words import noun, number, percent, short
 from hesitant.cli import _options as o
 from hesitant.cli._data import learn, stem, table_notes
-from hesitant.cli._mistakes import in_options
-from hesitant.cli._predictions import allows_gaps, prediction_frame, write_frame
-from hesitant.cli._terminal import Terminal
-
-if TYPE_CHECKING:
-    from hesitant.tables import Columns
+from hesitant.cli._predictions import allows_gaps, check_target, prediction_frame, write_frame
+from hesitant.cli._terminal import Terminal, in_options
 
 FEWEST_LABELS = 10  # of fewer, none can be held out to compare models by
 _LISTED = 12  # features that are named; the report has them all
@@ -26,9 +25,8 @@ _LISTED = 12  # features that are named; the report has them all
 def classifier(model: o.ModelOptions, y: Any = None) -> Any:
     """Return the classifier that options describe, not yet fitted.
 
-    A combination of models of several shapes, unless a family, covariance, components, mechanism,
-    alpha or starts are asked for, or the labels ``y`` are too few to hold some out. Readers of a
-    panel may be wrong, each in their own way.
+    A combination of models of several shapes, unless options describe one, or the labels ``y``
+    are too few to hold some out. Readers of a panel may be wrong, each in their own way.
     """
     from hesitant import MixtureClassifier, MixtureClassifierCV
 
@@ -79,26 +77,16 @@ def analyse(
     ] = None,
     force: o.Force = False,
     config: o.Config = None,
+    **also: Path,  # files to name beside those written
 ) -> None:
     """Fit a model to a table with blanks; write a report, predictions and the model."""
-    _analyse(table, model, terminal, output_files(table.table, out), force)
-
-
-def _analyse(
-    table: o.TableOptions,
-    model: o.ModelOptions,
-    terminal: Terminal,
-    files: dict[str, Path],
-    force: bool,
-    **also: Path,
-) -> None:
-    """Read, fit, judge, write and tell; ``also`` are files to name beside those written."""
     from hesitant.diagnostics._triage import least_density
     from hesitant.exceptions import collect_warnings
     from hesitant.persistence._files import to_bytes
     from hesitant.report import make_report
     from hesitant.tables import output, write_together
 
+    files = output_files(table.table, out)
     with terminal.stage("Reading"):
         gaps = allows_gaps(classifier(model)) and not (model.standardise or model.pca)
         frame, columns, notes = learn(table, gaps)
@@ -156,7 +144,7 @@ def _analyse(
     _print(report.to_dict(), shown, terminal)
 
 
-def prepare(columns: "Columns", standardise: bool, pca: int | None) -> tuple[Any, Any]:
+def prepare(columns: Any, standardise: bool, pca: int | None) -> tuple[Any, Any]:
     """Return the features, standardised and rotated if asked to, and what did that."""
     import pandas as pd
 
@@ -182,9 +170,6 @@ def _preparation_note(model: o.ModelOptions, preparation: Any) -> str:
     return f"The features were replaced by {kept}, in {what}, with {share}."
 
 
-# -- what it takes to repeat it -----------------------------------------------------------------
-
-
 def _options(table: o.TableOptions, model: o.ModelOptions) -> dict[str, Any]:
     return {name: v for name, v in (asdict(table) | asdict(model)).items() if name != "table"}
 
@@ -203,7 +188,7 @@ def _command(table: o.TableOptions, model: o.ModelOptions) -> str:
     return shlex.join(words)
 
 
-def _provenance(table: o.TableOptions, frame: Any, columns: "Columns") -> dict[str, Any]:
+def _provenance(table: o.TableOptions, frame: Any, columns: Any) -> dict[str, Any]:
     from hesitant.tables import sha256_of
 
     stdin, other = table.table == "-", table.features_from
@@ -223,9 +208,6 @@ def _provenance(table: o.TableOptions, frame: Any, columns: "Columns") -> dict[s
     }
 
 
-# -- what a person reads ------------------------------------------------------------------------
-
-
 def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) -> None:
     """Print the notes, the verdict, the counts, the mechanism and where the files are."""
     for note in document["notes"]:
@@ -240,37 +222,30 @@ def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) 
     more = f" and {len(columns) - _LISTED:,} more" if len(columns) > _LISTED else ""
     rotated = "" if used == columns else f"{noun(len(used), 'principal component')} of "
     terminal.say(f"Features: {rotated}{shown}{more}.")
-
-    def table(title: str, header: tuple[str, ...], rows: Any) -> None:
-        terminal.heading(title)
-        terminal.table(header, list(rows))
-
-    table(
-        "Labels and blanks",
-        ("class", "labelled", "blank, expected", "missing"),
+    classes = [
         (
-            (
-                c["class"],
-                f"{c['labelled']:,}",
-                f"{c['blank_expected']:,.0f}",
-                percent(c["blank_share"]),
-            )
-            for c in document["labels"]["classes"]
-        ),
-    )
+            c["class"],
+            f"{c['labelled']:,}",
+            f"{c['blank_expected']:,.0f}",
+            percent(c["blank_share"]),
+        )
+        for c in document["labels"]["classes"]
+    ]
+    header = ("class", "labelled", "blank, expected", "missing")
+    terminal.table(header, classes, title="Labels and blanks")
     for group in document["parameters"]["groups"]:
         if group["title"] == "Labelling mechanism":
             ends = ("estimate", "lower", "upper")
-            rows = ((row["of"], *(number(row[k]) for k in ends)) for row in group["rows"])
-            table("Chance of a label (logit scale)", ("", *ends), rows)
+            rows = [(row["of"], *(number(row[k]) for k in ends)) for row in group["rows"]]
+            terminal.table(("", *ends), rows, title="Chance of a label (logit scale)")
     readers = document["readers"].get("rows", [])
     if readers:
         counts, found = ("shown", "labelled"), ("accuracy", "intercept", "slope")
-        rows = (
+        rows = [
             (r["reader"], *(f"{r[k]:,}" for k in counts), *(number(r.get(k)) for k in found))
             for r in readers
-        )
-        table("Readers", ("", *counts, *found), rows)
+        ]
+        terminal.table(("", *counts, *found), rows, title="Readers")
     terminal.heading("Files")
     for what, path in files.items():
         terminal.path(what, path)
@@ -278,7 +253,7 @@ def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) 
 
 def demo(
     terminal: Terminal,
-    out: Annotated[str, o.plain("folder", True, metavar="FOLDER")] = "demo",
+    out: Annotated[str, o.plain("Where the files go.", True, metavar="FOLDER")] = "demo",
     force: o.Force = False,
 ) -> None:
     """Analyse built-in data: invented cells of four populations, some left ungated."""
@@ -286,8 +261,7 @@ def demo(
     from hesitant.tables.output import prepare_targets
 
     table = Path(out) / "cells.csv"
-    files = output_files(str(table), None)
-    prepare_targets([table, *files.values()], force=force, keep=())
+    prepare_targets([table, *output_files(str(table), None).values()], force=force, keep=())
     frame = make_cytometry_like(2000, random_state=1).to_frame("population")
     frame.insert(0, "cell", [f"cell-{i + 1:04d}" for i in range(len(frame))])
     write_frame(frame, str(table), force=force)
@@ -296,5 +270,72 @@ def demo(
         "between the populations are mostly left ungated."
     )
     read = o.TableOptions(str(table), label="population", id="cell")
-    _analyse(read, o.ModelOptions(), terminal, files, force, data=table)
+    analyse(read, o.ModelOptions(), terminal, force=force, data=table)
     terminal.say(f"To answer yourself: hesitant desk {table} --label population --id cell")
+
+
+def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
+    # a comma-separated list does as well as a repeated option
+    names = [part.strip() for value in given for part in value.split(",") if part.strip()]
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"{option}: {name[:60]!r} is not one of {', '.join(known)}.")
+    return list(dict.fromkeys(names))
+
+
+def compare(
+    table: o.TableOptions,
+    *,
+    family: Annotated[o.Names, o.model("Family to try; repeat.", "all", metavar="NAME")] = None,
+    covariance: Annotated[o.Names, o.model("covariances", "full and tied", metavar="NAME")] = None,
+    mechanism: Annotated[
+        o.Names, o.model("Mechanism to try; repeat.", "entropy and none", metavar="NAME")
+    ] = None,
+    folds: Annotated[int, o.model("Parts of the cross-validation.", True, **o.within(2))] = 5,
+    standardise: o.Standardise = False,
+    pca: o.Pca = None,
+    seed: o.Seed = 0,
+    jobs: o.Jobs = None,
+    terminal: Terminal,
+    out: Annotated[str | None, o.output("ranking", metavar="FILE")] = None,
+    force: o.Force = False,
+    config: o.Config = None,
+) -> None:
+    """Rank families, covariances and mechanisms by how well they explain a table."""
+    mechanisms = _known("--mechanism", mechanism or ["entropy", "none"], o.MECHANISMS)
+    grid: dict[str, list[Any]] = {
+        "family": _known("--family", family or o.FAMILIES, o.FAMILIES),
+        "covariance": _known("--covariance", covariance or ["full", "tied"], o.COVARIANCES),
+        "mechanism": [None if m == "none" else m for m in mechanisms],
+        "random_state": [seed],
+    }
+    from hesitant.inference import compare as rank
+    from hesitant.tables import write_table
+
+    if out is not None:
+        check_target(out, force=force, keep=table.inputs)
+    with terminal.stage("Reading"):
+        _, columns, notes = learn(table, gaps=False)  # not every candidate can do with them
+    notes += table_notes(columns)
+    for note in notes:
+        terminal.note(note)
+    X, _ = prepare(columns, standardise, pca)
+    total = len(grid["family"]) * len(grid["covariance"]) * len(grid["mechanism"])
+    with terminal.stage(f"Fitting {total} models, {folds + 1} times each"):
+        result = rank(
+            X,
+            columns.said,
+            grid,
+            cv=folds,
+            sample_weight=columns.weight,
+            reviewed=columns.reviewed if columns.opinions is None else None,
+            missing_label=None,
+            random_state=seed,
+            n_jobs=-1 if jobs is None else jobs,
+        )
+    if out is not None:
+        write_table(result.to_frame(), out, force=force)
+    terminal.answer({"out": out, "notes": notes, **result.to_dict()})
+    terminal.say(in_options(str(result)), wrap=False)
+    if out is not None:
+        terminal.path("ranking", out)

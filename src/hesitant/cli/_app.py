@@ -10,10 +10,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from hesitant.cli import _analysis, _comparing, _predictions
+from hesitant.cli import _analysis, _predictions
 from hesitant.cli import _options as o
-from hesitant.cli._mistakes import in_options, reporting
-from hesitant.cli._terminal import Terminal
+from hesitant.cli._terminal import Terminal, in_options, reporting
 
 app = typer.Typer(
     help="Classify partly labelled data, and learn from where labels are missing.",
@@ -49,7 +48,7 @@ def reproduce(
     terminal: Terminal,
     parts: Annotated[list[str] | None, o.argument("parts", "[PART]...")] = None,
     replications: Annotated[int, o.plain("Of the simulation.", True, **o.within(1))] = 100,
-    out: Annotated[str, o.plain("folder", True, metavar="FOLDER")] = "hesitant-paper",
+    out: Annotated[str, o.plain("Where the files go.", True, metavar="FOLDER")] = "hesitant-paper",
     data: Annotated[str | None, o.plain("data", _PLACES, metavar="FOLDER")] = None,
     resume: Annotated[bool, o.plain("resume", False, "--resume")] = False,
     force: Annotated[bool, o.plain("anew", False, "--force")] = False,
@@ -110,7 +109,6 @@ def desk(
     before they are acknowledged; the table is never touched.
     """
     from hesitant._optional import need
-    from hesitant.cli._data import split_names
 
     for module in ("starlette", "uvicorn"):
         need(module, "desk")
@@ -118,7 +116,7 @@ def desk(
         raise ValueError("The desk needs a file, which answers can be kept beside: save it.")
     from hesitant.desk import Desk, serve
 
-    named = None if not features else split_names(features, set())
+    named = [part.strip() for part in ",".join(features).split(",")] if features else None
     chosen = {"label": label, "id": id, "show": show, "features": named, "blank": missing}
     open_desk = Desk(table, reader, audit=audit, **chosen)
     with suppress(KeyboardInterrupt):
@@ -137,14 +135,14 @@ def _register(work: Callable[..., None], short_help: str | None) -> None:
     groups: dict[str, Any] = {}
     for name, given in signature(work, eval_str=True).parameters.items():
         group = given.annotation
-        if not is_dataclass(group):
+        if is_dataclass(group):
+            groups[name] = group
+            hints, first = get_type_hints(group, include_extras=True), getattr(group, "first", ())
+            for f in sorted(fields(group), key=lambda f: [*first, f.name].index(f.name)):
+                more = {} if f.default is MISSING else {"default": f.default}
+                parameters.append(Parameter(f.name, keyword, annotation=hints[f.name], **more))
+        elif given.kind is not Parameter.VAR_KEYWORD:  # which only another function gives
             parameters.append(given.replace(kind=keyword))
-            continue
-        groups[name] = group
-        hints, first = get_type_hints(group, include_extras=True), getattr(group, "first", ())
-        for f in sorted(fields(group), key=lambda f: [*first, f.name].index(f.name)):
-            more = {} if f.default is MISSING else {"default": f.default}
-            parameters.append(Parameter(f.name, keyword, annotation=hints[f.name], **more))
 
     @wraps(work)
     def command(**given: Any) -> None:
@@ -162,7 +160,7 @@ def _register(work: Callable[..., None], short_help: str | None) -> None:
 
 _register(_analysis.analyse, "Fit a model to a table, and report on it.")
 _register(_predictions.predict, None)
-_register(_comparing.compare, "Rank models of a table.")
+_register(_analysis.compare, "Rank models of a table.")
 _register(_predictions.simulate, "Draw data to play with.")
 _register(_analysis.demo, "Analyse built-in data.")
 _register(reproduce, "Reproduce the paper.")

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -36,12 +36,10 @@ def select(options: ReadOptions, frame: "pd.DataFrame", gaps: bool, **chosen: An
     from hesitant.tables import select_columns
 
     if options.on_missing == "model" and not gaps:
-        raise typer.BadParameter(
-            "this model needs every feature: give drop or error, or use --family gaussian "
-            "without --standardise and --pca.",
-            param_hint="'--on-missing'",
-        )
-    features = split_names(options.features or (), frame.columns, _aliases(frame)) or None
+        problem = "this model needs every feature: give drop or error, or use --family gaussian"
+        problem += " without --standardise and --pca."
+        raise typer.BadParameter(problem, param_hint="'--on-missing'")
+    features = split_names(options.features or (), frame) or None
     on_missing = options.on_missing or ("model" if gaps else "error")
     given = {"label": None, "features": features, "id": options.id, "on_missing": on_missing}
     return select_columns(frame, **{**given, **chosen})
@@ -58,13 +56,13 @@ def learn(table: TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns", l
         notes = list(frame.attrs["hesitant"].get("notes", ()))
         if table.label is None:
             raise typer.BadParameter(_which_label(frame), param_hint="'--label'")
-        labels = split_names([label], frame.columns, _aliases(frame))
+        labels = split_names([label], frame)
     columns = select(
         table,
         frame,
         gaps,
         label=labels[0] if len(labels) == 1 else labels,
-        drop=split_names(table.drop or (), frame.columns),
+        drop=split_names(table.drop or (), frame),
         reviewed=table.reviewed,
         weight=table.weight,
         missing=table.missing or None,
@@ -108,25 +106,15 @@ def _which_label(frame: "pd.DataFrame") -> str:
     return f"which column holds the labels?{guess} The columns are {names}."
 
 
-def _aliases(frame: "pd.DataFrame") -> dict[str, str]:
-    """Return the shorter names of columns, such as a marker's or a detector's alone."""
-    found: dict[str, str] = frame.attrs.get("hesitant", {}).get("aliases", {})
-    return found
-
-
-def split_names(
-    given: Sequence[str], known: Collection[Any], aliases: Mapping[str, str] | None = None
-) -> list[str]:
-    """Split names at commas, except where a column has commas in its name.
-
-    >>> split_names(["CD3, CD5", "a,b"], {"CD3", "CD5 (FL1)", "a,b"}, {"CD5": "CD5 (FL1)"})
-    ['CD3', 'CD5 (FL1)', 'a,b']
-    """
+def split_names(given: Sequence[str], frame: "pd.DataFrame") -> list[str]:
+    """Split names at commas, except where a column has commas in its name."""
+    # shorter names of columns, such as a marker's or a detector's alone
+    aliases = frame.attrs.get("hesitant", {}).get("aliases", {})
     names: list[str] = []
     for value in given:
-        whole = value in known or "," not in value
+        whole = value in frame or "," not in value
         names += [value] if whole else [p.strip() for p in value.split(",") if p.strip()]
-    return [name if name in known else (aliases or {}).get(name, name) for name in names]
+    return [name if name in frame else aliases.get(name, name) for name in names]
 
 
 def stem(source: str) -> str:
@@ -186,6 +174,5 @@ def dropped_note(columns: "Columns") -> list[str]:
     """Say which rows were left out, if any."""
     count = len(columns.dropped)
     shown = ", ".join(str(i + 1) for i in columns.dropped[:5]) + (", …" if count > 5 else "")
-    rows = "row was" if count == 1 else "rows were"
-    told = f"{count:,} {rows} left out for a blank or infinite feature: {shown}."
-    return [told] if count else []
+    rows = noun(count, "row was", "rows were")
+    return [f"{rows} left out for a blank or infinite feature: {shown}."] if count else []

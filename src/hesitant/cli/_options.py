@@ -1,6 +1,8 @@
-"""The options that commands share, each said once."""
+"""The options that commands share, each said once, and the file they may be read from."""
 
 import math
+import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -8,20 +10,19 @@ from typing import Annotated, Any
 
 import typer
 
-from hesitant.cli._config import read_config
+from hesitant._words import did_you_mean
 
 PANELS = "The table", "The model", "Output"  # of the help
 FAMILIES = ("gaussian", "t", "skew_t", "skew_normal")
 COVARIANCES = ("full", "tied", "diag", "spherical", "shrunk")
 MECHANISMS = ("entropy", "class", "entropy+class", "mixed", "none")
-ON_MISSING = ("model", "drop", "error")
+ON_MISSING, SCALES = ("model", "drop", "error"), ("logicle", "asinh")
 READ = ("csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "fcs")
 FORMATS = ".csv, .tsv, .parquet or .feather"
 
 _HELP = {
     "table": "CSV, TSV, .xlsx, JSON, JSONL, Parquet, Feather or FCS, also packed (.gz); or, with "
     "--features-from, an export of an annotation tool; - for standard input.",
-    "id": "Column that names the rows.",
     "features": "Column to use as a feature; repeat, or separate by commas.",
     "on_missing": "What to do with rows that lack a feature.",
     "format": "Format of the table, where its content and name do not tell.",
@@ -38,7 +39,6 @@ _HELP = {
     "drop": "Column to leave out; repeat, or separate by commas.",
     "reviewed": "Column of yes and no: whether an expert saw the row. A blank that nobody saw "
     "says nothing about difficulty.",
-    "weight": "Column of row weights.",
     "missing": "Label that means 'not labelled', such as ungated; repeat for several. The number "
     "-1 does if none is given; give none if -1 is a class.",
     "family": "Shape of the classes. Without this, --covariance, --components, --mechanism, "
@@ -51,25 +51,16 @@ _HELP = {
     "alpha": "Weight of labelled against blank rows, from 0 to 1.",
     "standardise": "Divide every feature by its standard deviation.",
     "pca": "Keep the K leading principal components of the features.",
-    "seed": "Seed of everything random.",
     "jobs": "Cores to use; -1 is all, -2 all but one.",
     "starts": "Starts of the fit, of which the best is kept; the first is taken from the labels.",
     "bootstrap": "Test the blanks by N bootstrap replicates too, each with fits of its own; 199 "
     "or more for a useful p-value.",
-    "families": "Family to try; repeat.",
     "covariances": "Covariance to try; repeat.",
-    "mechanisms": "Mechanism to try; repeat.",
-    "folds": "Parts of the cross-validation.",
-    "force": "Replace existing files.",
-    "json": "Print one JSON document.",
-    "quiet": "Print mistakes only.",
-    "model": "A model file from analyse.",
     "labels": "Column of labels, blank where nobody said.",
     "parts": "table1, table2, full, simulation or figures; everything by default.",
     "data": "Where the real data are.",
     "resume": "Continue an interrupted simulation.",
     "anew": "Begin an interrupted simulation anew.",
-    "folder": "Where the files go.",
     "show": "What to look at: text, a link, or an image or text file beside the table.",
     "reader": "Who answers, where the page does not say.",
     "audit": "Share of cases drawn at random, unmarked, from 0 to 1.",
@@ -82,13 +73,12 @@ _HELP = {
     "kind": "paper: two Gaussian classes, as in the paper; cytometry: four skewed cell "
     "populations.",
     "truth": "Add a column with the true class of every row.",
-    "n": "How many rows.",
     "config": "Read options from a TOML file, under these same names.",
 }
 
 
 def option(panel: str | None, help: str, default: Any = False, *names: str, **more: Any) -> Any:
-    """Declare an option by its help, or the name this has in `_HELP`, and the default it tells."""
+    """Declare an option by its help, or the name of a long one, and the default that it tells."""
     text = _HELP.get(help, help)
     return typer.Option(*names, help=text, rich_help_panel=panel, show_default=default, **more)
 
@@ -97,53 +87,121 @@ plain, data, model, output = (partial(option, panel) for panel in (None, *PANELS
 
 
 def argument(name: str, metavar: str) -> Any:
-    return typer.Argument(metavar=metavar, help=_HELP[name], show_default=False)
+    return typer.Argument(metavar=metavar, help=_HELP.get(name, name), show_default=False)
+
+
+def _checked(fits: Callable[[Any], bool], wrong: str, **more: Any) -> dict[str, Any]:
+    def check(value: Any) -> Any:
+        if value is not None and not fits(value):
+            shown = repr(value[:60]) if isinstance(value, str) else value
+            raise typer.BadParameter(f"{shown} {wrong}.")
+        return value
+
+    return {"callback": check, **more}
 
 
 def one_of(*names: str) -> dict[str, Any]:
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in names:
-            raise typer.BadParameter(f"{value[:60]!r} is not one of {', '.join(names)}.")
-        return value
-
     def complete(incomplete: str) -> list[str]:
         return [name for name in names if name.startswith(incomplete)]
 
-    return {"callback": check, "autocompletion": complete, "metavar": "|".join(names)}
+    more: dict[str, Any] = {"autocompletion": complete, "metavar": "|".join(names)}
+    return _checked(names.__contains__, f"is not one of {', '.join(names)}", **more)
 
 
-def within(low: float, high: float | None = None) -> dict[str, Any]:
-    remedy = f"give {low} or more" if high is None else f"give a number from {low} to {high}"
-
-    def check(value: float | None) -> float | None:
-        # not the other way round: "not a number" is in no range
-        if value is not None and not low <= value <= (math.inf if high is None else high):
-            raise typer.BadParameter(f"{value} is out of range: {remedy}.")
-        return value
-
-    return {"callback": check}
+def within(low: float, high: float = math.inf) -> dict[str, Any]:
+    remedy = f"give {low} or more" if high == math.inf else f"give a number from {low} to {high}"
+    return _checked(lambda value: low <= value <= high, f"is out of range: {remedy}")
 
 
-def _check_jobs(value: int | None) -> int | None:
-    if value == 0:
-        raise typer.BadParameter(
-            "0 cores can do nothing: give 1 or more, -1 for all, or leave the option out."
-        )
-    return value
+def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Make the values of a TOML file the defaults of this command's options.
+
+    Keys are the options' names, with hyphens or underscores, at the top of the file or in a table
+    named after the command; the top may hold options of other commands.
+    """
+    if path is None:
+        return None
+    try:
+        document = tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise typer.BadParameter(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{path} is not TOML: {error}.") from error
+    siblings = ctx.parent.command.commands if ctx.parent else {}  # type: ignore[attr-defined]
+    own = _names(ctx.command)
+    anywhere = {name for command in siblings.values() for name in _names(command)}
+    section = document.pop(str(ctx.info_name), {})
+    if not isinstance(section, dict):
+        raise typer.BadParameter(f"{path}: [{ctx.info_name}] must be a table.")
+    general = {k: v for k, v in document.items() if k not in siblings}
+    for given, known in ((general, anywhere), (section, own)):
+        for key, value in given.items():
+            if _key(key) in known:
+                continue
+            what, form, names = "option", "{!r}", known
+            if isinstance(value, dict) and given is general:
+                what, form, names = "command", "[{}]", siblings
+            hint = did_you_mean(_key(key), sorted(names), form).replace("_", "-")
+            raise typer.BadParameter(f"{path}: there is no {what} {key[:60]!r}.{hint}")
+    chosen = {_key(k): v for k, v in {**general, **section}.items()}
+    ctx.default_map = {
+        own[k].name: _as_given(v, own[k], path, ctx) for k, v in chosen.items() if k in own
+    }
+    return path
 
 
+def _key(name: str) -> str:
+    return name.lstrip("-").replace("-", "_")
+
+
+def _names(command: Any) -> dict[str, Any]:
+    """Return the options of a command by name; the file itself is not among them."""
+    return {
+        _key(name): p
+        for p in command.params
+        if p.param_type_name == "option" and p.name not in ("config", "help")
+        for name in p.opts
+        if name.startswith("--")
+    }
+
+
+def _as_given(value: Any, option: Any, path: Path, ctx: typer.Context) -> Any:
+    """Return a value as the command line would have given it, checked as that would be."""
+    several = bool(getattr(option, "multiple", False))
+    values = value if isinstance(value, list) else [value]
+    plain = all(isinstance(v, bool | int | float | str) for v in values)
+    wrong = ""
+    if not plain or (isinstance(value, list) and not several):
+        wrong = f"must be {'a list of text' if several else 'text, a number, true or false'}"
+    elif any(isinstance(v, bool) for v in values) and not option.is_flag:
+        # Python would take true for the number 1
+        wrong = f"cannot be {str(value).lower()}: it takes a value"
+    if wrong:
+        raise typer.BadParameter(f"{path}: {option.opts[0]} {wrong}.")
+    # as text, because a number that is not whole would be cut, not refused
+    given = [str(v) for v in values] if several else value if option.is_flag else str(value)
+    try:
+        option.process_value(ctx, given)
+    except typer.BadParameter as error:
+        raise typer.BadParameter(f"{path}: {option.opts[0]}: {error.message}") from error
+    return given
+
+
+_CORES = "cores can do nothing: give 1 or more, -1 for all, or leave the option out"
 _COLUMN: dict[str, Any] = {"metavar": "COLUMN"}
-_FOUND = "found from the content"
+_FOUND, _GAPS = "found from the content", "model where the model can, else error"
+_ONE = "gaussian, if one of those is given"
 
 Table = Annotated[str, argument("table", "TABLE")]
-Id = Annotated[str | None, data("id", **_COLUMN)]
+Id = Annotated[str | None, data("Column that names the rows.", **_COLUMN)]
 Features = Annotated[list[str] | None, data("features", "every numeric column", **_COLUMN)]
 Missing = Annotated[list[str] | None, data("missing", metavar="VALUE")]
 Standardise = Annotated[bool, model("standardise", False, "--standardise")]
 Pca = Annotated[int | None, model("pca", metavar="K", **within(1))]
-Seed = Annotated[int, model("seed", True, **within(0, 2**32 - 1))]
-Jobs = Annotated[int | None, model("jobs", "all", callback=_check_jobs)]
-Force = Annotated[bool, output("force", False, "--force")]
+Seed = Annotated[int, model("Seed of everything random.", True, **within(0, 2**32 - 1))]
+Jobs = Annotated[int | None, model("jobs", "all", **_checked(bool, _CORES))]
+Names = list[str] | None
+Force = Annotated[bool, output("Replace existing files.", False, "--force")]
 _TOML: dict[str, Any] = {"metavar": "FILE.toml", "callback": read_config, "is_eager": True}
 Config = Annotated[Path | None, plain("config", **_TOML)]
 
@@ -153,17 +211,12 @@ class ReadOptions:
     table: Table
     id: Id = None
     features: Features = None
-    on_missing: Annotated[
-        str | None,
-        data("on_missing", "model where the model can, else error", **one_of(*ON_MISSING)),
-    ] = None
+    on_missing: Annotated[str | None, data("on_missing", _GAPS, **one_of(*ON_MISSING))] = None
     format: Annotated[str | None, data("format", False, "--format", **one_of(*READ))] = None
     encoding: Annotated[str | None, data("encoding", "UTF-8")] = None
     delimiter: Annotated[str | None, data("delimiter", _FOUND)] = None
     decimal: Annotated[str | None, data("decimal", _FOUND, **one_of(".", ","))] = None
-    transform: Annotated[str | None, data("transform", "linear", **one_of("logicle", "asinh"))] = (
-        None
-    )
+    transform: Annotated[str | None, data("transform", "linear", **one_of(*SCALES))] = None
     compensate: Annotated[bool, data("compensate", False, "--compensate")] = False
 
 
@@ -173,7 +226,7 @@ class TableOptions(ReadOptions):
     features_from: Annotated[str | None, data("features_from", metavar="FILE")] = None
     drop: Annotated[list[str] | None, data("drop", **_COLUMN)] = None
     reviewed: Annotated[str | None, data("reviewed", **_COLUMN)] = None
-    weight: Annotated[str | None, data("weight", **_COLUMN)] = None
+    weight: Annotated[str | None, data("Column of row weights.", **_COLUMN)] = None
     missing: Missing = None
     first = ("table", "label", "missing", "reviewed", "id", "features")  # in the help
 
@@ -185,9 +238,7 @@ class TableOptions(ReadOptions):
 
 @dataclass(frozen=True)
 class ModelOptions:
-    family: Annotated[
-        str | None, model("family", "gaussian, if one of those is given", **one_of(*FAMILIES))
-    ] = None
+    family: Annotated[str | None, model("family", _ONE, **one_of(*FAMILIES))] = None
     covariance: Annotated[str | None, model("covariance", "full", **one_of(*COVARIANCES))] = None
     components: Annotated[str | None, model("components", "1", metavar="N|auto")] = None
     mechanism: Annotated[str | None, model("mechanism", "entropy", **one_of(*MECHANISMS))] = None

@@ -33,12 +33,9 @@ def prediction_frame(
 ) -> "pd.DataFrame":
     """Return what a model says of rows, beside the table's own columns and in its order.
 
-    First ``row`` (counted from 1, without the header), then the table, then ``predicted``, its
-    ``probability``, ``entropy``, ``labelling_probability``, whether the row fits no class
-    (``unusual``: of a log density below ``least``, unless that is NaN), and one ``P(class)`` for
-    each class. A column of the table that has one of these names is called ``... (table)``.
-    ``told`` are class probabilities given what was said of the rows: of blank rows, and of a
-    panel's, they count.
+    A row is ``unusual`` if its log density is below ``least``, unless that is NaN; a column of the
+    table that has one of our names is called ``... (table)``. ``told`` are class probabilities
+    given what was said of the rows: of blank rows, and of a panel's, they count.
     """
     import numpy as np
     import pandas as pd
@@ -74,7 +71,7 @@ def prediction_frame(
 
 
 def predict(
-    model: Annotated[str, o.argument("model", "MODEL")],
+    model: Annotated[str, o.argument("A model file from analyse.", "MODEL")],
     table: o.ReadOptions,
     terminal: Terminal,
     out: Annotated[
@@ -90,9 +87,7 @@ def predict(
     import pandas as pd
 
     from hesitant.persistence import load, read_notes
-    from hesitant.tables import TableError
     from hesitant.tables.cells import Sheet
-    from hesitant.tables.errors import show_path
 
     beside = str(Path(table.table).parent / f"{stem(table.table)}.predictions.csv")
     target = out or ("-" if table.table == "-" else beside)
@@ -111,12 +106,10 @@ def predict(
     if names is not None:
         X = pd.DataFrame(X, columns=pd.Index(names))
     elif X.shape[1] != fitted.n_features_in_:
-        raise TableError(
-            show_path(table.table),
-            f"The table has {X.shape[1]} numeric columns; the model, whose features have no "
-            f"names, needs {fitted.n_features_in_}.",
-            "Choose them, in the order of the fit, with --features.",
-        )
+        problem = f"The table has {X.shape[1]} numeric columns; the model, whose features have no"
+        problem += f" names, needs {fitted.n_features_in_}."
+        remedy = "Choose them, in the order of the fit, with --features."
+        raise Sheet(frame).error(problem, remedy)
     with terminal.stage("Predicting"):
         result = prediction_frame(fitted, X, columns, frame, float(least))
     write_frame(result, target, force=force)
@@ -157,7 +150,7 @@ def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:
 
 def simulate(
     terminal: Terminal,
-    n: Annotated[int, o.plain("n", True, "--n", **o.within(1))] = 500,
+    n: Annotated[int, o.plain("How many rows.", True, "--n", **o.within(1))] = 500,
     kind: Annotated[str, o.plain("kind", True, **o.one_of("paper", "cytometry"))] = "paper",
     out: Annotated[str, o.plain("simulated", True, metavar="FILE")] = "-",
     truth: Annotated[bool, o.plain("truth", False, "--truth")] = False,

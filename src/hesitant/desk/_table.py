@@ -28,7 +28,7 @@ def words(column: "pd.Series[Any]") -> list[str | None]:
 
 def measured(frame: pd.DataFrame, names: Sequence[str]) -> FloatArray:
     """Return columns of numbers, NaN where blank; words among them are an error."""
-    return cells.features(cells.Sheet(frame), names, "leave such columns out")
+    return cells.Sheet(frame).features(names, "leave such columns out")
 
 
 def guess(frame: pd.DataFrame, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,8 +42,8 @@ def guess(frame: pd.DataFrame, given: Mapping[str, Any]) -> dict[str, Any]:
         filled = (n for n in named_so if frame[n].is_unique and frame[n].notna().all())
         out["id"] = next(filled, None)
     if "features" not in out:
-        taken = label, out["id"], out["show"]
-        free = [n for n in frame.columns if n not in taken and cells.is_numeric(frame[n])]
+        taken, sheet = (label, out["id"], out["show"]), cells.Sheet(frame)
+        free = [n for n in frame.columns if n not in taken and sheet[n].is_numeric()]
         unfit = cells.unfit_features(measured(frame, free), free)
         out["features"] = [n for n in free if n not in unfit]
     found: Counter[Any] = Counter(filter(None, words(frame[label]) if label in frame else ()))

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "TableError", "read_table", "select_columns", "sha256_of"]
 __all__ += ["write_atomically", "write_csv", "write_table", "write_together"]
 
-# Saving a model or a report needs `write_atomically` but not pandas, which is an extra.
-_LAZY = {"Columns": "selection", "read_table": "reading", "select_columns": "selection"}
-
 
 def __getattr__(name: str) -> Any:
-    return find_lazily(__name__, name, {k: f"{__name__}.{room}" for k, room in _LAZY.items()})
+    # saving a model or a report needs `write_atomically` but not pandas, which is an extra
+    rooms = {"Columns": "selection", "read_table": "reading", "select_columns": "selection"}
+    return find_lazily(__name__, name, {k: f"{__name__}.{room}" for k, room in rooms.items()})

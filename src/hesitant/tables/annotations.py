@@ -7,15 +7,16 @@ kinds of rows apart: labelled, withheld (shown and left without a label) and nev
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from hesitant._typing import BoolArray
 from hesitant._words import noun
 
-from .cells import Sheet
+from .cells import Sheet, as_shown
 from .errors import TableError, option, quote, quote_all
 
 _READER = re.compile(r"(?i)(reader|annotator|rater|expert|user|coder|label+er)([\W_]?(id|name))?")
@@ -27,16 +28,12 @@ Said: TypeAlias = Iterator[tuple[Any, Any]]  # who said what; no label means tha
 
 
 class Joined(NamedTuple):
-    """A table of features with what was said of its rows.
-
-    ``labels`` names the columns added, one for each reader, and ``shown`` tells which reader saw
-    which row; ``notes`` say what was found.
-    """
+    """A table of features with what was said of its rows."""
 
     frame: pd.DataFrame
-    labels: list[str]
-    shown: npt.NDArray[np.bool_]
-    notes: list[str]
+    labels: list[str]  # the columns added, one for each reader
+    shown: BoolArray  # which reader saw which row
+    notes: list[str]  # what was found
 
 
 def _label_studio(record: Answers, question: Question) -> Said:
@@ -55,13 +52,11 @@ def _argilla(record: Answers, question: Question) -> Said:
     flat = {k.removesuffix(".responses"): k for k in record if k.endswith(".responses")}
     if flat:
         key = question(flat)
-        values = record.get(key) or []
-        users = record.get(f"{key}.users") or [None] * len(values)
-        status = record.get(f"{key}.status") or ["submitted"] * len(values)
-        given = list(zip(users, status, values, strict=False))
+        parts = (record.get(key + end) or [] for end in (".users", ".status", ""))
+        given = list(zip_longest(*parts))
     elif isinstance(responses, Mapping):  # by question, each a list of what users said
         told = question(responses) or []
-        given = [(r.get("user_id"), r.get("status", "submitted"), r.get("value")) for r in told]
+        given = [(r.get("user_id"), r.get("status"), r.get("value")) for r in told]
     else:
         given = []
         for r in responses:
@@ -69,7 +64,7 @@ def _argilla(record: Answers, question: Question) -> Said:
             plain = {k: v.get("value") if isinstance(v, Mapping) else v for k, v in answers}
             given.append((r.get("user_id"), r.get("status"), question(plain)))
     for who, state, value in given:
-        if state in ("submitted", "discarded"):  # a draft is nothing said yet
+        if state in ("submitted", "discarded", None):  # a draft is nothing said yet
             yield who, None if state == "discarded" else value
 
 
@@ -99,7 +94,7 @@ def tool_of(document: Any) -> str | None:
     if not isinstance(document, list) or not document or not isinstance(document[0], Mapping):
         return None
     start = [row for row in document[:100] if isinstance(row, Mapping)]
-    keys = set().union(*start)
+    keys = set[Any]().union(*start)
     if {"annotations", "data"} <= keys:
         return "Label Studio"
     if {"fields", "responses"} <= keys or any(str(k).endswith(".responses") for k in keys):
@@ -150,9 +145,7 @@ def _one(value: Any, case: str, source: str) -> Any:
 
 
 def _name(value: Any) -> str:
-    if value is None:
-        return "reader"
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return "reader" if value is None else as_shown(value)
 
 
 def _long_table(
@@ -167,9 +160,9 @@ def _long_table(
         left = [name for name in others if name != reader]
         label = "label" if "label" in left or len(left) != 1 else left[0]
     sheet.require([label], f"named in {option('label')}")
-    readers: Any = [None] * len(sheet) if reader is None else sheet.cells(reader)
+    readers: Any = [None] * len(sheet) if reader is None else sheet[reader].cells()
     lines: Counter[str] = Counter()
-    for case, who, said in zip(sheet.cells(id), readers, sheet.cells(label), strict=True):
+    for case, who, said in zip(sheet[id].cells(), readers, sheet[label].cells(), strict=True):
         if case is not None:
             lines[_name(case)] += 1
             # without names, every further line about a case is another reader's
@@ -183,11 +176,11 @@ def join(
     """Join what was said to the features it was said of, by the identifier that both have.
 
     ``export`` is the documents of an annotation tool, or a table with a line for each statement;
-    ``label`` its question or column, where there are several, and ``source`` its name.
+    ``label`` is its question or column, where there are several.
     """
     table = Sheet(features)
     table.require([id], f"named in {option('id')}")
-    ids = ["" if case is None else _name(case) for case in table.cells(id)]
+    ids = ["" if case is None else _name(case) for case in table[id].cells()]
     repeated = [case for case, count in Counter(ids).items() if count > 1]
     if repeated:
         problem = f"Identifiers must not repeat, and these do: {quote_all(repeated)}."
@@ -195,20 +188,17 @@ def join(
     tool = tool_of(export)
     if tool is None and not isinstance(export, pd.DataFrame):
         problem = "This is no export of Label Studio, Argilla, doccano or Prodigy."
-        remedy = (
-            "Give the labels as a table with the columns of the case, the reader and the label."
-        )
+        remedy = "Give the labels as a table of the columns case, reader and label."
         raise TableError(source, problem, remedy)
     by_case: dict[str, dict[str, Any]] = {}
     parts = _exported(export, tool, id, label, source) if tool else _long_table(export, id, label)
     for case, opinions in parts:
         by_case.setdefault(case, {}).update(opinions)  # a later statement replaces
-    strange = [case for case in by_case if case not in set(ids)]
+    known = set(ids)
+    strange = [case for case in by_case if case not in known]
     if len(strange) == len(by_case):
-        problem = (
-            f"None of its identifiers is in the column {quote(id)} of {table.source}: "
-            f"{quote_all(strange)} are not among {quote_all(ids)}."
-        )
+        problem = f"None of its identifiers is in the column {quote(id)} of {table.source}: "
+        problem += f"{quote_all(strange)} are not among {quote_all(ids)}."
         raise TableError(source, problem, f"Name the column that both have with {option('id')}.")
     said = [by_case.get(case, {}) for case in ids]
     readers = sorted({reader for opinions in said for reader in opinions})

@@ -38,14 +38,11 @@ class TableError(ValueError):
         self.row, self.line, self.column = row, line, column
 
     def __str__(self) -> str:
-        place = [self.source]
-        if self.row is not None:
-            place.append(f"row {self.row}" + (f" (line {self.line})" if self.line else ""))
-        elif self.line is not None:
-            place.append(f"line {self.line}")
-        if self.column is not None:
-            place.append(f"column {quote(self.column)}")
-        return f"{', '.join(place)}: {self.problem} {self.remedy}"
+        line = f"line {self.line}" if self.line else ""
+        row = f"row {self.row}{line and f' ({line})'}" if self.row else line
+        column = f"column {quote(self.column)}" if self.column is not None else ""
+        place = ", ".join(filter(None, (self.source, row, column)))
+        return f"{place}: {self.problem} {self.remedy}"
 
 
 def quote(value: object) -> str:
@@ -61,9 +58,9 @@ def quote_all(values: Iterable[object], *, limit: int = 6) -> str:
     return ", ".join(map(quote, values[:limit])) + more
 
 
-def show_path(path: str) -> str:
+def show_path(path: object) -> str:
     """Show a path as it is, or quoted where it would garble a terminal."""
-    return path if path.isprintable() and len(path) <= 400 else quote(path)
+    return str(path) if str(path).isprintable() and len(str(path)) <= 400 else quote(path)
 
 
 def reason(error: BaseException) -> str:
@@ -83,14 +80,8 @@ def ways(*out: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def empty(source: str) -> TableError:
-    """Make the error for a file with nothing in it."""
-    remedy = "Check that it was written, and that this is the right one."
-    return TableError(source, "The file is empty.", remedy)
-
-
-def check_names(names: Sequence[str], source: str, min_columns: int) -> None:
-    """Refuse tables that are too wide, too narrow or name a column twice."""
+def check_shape(names: Sequence[str], source: str, min_columns: int = 1, rows: int = 1) -> None:
+    """Refuse tables that are too wide, too narrow, name a column twice or have no rows."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if len(names) > MAX_COLUMNS:
         problem = f"The table has {len(names):,} columns; the limit is {MAX_COLUMNS:,}."
@@ -98,29 +89,19 @@ def check_names(names: Sequence[str], source: str, min_columns: int) -> None:
     elif len(names) < min_columns:
         found = f"only one column, {quote(names[0])}" if names else "no columns"
         problem = f"The table has {found}, and needs at least {min_columns}."
-        remedy = (
-            "A label and a feature go in separate columns; if they are separated by another "
-            f"character, name it with {option('delimiter')}."
-        )
+        remedy = f"If something else separates columns, name it with {option('delimiter')}."
     elif repeated:
-        where = [str(i) for i, name in enumerate(names, 1) if name == repeated[0]]
-        problem = (
-            f"{len(repeated)} column name(s) occur more than once: {quote_all(repeated)}; "
-            f"the first stands in columns {', '.join(where[:6])}."
-        )
+        where = ", ".join([str(i) for i, name in enumerate(names, 1) if name == repeated[0]][:6])
+        problem = f"Column names occur more than once: {quote_all(repeated)} (in columns {where})."
         remedy = "Give every column its own name."
         if looks_like_data(names):
             remedy = "The first line looks like data: put a line with the columns' names above it."
+    elif not rows:
+        problem = f"The table has a header ({len(names)} columns: {quote_all(names)}) but no rows."
+        remedy = "Check that the export was complete."
     else:
         return
     raise TableError(source, problem, remedy)
-
-
-def check_rows(rows: int, names: Sequence[str], source: str) -> None:
-    """Refuse tables without rows."""
-    if rows == 0:
-        problem = f"The table has a header ({len(names)} columns: {quote_all(names)}) but no rows."
-        raise TableError(source, problem, "Check that the export was complete.")
 
 
 def looks_like_data(names: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
@@ -43,8 +43,8 @@ UNGUARD = f"^'({_FORMULA})", r"\1"
 def write_atomically(path: PathLike, data: Content, *, force: bool = False) -> Path:
     """Write a file so that its name only ever stands for the whole content.
 
-    ``data`` is bytes, text (written as UTF-8) or a function that receives the open binary file.
-    Without ``force``, not even a file that appears meanwhile is replaced.
+    ``data`` is bytes, text or a function that receives the open binary file. Without ``force``,
+    not even a file that appears meanwhile is replaced.
     """
     return write_together({path: data}, force=force)[0]
 
@@ -52,61 +52,43 @@ def write_atomically(path: PathLike, data: Content, *, force: bool = False) -> P
 def write_together(
     files: Mapping[Any, Content], *, force: bool = False, keep: Collection[PathLike] = ()
 ) -> list[Path]:
-    """Write a set of files: all of them, or none.
+    """Write a set of files, as `write_atomically` writes one: all of them, or none.
 
     Every content goes to a temporary file beside its target and reaches the disk; only then do
     all take their names. Whatever interrupts this leaves the files that were there, with a
     `TableError` if that is the file system's doing. Killing the process leaves whole files too,
-    and at worst a temporary one, ``.hesitant-*.part``. ``files`` maps paths to contents, as of
-    `write_atomically`; those in ``keep`` are being read, and not replaced even by ``force``.
+    and at worst a temporary one, ``.hesitant-*.part``. Files in ``keep`` are being read, and not
+    replaced even by ``force``.
     """
     targets = [Path(path) for path in files]
     real = [_check_target(target, force, keep) for target in targets]
-    tag = secrets.token_hex(8)
+    tag, at = secrets.token_hex(8), 0
     parts = [path.with_name(f".hesitant-{tag}-{i}.part") for i, path in enumerate(real)]
     spares = [part.with_suffix(".old") for part in parts]
-    created: list[Path] = []
-    at = 0
     try:
-        for at, data in enumerate(files.values()):
-            _fill(parts[at], data, replaces=real[at] if force else None)
-        for at, target in enumerate(real):
-            is_new = not os.path.lexists(target)
-            if not is_new and force and len(real) > 1:
-                try:
-                    os.link(target, spares[at])
-                except OSError:
+        with ExitStack() as undo:
+            for at, data in enumerate(files.values()):
+                _fill(parts[at], data, replaces=real[at] if force else None)
+            for at, target in enumerate(real):
+                is_new = not os.path.lexists(target)
+                if not is_new and force and len(real) > 1:
                     shutil.copy2(target, spares[at])
-            _take_name(parts[at], target, force)
-            if is_new:
-                created.append(target)
-    except BaseException as error:
-        for spare, target in zip(spares, real, strict=True):
-            if spare.exists():
-                os.replace(spare, target)
-        for target in created:
-            target.unlink()
-        if isinstance(error, OSError):
-            raise _unwritable(targets[at], error) from error
-        raise
+                    undo.callback(os.replace, spares[at], target)
+                _take_name(parts[at], target, force)
+                if is_new:
+                    undo.callback(target.unlink)
+            undo.pop_all()
+    except OSError as error:
+        raise _unwritable(targets[at], error) from error
     finally:
         for path in (*parts, *spares):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-    for folder in {target.parent for target in real}:  # new names survive a power failure
-        with suppress(OSError):
-            descriptor = os.open(folder, os.O_RDONLY)
-            with suppress(OSError):
-                os.fsync(descriptor)
-            os.close(descriptor)
     return targets
 
 
 def prepare_targets(paths: Collection[PathLike], *, force: bool, keep: Collection[Any]) -> None:
-    """Make the folders of files to come, and refuse what `write_together` would refuse.
-
-    A command calls this before its work, lest the work be lost for a name.
-    """
+    """Refuse, before work is lost, what `write_together` would refuse; make the folders."""
     for target in map(Path, paths):
         try:
             if "\0" not in str(target):
@@ -114,7 +96,7 @@ def prepare_targets(paths: Collection[PathLike], *, force: bool, keep: Collectio
             with tempfile.TemporaryFile(dir=_check_target(target, force, keep).parent):
                 pass  # the sure way to know that it may be written to
         except (FileExistsError, NotADirectoryError) as error:
-            problem = f"{show_path(str(target.parent))} cannot be a folder, because a file stands"
+            problem = f"{show_path(target.parent)} cannot be a folder, because a file stands"
             raise _wrong(target, f"{problem} there.", "Write to another folder.") from error
         except OSError as error:
             raise _unwritable(target, error) from error
@@ -125,7 +107,7 @@ def _check_target(target: Path, force: bool, keep: Collection[PathLike]) -> Path
     if "\0" in str(target):
         raise _wrong(target, "No file can have this name.", "Choose another.")
     if not target.parent.is_dir():
-        problem = f"The folder {show_path(str(target.parent))} does not exist."
+        problem = f"The folder {show_path(target.parent)} does not exist."
         raise _wrong(target, problem, "Make it first, or write to another folder.")
     try:
         if target.is_dir():
@@ -134,9 +116,8 @@ def _check_target(target: Path, force: bool, keep: Collection[PathLike]) -> Path
             # replacing a device such as /dev/null would break it for everybody
             raise _wrong(target, "This is not an ordinary file.", "Write to a file instead.")
         if target.exists() and any(os.path.samefile(r, target) for r in keep if os.path.exists(r)):
-            raise _wrong(
-                target, "This file is being read: it is not written over.", "Choose another."
-            )
+            problem = "This file is being read: it is not written over."
+            raise _wrong(target, problem, "Choose another.")
         if os.path.lexists(target) and not force:  # if only a link to nowhere
             raise FileExistsError
     except OSError as error:  # also a name that is too long
@@ -144,21 +125,19 @@ def _check_target(target: Path, force: bool, keep: Collection[PathLike]) -> Path
     return Path(os.path.realpath(target)) if target.is_symlink() else target
 
 
-def _wrong(target: Path, problem: str, remedy: str) -> TableError:
-    return TableError(show_path(str(target)), problem, remedy)
+def _wrong(target: PathLike, problem: str, remedy: str) -> TableError:
+    return TableError(show_path(target), problem, remedy)
 
 
 def _unwritable(target: Path, error: OSError) -> TableError:
-    folder = show_path(str(target.parent))
+    problem = f"The file cannot be written: {error.strerror or reason(error)}."
+    remedy = "Write to another folder."
     if isinstance(error, FileExistsError):
         problem = "The file exists already."
         remedy = f"Replace it with {option('force', True)}, or choose another."
     elif error.errno in (errno.ENOSPC, errno.EDQUOT):
         problem = "The disk is full; nothing was written."
-        remedy = f"Make room in {folder}, or write to another disk."
-    else:
-        problem = f"The file cannot be written: {error.strerror or reason(error)}."
-        remedy = "Write to another folder."
+        remedy = f"Make room in {show_path(target.parent)}, or write to another disk."
     return _wrong(target, problem, remedy)
 
 
@@ -194,19 +173,13 @@ def _take_name(part: Path, target: Path, force: bool) -> None:
         raise
 
 
-# -- tables ---------------------------------------------------------------------------------------
-
-
 def write_table(frame: "pd.DataFrame", path: PathLike, force: bool = False) -> Path:
-    """Write a data frame, whole or not at all, in the format of the file's suffix.
+    """Write a data frame, without its index, in the format of the file's suffix.
 
     That is ``.csv`` or ``.tsv`` (also packed, ``.csv.gz``), ``.parquet`` or ``.feather``; without
-    a suffix CSV. The index is not written; ``force`` replaces an existing file.
-
-    In text tables, cells and column names that a spreadsheet would evaluate, because they start
-    with ``=``, ``+``, ``-``, ``@``, a tab or a line break, get an apostrophe in front;
-    `read_table` takes it away again. Numbers are written exactly and untouched. The same table
-    always gives the same bytes, packed or not.
+    a suffix CSV. The same table always gives the same bytes. Text that a spreadsheet would
+    evaluate (it starts with ``=``, ``+``, ``-``, ``@``, a tab or a line break) gets an apostrophe
+    in front, which `read_table` takes away again; numbers are written exactly.
 
     Examples
     --------
@@ -214,10 +187,9 @@ def write_table(frame: "pd.DataFrame", path: PathLike, force: bool = False) -> P
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"x": [-1.5], "label": ["=cmd()"]})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(write_table(frame, folder + "/out.csv").read_text())
+    ...     print(write_table(frame, folder + "/out.csv").read_text().rstrip())
     "x","label"
     -1.5,"'=cmd()"
-    <BLANKLINE>
     """
     return write_atomically(path, table_bytes(frame, path), force=force)
 
@@ -239,7 +211,7 @@ def check_format(path: PathLike) -> str:
     if not packed if suffix in _COLUMNAR else packed or suffix in _TEXT:
         return suffix
     problem = f"Tables are not written as {''.join(suffixes[-1 - packed :])}."
-    raise _wrong(Path(path), problem, "Let the name end in .csv, .tsv, .parquet or .feather.")
+    raise _wrong(path, problem, "Let the name end in .csv, .tsv, .parquet or .feather.")
 
 
 def table_bytes(frame: "pd.DataFrame", path: PathLike = "") -> bytes:
@@ -252,7 +224,7 @@ def table_bytes(frame: "pd.DataFrame", path: PathLike = "") -> bytes:
         getattr(frame.reset_index(drop=True), f"to_{suffix[1:]}")(buffer)
     except (TypeError, ValueError, ImportError) as error:
         problem = f"The table cannot be written as {suffix}: {reason(error)}."
-        raise _wrong(Path(path), problem, "Name the file .csv instead.") from error
+        raise _wrong(path, problem, "Name the file .csv instead.") from error
     return buffer.getvalue()
 
 
@@ -274,17 +246,15 @@ def _csv_column(column: "pd.Series[Any]") -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if column.dtype.kind in "iuf":
-        return pa.Array.from_pandas(column)
     numbers = ("integer", "floating", "mixed-integer-float")
-    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in numbers:
+    if pd.api.types.infer_dtype(column, skipna=True) in numbers:
         with suppress(OverflowError, pa.ArrowInvalid):  # of more than 64 bits
-            return pa.array(column, from_pandas=True)
+            return pa.Array.from_pandas(column)
     try:
         text = pa.array(column, pa.large_string(), from_pandas=True)
     except (pa.ArrowException, TypeError, UnicodeError):  # of other things than text
-        text = [None if gone else _whole(c) for c, gone in zip(column, column.isna(), strict=True)]
-        text = pa.array(text, pa.large_string())
+        words = column.map(_whole, na_action="ignore").astype(object)
+        text = pa.array(words, pa.large_string(), from_pandas=True)
     return pc.replace_substring_regex(text, *GUARD)
 
 
@@ -294,10 +264,9 @@ def _whole(value: object) -> str:
 
 
 def sha256_of(data: "PathLike | pd.DataFrame") -> str:
-    """Return the SHA-256 checksum of a file, or of the content of a data frame.
+    """Return the SHA-256 checksum of a file's bytes, or of a data frame's columns and values.
 
-    Of a file the bytes count, as for ``sha256sum``; of a table the column names, values and order,
-    and not the index or the storage (text as objects or strings, 32 or 64 bits).
+    The index of a frame or its storage (objects or strings, 32 or 64 bits) do not count.
     """
     if isinstance(data, str | os.PathLike):
         try:
@@ -305,6 +274,6 @@ def sha256_of(data: "PathLike | pd.DataFrame") -> str:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             problem = f"It cannot be read: {error.strerror}."
-            raise _wrong(Path(data), problem, "Check the path.") from error
+            raise _wrong(data, problem, "Check the path.") from error
     wide = data.astype({k: "float64" for k in data.columns if data[k].dtype.kind == "f"})
     return hashlib.sha256(_csv_bytes(wide, "", ",")).hexdigest()

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
+
 from . import cells
-from .cells import Floats, Mask, Objects, Sheet
+from .cells import Column, Sheet
 from .errors import option, quote, quote_all, ways
 
 
@@ -18,46 +19,31 @@ from .errors import option, quote, quote_all, ways
 class Columns:
     """The columns of a table by their part in the analysis, an entry for each row kept.
 
-    Attributes
-    ----------
-    X, feature_names : ndarray of float and tuple of str
-        The features; finite, or NaN where blank and ``on_missing="model"``.
-    y : ndarray of object or None
-        The labels, None where blank; None as a whole if no label was asked for.
-    ids, reviewed, weight : ndarray or None
-        The identifiers, whether an expert has looked at the row, and the weights.
-    rows, dropped : ndarray of int
-        The positions in the data frame of the rows kept, and of those left out for a blank or
-        infinite feature.
-    ignored, set_aside : tuple of str and dict of str to str
-        Columns that are not numeric; numeric ones that measure nothing of their own, and why.
-    unused_missing, blank_like, alike, single : tuple
-        Values listed as missing that do not occur; classes that read like "no label" and their
-        numbers of rows; groups of classes that differ only in case or blanks; classes of one row.
-    reviewed_like : str or None
-        A column that reads like whether an expert saw the row, if none was named.
-    opinions, shown : ndarray of shape (n_rows, n_readers), or None
-        What each reader said, where several label columns were named, and which rows each saw.
+    ``X`` (named by ``feature_names``) is finite, or NaN where blank and ``on_missing="model"``;
+    ``y``, ``ids``, ``reviewed`` and ``weight`` are None where not asked for, and ``y`` is None
+    where a label is blank. ``rows`` and ``dropped`` are the positions in the data frame of the
+    rows kept and of those left out. Of several label columns, ``opinions`` has what each of
+    ``readers`` said, and ``shown`` which rows each saw, if that is known.
     """
 
-    X: Floats
+    X: FloatArray
     feature_names: tuple[str, ...]
-    y: Objects | None
-    ids: Objects | None
-    reviewed: Mask | None
-    weight: Floats | None
-    rows: npt.NDArray[np.intp]
-    dropped: npt.NDArray[np.intp]
-    ignored: tuple[str, ...] = ()
-    set_aside: dict[str, str] = field(default_factory=dict)
-    unused_missing: tuple[str, ...] = ()
-    blank_like: tuple[tuple[str, int], ...] = ()
-    alike: tuple[tuple[str, ...], ...] = ()
-    single: tuple[str, ...] = ()
-    reviewed_like: str | None = None
-    opinions: Objects | None = None
+    y: AnyArray | None
+    ids: AnyArray | None
+    reviewed: BoolArray | None
+    weight: FloatArray | None
+    rows: IntArray
+    dropped: IntArray
+    ignored: tuple[str, ...] = ()  # columns that are not numeric
+    set_aside: dict[str, str] = field(default_factory=dict)  # that measure nothing new, and why
+    unused_missing: tuple[str, ...] = ()  # values listed as missing that do not occur
+    blank_like: tuple[tuple[str, int], ...] = ()  # classes that read like "no label", their rows
+    alike: tuple[tuple[str, ...], ...] = ()  # groups of classes that differ in case or blanks
+    single: tuple[str, ...] = ()  # classes of one row
+    reviewed_like: str | None = None  # a column that reads like whether an expert saw the row
+    opinions: AnyArray | None = None
     readers: tuple[str, ...] = ()
-    shown: Mask | None = None
+    shown: BoolArray | None = None
 
     @property
     def said(self) -> Any:
@@ -86,28 +72,25 @@ def select_columns(
 ) -> Columns:
     """Take the columns of a table apart, and check them.
 
+    If they are not what they are taken for, a `TableError` says where and what to do.
+
     Parameters
     ----------
     frame : pandas.DataFrame
         The table, as `read_table` returns it.
     label : str, sequence of str or None
         The column of labels, blank where the expert gave none; several are the readers of a
-        panel, and ``y`` what most of them said; None where there is no label.
+        panel, and ``y`` what most of them said.
     features, drop : sequence of str
         The columns to use as features, in this order, and those to leave out. By default, every
         numeric column is used that has no other part and measures something of its own.
-    id, reviewed, weight : str or None, default=None
-        The columns that identify the rows, that tell (yes/no, true/false, 1/0) whether an expert
-        has looked at a row, and that weigh the rows.
-    missing : collection or None, default=None
+    id, reviewed, weight : str or None
+        The columns that name the rows, tell (yes/no, true/false, 1/0) whether an expert has looked
+        at a row, and weigh the rows.
+    missing : collection or None
         Labels that stand for a blank, such as ``"ungated"``; None takes the number -1 for one.
-    on_missing : {"error", "drop", "model"}, default="error"
+    on_missing : {"error", "drop", "model"}
         What to do with rows that have a blank or infinite feature; "model" keeps blanks as NaN.
-
-    Raises
-    ------
-    TableError
-        If the columns are not what they are taken for; the message says where and what to do.
 
     Examples
     --------
@@ -126,13 +109,9 @@ def select_columns(
     if len(sheet) == 0:
         raise sheet.error("The table has no rows.", "Check the file, or the rows selected.")
     readers = [] if label is None else [label] if isinstance(label, str) else list(label)
-    parts: dict[str, Any] = {
-        "id": [id],
-        "reviewed": [reviewed],
-        "weight": [weight],
-        "drop": list(drop),
-    }
-    taken = _roles(sheet, label=readers, **parts, features=features or ())
+    parts: dict[str, Any] = {"label": readers, "id": [id], "reviewed": [reviewed]}
+    parts |= {"weight": [weight], "drop": drop, "features": features or ()}
+    taken = _roles(sheet, parts)
     leave_out = f"take such columns out of {option('features')}"
     if not readers:  # a fitted model cannot do without, but its features may have no names
         leave_out = "" if features else f"choose other columns with {option('features')}"
@@ -143,9 +122,10 @@ def select_columns(
         names, ignored = _default_features(sheet, taken, leave_out)
     elif not names:
         raise sheet.error("No feature is named.", f"Name at least one with {option('features')}.")
-    offered = None if reviewed or not readers else cells.reviewed_like(sheet, taken)
+    free = (name for name in sheet.names if name not in taken and readers and not reviewed)
+    offered = next((name for name in free if sheet[name].reads_like_reviewed()), None)
 
-    X = cells.features(sheet, names, leave_out)
+    X = sheet.features(names, leave_out)
     aside: dict[str, str] = {}
     if features is None and readers:  # a model whose features have no names takes them all
         aside = cells.unfit_features(X, names)
@@ -158,32 +138,37 @@ def select_columns(
     dropped = _unusable_rows(sheet, X, names, leave_out, on_missing)
     kept = np.delete(np.arange(len(sheet)), dropped)
 
-    y, opinions, unused = _labels(sheet, readers, missing)
-    y = None if y is None else y[kept]
+    y = opinions = None
+    said = [sheet[name].labels(missing) for name in readers]
+    unused = [v for v in said[0][1] if all(v in u for _, u in said)] if said else []
+    if len(said) > 1:
+        from hesitant.datasets import consensus
+
+        opinions = np.stack([told for told, _ in said], axis=1)[kept]
+        y = consensus(opinions, 1, ties="blank")
+    elif said:
+        y = said[0][0][kept]
     counts = Counter[object](() if y is None else y)
     counts.pop(None, None)
     if y is not None:
-        cells.check_classes(sheet, readers[0], counts, len(y), code=missing is None)
-    weights = None if weight is None else cells.weights(sheet, weight)[kept]
-    if weights is not None and not weights.any():
-        raise sheet.error("Every weight is 0.", "Give some rows a positive weight.", column=weight)
+        sheet[readers[0]].check_classes(counts, len(y), code=missing is None)
     return Columns(
         X=X if len(kept) == len(X) else X[kept],
         feature_names=tuple(names),
         y=y,
-        ids=None if id is None else sheet.cells(id)[kept],
-        reviewed=None if reviewed is None else cells.truths(sheet, reviewed)[kept],
-        weight=weights,
+        ids=None if id is None else sheet[id].cells()[kept],
+        reviewed=None if reviewed is None else sheet[reviewed].truths()[kept],
+        weight=None if weight is None else _weights(sheet[weight], kept),
         rows=kept,
         dropped=dropped,
         ignored=tuple(name for name in ignored if name != offered),
         set_aside=aside,
-        unused_missing=unused,
+        unused_missing=tuple(unused),
         blank_like=tuple(cells.blank_like(counts)),
         alike=tuple(cells.alike(counts)),
         single=tuple(str(label) for label, count in counts.items() if count == 1)[:100],
         reviewed_like=offered,
-        opinions=None if opinions is None else opinions[kept],
+        opinions=opinions,
         readers=tuple(readers),
     )
 
@@ -191,38 +176,22 @@ def select_columns(
 def likeliest_label(frame: pd.DataFrame) -> str | None:
     """Return the column that most looks like a label: a few words, some of them blank."""
     sheet = Sheet(frame.head(10_000))
-    best: tuple[float, str | None] = (0.0, None)
+    words = ("label", "class", "population", "diagnos", "category", "type", "target", "gate")
+    scores: dict[str, int] = {}
     for name in sheet.names:
-        codes, classes = sheet.distinct(name)
+        codes, classes = sheet[name].codes, sheet[name].values
         given = int((codes >= 0).sum())
-        if not 2 <= len(classes) <= max(2, min(50, given // 2)):
-            continue
-        score = 1.0 + (given < len(sheet)) + 2 * isinstance(classes[0], str)
-        words = ("label", "class", "population", "diagnos", "category", "type", "target", "gate")
-        score += 4 * any(word in name.casefold() for word in words) + (name == "y")
-        if score > best[0] and not all(isinstance(c, float) and c % 1 for c in classes):
-            best = (score, name)
-    return best[1]
+        few = 2 <= len(classes) <= max(2, min(50, given // 2))
+        if few and not all(isinstance(c, float) and c % 1 for c in classes):
+            named = 4 * any(word in name.casefold() for word in words) + (name == "y")
+            scores[name] = named + (given < len(sheet)) + 2 * isinstance(classes[0], str)
+    return max(scores, key=scores.__getitem__, default=None)
 
 
-def _labels(
-    sheet: Sheet, readers: Sequence[str], missing: Collection[object] | None
-) -> tuple[Objects | None, Objects | None, tuple[str, ...]]:
-    columns = [cells.labels(sheet, name, missing) for name in readers]
-    if len(columns) < 2:
-        return (columns[0][0], None, columns[0][1]) if columns else (None, None, ())
-    from hesitant.datasets import consensus
-
-    opinions = np.stack([y for y, _ in columns], axis=1)
-    # what one reader never writes, another may
-    unused = tuple(v for v in columns[0][1] if all(v in other for _, other in columns))
-    return consensus(opinions, 1, ties="blank"), opinions, unused
-
-
-def _roles(sheet: Sheet, **roles: Sequence[str | None]) -> dict[str, str]:
+def _roles(sheet: Sheet, parts: dict[str, Collection[str | None]]) -> dict[str, str]:
     """Return which column plays which part, after checking that each plays only one."""
     taken: dict[str, str] = {}
-    for role, given in roles.items():
+    for role, given in parts.items():
         names = [name for name in given if name is not None]
         sheet.require(names, f"named in {option(role)}")
         for name in names:
@@ -238,11 +207,10 @@ def _default_features(
     sheet: Sheet, taken: Collection[str], leave_out: str
 ) -> tuple[list[str], list[str]]:
     """Return the numeric columns that have no other part, and those that are not numeric."""
-    chosen: list[str] = []
-    left: list[str] = []
+    chosen, left = list[str](), list[str]()
     for name in (name for name in sheet.names if name not in taken):
-        if not cells.is_numeric(sheet.column(name)):
-            cells.refuse_mostly_numeric(sheet, name, leave_out)
+        if not sheet[name].is_numeric():
+            sheet[name].refuse_mostly_numbers(leave_out)
             left.append(name)
         elif name.startswith("Unnamed: "):
             problem = "The column has no name: such columns are often row numbers."
@@ -257,27 +225,35 @@ def _default_features(
     return chosen, left
 
 
+def _weights(column: Column, kept: IntArray) -> FloatArray:
+    remedy = "Give every row a weight; 0 gives a row no say in the fit."
+    values = column.numbers(remedy)
+    bad = ~(np.isfinite(values) & (values >= 0))
+    column.refuse(bad, "is not a weight, a number of at least 0", remedy)
+    if not values[kept].any():
+        raise column.error("Every weight is 0.", "Give some rows a positive weight.")
+    return values[kept]
+
+
 def _unusable_rows(
-    sheet: Sheet, X: Floats, names: Sequence[str], leave_out: str, on_missing: str
-) -> npt.NDArray[np.intp]:
+    sheet: Sheet, X: FloatArray, names: Sequence[str], leave_out: str, on_missing: str
+) -> IntArray:
     """Find the rows with an unusable feature, and refuse them unless told what to do."""
     bad = np.isinf(X) if on_missing == "model" else ~np.isfinite(X)
     rows = np.flatnonzero(bad.any(axis=1))
     every = len(rows) == len(X)
     if len(rows) == 0 or (on_missing == "drop" and not every):
         return rows
-    per_column = bad.sum(axis=0)
-    worst = [int(i) for i in np.argsort(-per_column, kind="stable") if per_column[i]]
-    counts = ", ".join(f"{quote(names[i])} ({per_column[i]:,})" for i in worst[:6])
+    count = dict(sorted(zip(names, bad.sum(axis=0).tolist(), strict=True), key=lambda c: -c[1]))
+    worst = [f"{quote(name)} ({n:,})" for name, n in count.items() if n]
     more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
-    what = f"{len(rows):,} of {len(X):,} rows {'has' if len(rows) == 1 else 'have'}"
-    what = "Every row has" if every else what
     kind = "an infinite cell" if on_missing == "model" else "a blank or infinite cell"
+    have, noun = ("has", "row") if len(rows) == 1 else ("have", "rows")
+    what = "Every row has" if every else f"{len(rows):,} of {len(X):,} rows {have}"
     where = ", ".join(str(sheet.row(int(i))) for i in rows[:5]) + (", …" if len(rows) > 5 else "")
-    where = f"{'row' if len(rows) == 1 else 'rows'} {where}"
     drop_rows = f"leave the rows out by giving 'drop' to {option('on_missing')}"
     raise sheet.error(
-        f"{what} {kind} in the feature(s) {counts}{more}: {where}.",
+        f"{what} {kind} in the feature(s) {', '.join(worst[:6])}{more}: {noun} {where}.",
         ways("fill the cells in", leave_out, "" if every else drop_rows),
-        column=names[worst[0]] if len(worst) == 1 else None,
+        column=next(iter(count)) if len(worst) == 1 else None,
     )

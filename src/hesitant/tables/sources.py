@@ -8,33 +8,30 @@ import os
 import re
 import sys
 import zipfile
-import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import IO, Any, TypeAlias
 
 from hesitant._words import close_names
 
-from .errors import TableError, empty, quote, quote_all, reason, show_path
+from .errors import TableError, quote, quote_all, reason, show_path
 
 TableSource: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
 # A table that shrinks this well and is this large is a decompression bomb, not a table.
 MAX_RATIO = 200
 SAFE_BYTES = 1 << 25
+EMPTY = "The file is empty.", "Check that it was written, and that this is the right one."
 _CHUNK = 1 << 20
 # with the number that follows, so that a CSV may start with the letters BZh
-_PACKINGS: tuple[tuple[str, str, re.Pattern[bytes], Any], ...] = (
-    ("gzip", ".gz", re.compile(rb"\x1f\x8b\x08"), lambda f: gzip.GzipFile(fileobj=f)),
-    ("bzip2", ".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2File),
-    ("xz", ".xz", re.compile(rb"\xfd7zXZ\x00"), lzma.LZMAFile),
+_PACKINGS: tuple[tuple[str, str, bytes, Any], ...] = (
+    ("gzip", ".gz", rb"\x1f\x8b\x08", lambda f: gzip.GzipFile(fileobj=f)),
+    ("bzip2", ".bz2", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", bz2.BZ2File),
+    ("xz", ".xz", rb"\xfd7zXZ\x00", lzma.LZMAFile),
 )
-# What the standard library raises for damaged archives, UnicodeDecodeError and overflows included.
-_DAMAGED: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, RuntimeError, zlib.error)
-_DAMAGED += (OverflowError, NotImplementedError, KeyError, lzma.LZMAError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -51,27 +48,24 @@ class Source:
 
 
 def open_source(source: TableSource) -> Source:
-    """Read and unpack a file, and refuse an empty one."""
-    packed = _load(source)
+    """Read and unpack a path, standard input (``-``) or an open stream; refuse an empty one."""
+    is_path = isinstance(source, str | os.PathLike) and source != "-"
+    packed = _load(os.fspath(source)) if is_path else _drain(source)  # type: ignore[arg-type]
     content = _unpack(packed) if packed.data else packed
     if not content.data or content.data.isspace():
-        raise empty(packed.name)
+        raise content.error(*EMPTY)
     return content
 
 
-def _load(source: TableSource) -> Source:
-    """Read a path, standard input (``-``) or an open stream to its end."""
-    is_path = isinstance(source, str | os.PathLike)
-    if is_path and source != "-":
-        return _load_path(os.fspath(source))  # type: ignore[arg-type]
-    stream: Any = getattr(sys.stdin, "buffer", sys.stdin) if is_path else source
-    if stream is None:
-        remedy = "Pipe a table into it, or name a file."
-        raise TableError("standard input", "It is closed.", remedy)
-    given = getattr(stream, "name", None)  # a number for a descriptor
-    filename = os.path.basename(given) if isinstance(given, str) and not is_path else ""
-    name = show_path(str(given)) if filename else "the stream"
-    name = "standard input" if is_path else name
+def _drain(source: Any) -> Source:
+    """Read an open stream, or standard input, to its end."""
+    stream, given = source, getattr(source, "name", None)  # a number for a descriptor
+    filename = os.path.basename(given) if isinstance(given, str) else ""
+    name = show_path(given) if filename else "the stream"
+    if source == "-":
+        stream, name = getattr(sys.stdin, "buffer", sys.stdin), "standard input"
+        if stream is None:
+            raise TableError(name, "It is closed.", "Pipe a table into it, or name a file.")
     if not hasattr(stream, "read"):
         raise TypeError(f"source must be a path, '-' or an open file, got {type(source).__name__}")
     try:
@@ -91,7 +85,7 @@ def refuse_folder(path: str) -> None:
         raise TableError(show_path(path) or quote(path), problem, "Name a file.")
 
 
-def _load_path(path: str) -> Source:
+def _load(path: str) -> Source:
     refuse_folder(path)
     folder, filename = os.path.split(path)
     try:
@@ -106,7 +100,17 @@ def _load_path(path: str) -> Source:
         raise TableError(show_path(path), f"It cannot be read: {why}.", remedy) from error
 
 
-# -- unpacking ------------------------------------------------------------------------------------
+@contextmanager
+def blaming(source: Source, what: str) -> Iterator[None]:
+    """Whatever a library makes of it, the file is at fault."""
+    try:
+        yield
+    except (TableError, ImportError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic of calamine is no Exception
+        why = "it ends too early" if isinstance(error, EOFError) else reason(error)
+        remedy = "Copy or export it again; if it is in another format, name it with its usual"
+        raise source.error(f"{what}: {why}.", f"{remedy} suffix.") from error
 
 
 def check_size(total: int, source: Source) -> None:
@@ -123,8 +127,9 @@ def _unpack(source: Source) -> Source:
         return _unzip(source)
     for name, suffix, magic, opener in _PACKINGS:
         named = path.suffix.lower() == suffix
-        if magic.match(source.data):
-            data = _read_all(partial(opener, io.BytesIO(source.data)), source, name)
+        if re.match(magic, source.data):
+            with blaming(source, f"The {name} data is damaged"):
+                data = _read_all(opener(io.BytesIO(source.data)), source)
             return replace(source, data=data, filename=path.stem if named else source.filename)
         if named:
             problem = f"The name ends in {suffix}, but the content is not {name}."
@@ -133,49 +138,32 @@ def _unpack(source: Source) -> Source:
     return source
 
 
-def _read_all(opener: Any, source: Source, packing: str) -> bytes:
+def _read_all(file: Any, source: Source) -> bytes:
     chunks, total = [], 0
-    try:
-        file = opener()
-        while chunk := file.read(_CHUNK):
-            chunks.append(chunk)
-            total += len(chunk)
-            check_size(total, source)
-    except TableError:
-        raise
-    except _DAMAGED as error:
-        raise _damaged(source, packing, error) from error
+    while chunk := file.read(_CHUNK):
+        chunks.append(chunk)
+        total += len(chunk)
+        check_size(total, source)
     return b"".join(chunks)
-
-
-def _damaged(source: Source, packing: str, error: Exception) -> TableError:
-    why = "it ends too early" if isinstance(error, EOFError) else reason(error)
-    remedy = "Copy or download the file again, or unpack it and name the table."
-    return source.error(f"The {packing} data is damaged: {why}.", remedy)
 
 
 def _unzip(source: Source) -> Source:
     """Unpack the one table of a zip file; a workbook is checked and left as it is."""
-    try:
+    with blaming(source, "The zip data is damaged"):
         archive = zipfile.ZipFile(io.BytesIO(source.data))
-    except _DAMAGED as error:
-        raise _damaged(source, "zip", error) from error
-
-    def member(name: str) -> bytes:
-        return _read_all(lambda: archive.open(name), source, "zip")
-
-    names = archive.namelist()
-    tables = [n for n in names if not n.endswith("/") and not n.startswith("__MACOSX/")]
-    if "xl/workbook.xml" in names:
-        # read rather than believed: what the directory says of a size need not be true
-        check_size(sum(len(member(name)) for name in set(tables)), source)
-        return source
-    if "[Content_Types].xml" in names or "mimetype" in names:
-        problem = "This is a document (Word, LibreOffice or the like), not a table."
-        remedy = "Save the sheet as .xlsx or 'CSV UTF-8' and use that file."
-    elif len(tables) == 1:
-        return replace(source, data=member(tables[0]), filename=PurePath(tables[0]).name)
-    else:
-        problem = f"The zip holds {len(tables)} files: {quote_all(tables) or 'none'}."
-        remedy = "Unpack it and name the table you want."
-    raise source.error(problem, remedy)
+        names = archive.namelist()
+        tables = [n for n in names if not n.endswith("/") and not n.startswith("__MACOSX/")]
+        if "xl/workbook.xml" in names:
+            # read rather than believed: what the directory says of a size need not be true
+            sizes = (len(_read_all(archive.open(name), source)) for name in set(tables))
+            check_size(sum(sizes), source)
+            return source
+        if "[Content_Types].xml" in names or "mimetype" in names:
+            problem = "This is a document (Word, LibreOffice or the like), not a table."
+            remedy = "Save the sheet as .xlsx or 'CSV UTF-8' and use that file."
+            raise source.error(problem, remedy)
+        if len(tables) != 1:
+            problem = f"The zip holds {len(tables)} files: {quote_all(tables) or 'none'}."
+            raise source.error(problem, "Unpack it and name the table you want.")
+        data = _read_all(archive.open(tables[0]), source)
+    return replace(source, data=data, filename=PurePath(tables[0]).name)
