@@ -84,8 +84,6 @@ class Certain(Answers):
 
     def __init__(self, options: Any) -> None:
         self.options = options
-        # which entries of a reader's confusion matrix have a parameter
-        self.free = np.zeros((np.shape(options)[1],) * 2, dtype=bool)
 
     @property
     def _sets(self) -> BoolArray:
@@ -98,45 +96,20 @@ class Certain(Answers):
         out.options = statements.sets
         return out
 
-    def tables(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log chances of statements (J, m, g), with slopes in the class's logits."""
-        shape = (len(theta), *self._sets.shape)
-        log_p = np.broadcast_to(np.where(self._sets, 0.0, -np.inf), shape)
-        return log_p, np.zeros((*shape, shape[2]))
-
-    def curvature(self, theta: FloatArray, total: FloatArray) -> FloatArray:
-        """Return the information (J, q, q) of so many labels of rows of each class (J, g)."""
-        return np.zeros((len(theta), 0, 0))
+    def table(self, theta: FloatArray) -> FloatArray:
+        """Return log chances of statements, by reader and class (J, m, g)."""
+        return np.tile(np.where(self._sets, 0.0, -np.inf), (len(theta), 1, 1))
 
     def evidence(self, said: Any, tau: FloatArray, theta: FloatArray, who: IntArray) -> Evidence:
-        return _Spoken(self, said, theta, who)
+        return Evidence(self.table(theta)[who, said], np.zeros((*tau.shape, 0)))
 
     def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
-        total = np.cumsum(np.exp(self.tables(theta[None])[0][0]), axis=0)[:, codes]
+        total = np.cumsum(np.exp(self.table(theta[None])[0]), axis=0)[:, codes]
         return np.asarray((rng.random(len(codes)) * total[-1] > total).sum(axis=0))
 
     def menu(self, classes: AnyArray) -> tuple[str, AnyArray]:
         plain = np.array_equal(self._sets, np.eye(len(classes), dtype=bool))
         return ("labels", classes) if plain else ("sets", self._sets.copy())
-
-
-class _Spoken(Evidence):
-    """Evidence that is the same wherever the same reader said the same."""
-
-    def __init__(self, answers: Certain, said: AnyArray, theta: FloatArray, who: IntArray) -> None:
-        self.answers, self.said, self.theta, self.who = answers, said, theta, who
-        table, self.by_entry = answers.tables(theta)
-        self.log_p, self.in_joint = table[who, said], None
-
-    def scores(self, rho: FloatArray) -> FloatArray:
-        moved = rho[:, :, None] * self.by_entry[self.who, self.said]
-        return moved[:, self.answers.free]
-
-    def sums(self, weight: FloatArray, edges: Any = None) -> tuple[FloatArray, FloatArray]:
-        J, m, g, _ = self.by_entry.shape
-        counts = gather(weight, self.who * m + self.said, J * m).reshape(J, m, g)
-        score = np.einsum("jmh,jmhk->jhk", counts, self.by_entry)[:, self.answers.free]
-        return score, self.answers.curvature(self.theta, counts.sum(axis=1))
 
 
 class Confusion(Certain):
@@ -151,7 +124,7 @@ class Confusion(Certain):
     def __init__(self, options: Any, right: float = 0.9, rows: float = 2.0) -> None:
         super().__init__(options)
         self.right, self.rows = right, rows
-        self.free = ~np.eye(len(self.free), dtype=bool)
+        self.free = ~np.eye(np.shape(options)[1], dtype=bool)  # entries that have a parameter
         self.size = int(self.free.sum())
         wrong = rows * (1 - right) / max(len(self.free) - 1, 1)
         self._counts = np.where(self.free, wrong, rows * right)
@@ -166,13 +139,15 @@ class Confusion(Certain):
         names = [f"P({k} for {h})" for h in classes for k in classes if k != h]
         return dict(zip(names, np.exp(self.matrix(theta))[self.free].tolist(), strict=True))
 
-    def tables(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        log_chance, inside = self.matrix(theta)[:, None], self._sets[:, None]
-        log_p = np.logaddexp.reduce(np.where(inside, log_chance, -np.inf), axis=-1)
-        share = np.where(inside, np.exp(log_chance - log_p[..., None]), 0)
-        return log_p, share - np.exp(log_chance)
+    def table(self, theta: FloatArray) -> FloatArray:
+        inside = np.where(self._sets[:, None], self.matrix(theta)[:, None], -np.inf)
+        return np.asarray(np.logaddexp.reduce(inside, axis=-1))
+
+    def evidence(self, said: Any, tau: FloatArray, theta: FloatArray, who: IntArray) -> Evidence:
+        return _Spoken(self, said, theta, who)
 
     def curvature(self, theta: FloatArray, total: FloatArray) -> FloatArray:
+        """Return the information (J, q, q) of so many labels of rows of each class (J, g)."""
         chance, own, g = np.exp(self.matrix(theta)), self.free.ravel(), len(self.free)
         spread = chance[..., None] * (np.eye(g) - chance[:, :, None])
         # A row of the matrix moves with its own parameters alone.
@@ -193,6 +168,27 @@ class Confusion(Certain):
         gradient = counts - total[..., None] * np.exp(log_chance)
         curvature = self.curvature(theta, total)
         return float((counts * log_chance).sum()), gradient[:, self.free], curvature
+
+
+class _Spoken(Evidence):
+    """Evidence that is the same wherever the same reader said the same."""
+
+    def __init__(self, answers: Confusion, said: Any, theta: FloatArray, who: IntArray) -> None:
+        self.answers, self.said, self.theta, self.who = answers, said, theta, who
+        table, log_chance = answers.table(theta), answers.matrix(theta)[:, None]
+        share = np.where(answers._sets[:, None], np.exp(log_chance - table[..., None]), 0.0)
+        self.by_entry = share - np.exp(log_chance)  # slopes in the logits of the class's row
+        self.log_p, self.in_joint = table[who, said], None
+
+    def scores(self, rho: FloatArray) -> FloatArray:
+        moved = rho[:, :, None] * self.by_entry[self.who, self.said]
+        return moved[:, self.answers.free]
+
+    def sums(self, weight: FloatArray, edges: Any = None) -> tuple[FloatArray, FloatArray]:
+        J, m, g, _ = self.by_entry.shape
+        counts = gather(weight, self.who * m + self.said, J * m).reshape(J, m, g)
+        score = np.einsum("jmh,jmhk->jhk", counts, self.by_entry)[:, self.answers.free]
+        return score, self.answers.curvature(self.theta, counts.sum(axis=1))
 
 
 class Probabilities(Answers):

@@ -50,7 +50,7 @@ class Solver:
         if self.ignorable_only and likelihood.mechanism.informative:
             raise ValueError(
                 f"solver={self.name!r} maximises the ignorance likelihood only: use "
-                "solver='one_step_late' with a mechanism, or mechanism=None."
+                "solver='one_step_late' with a mechanism or with readers who may be wrong."
             )
 
     def run(
