@@ -221,10 +221,7 @@ class MixtureClassifier(PatternClassifier):
         family = choose("family", self.family, FAMILIES, Family)
         mechanism = as_mechanism(self.mechanism)
         if as_readers(self.experts).fallible and self.alpha != 0.5:
-            raise ValueError(
-                f"alpha={self.alpha!r} with experts that may be wrong: no row counts as labelled "
-                "then. Use alpha=0.5."
-            )
+            raise ValueError(f"alpha={self.alpha!r}: with experts who may be wrong use alpha=0.5.")
         if mechanism.by_class and self.alpha == 0:
             raise ValueError(
                 "alpha=0 names the classes after the fit, and this mechanism needs their names "
@@ -266,34 +263,27 @@ class MixtureClassifier(PatternClassifier):
         new.init = self.init  # scikit-learn would take the fit out of a fitted start
         return new
 
-    def _by_rows(
-        self, X: Any, pick: Callable[..., AnyArray], wide: bool = False, dtype: Any = float
-    ) -> Any:
+    def _by_rows(self, X: Any, pick: Callable[..., AnyArray]) -> Any:
         """Return what ``pick`` makes of posteriors; of a Dask collection, a lazy Dask array."""
         check_is_fitted(self, "fitted_")
-        shape = (len(self.classes_),) if wide else ()
         if is_dask(X):
             from hesitant.dask_rows import map_lazily
 
-            return map_lazily(self, X, pick, shape, dtype)
+            return map_lazily(self, X, pick)
         X = check_features(self, X, reset=False)
-        return self.fitted_.by_rows(X, pick, shape, dtype, self._threads(X))
+        return self.fitted_.by_rows(X, pick, self._threads(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of each row."""
-        check_is_fitted(self, "fitted_")
-        classes = self.classes_
-        return self._by_rows(
-            X, lambda log_tau, tau, log_f: classes[log_tau.argmax(axis=1)], dtype=classes.dtype
-        )
+        return self._by_rows(X, lambda log_tau, tau, log_f: self.classes_[log_tau.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class posteriors (n, g)."""
-        return self._by_rows(X, lambda log_tau, tau, log_f: tau, wide=True)
+        return self._by_rows(X, lambda log_tau, tau, log_f: tau)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log posteriors (n, g), accurate where posteriors round to 0 or 1."""
-        return self._by_rows(X, lambda log_tau, tau, log_f: log_tau, wide=True)
+        return self._by_rows(X, lambda log_tau, tau, log_f: log_tau)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the log density of each row."""
@@ -304,9 +294,7 @@ class MixtureClassifier(PatternClassifier):
         check_is_fitted(self, "fitted_")
         measure = self.mechanism_.uncertainty if measure is None else measure
         if not isinstance(measure, Uncertainty):
-            raise TypeError(
-                f"measure={measure!r}: give an object of hesitant.uncertainty, such as Renyi(2)."
-            )
+            raise TypeError(f"measure={measure!r}: give an object such as Renyi(2).")
         measure.check(len(self.classes_))
         return self._by_rows(X, lambda log_tau, tau, log_f: measure.evaluate(log_tau, tau)[0])
 

@@ -137,19 +137,18 @@ def take_dask(
     return made, ordered
 
 
-def map_lazily(
-    estimator: Any, X: Any, pick: Callable[..., AnyArray], rest: tuple[int, ...], dtype: Any
-) -> Any:
+def map_lazily(estimator: Any, X: Any, pick: Callable[..., AnyArray]) -> Any:
     """Return a lazy Dask array of what ``pick`` makes of each chunk's posteriors."""
     features, known = _chunks("X", X)
     _remember_features(estimator, X, reset=False)
     sizes: Sequence[float] = known or [math.nan] * len(features)
     model = estimator.fitted_
+    like = np.asarray(pick(*model.posterior(np.zeros((1, model.n_features)))))
 
     def work(chunk: Any, place: int, first: float) -> AnyArray:
         X = np.array(_numbers(chunk), dtype=np.float64, order="C")
         if not len(X):
-            return np.zeros((0, *rest), dtype=dtype)
+            return like[:0]
         counted = not math.isnan(first)
         try:
             start = int(first) if counted else 0
@@ -158,11 +157,12 @@ def map_lazily(
             where = "" if counted else f"in chunk {place}, rows counted from its first: "
             raise ValueError(f"{where}{error}") from None
         with np.errstate(all="ignore"):
-            return np.asarray(pick(*model.posterior(X)), dtype=dtype)
+            return np.asarray(pick(*model.posterior(X)))
 
     chunks = zip(features, range(len(features)), np.cumsum([0, *sizes[:-1]]), strict=True)
     tasks = zip([_task(work)(*chunk) for chunk in chunks], sizes, strict=True)
-    arrays = [da.from_delayed(task, (size, *rest), np.dtype(dtype)) for task, size in tasks]
+    shape = like.shape[1:]
+    arrays = [da.from_delayed(task, (size, *shape), like.dtype) for task, size in tasks]
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
 

@@ -186,18 +186,16 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
     if mechanism.shape == theta.shape and np.isfinite(mechanism).all():
         theta = mechanism
     elif isinstance(init, Mapping) and mechanism.size and theta.size:
-        raise ValueError(
-            f"init has mechanism {given['mechanism']!r}: give {theta.size} finite numbers, or "
-            "leave it out."
-        )
+        found = given["mechanism"]
+        raise ValueError(f"init has mechanism {found!r}: give {theta.size} finite numbers.")
     weights = _numbers(given.get("weights", np.full(n_classes, 1 / n_classes)))
     if weights.shape != (n_classes,) or not (np.isfinite(weights) & (weights > 0)).all():
         found = given["weights"]
         raise ValueError(f"init has weights {found!r}: give positive numbers, one a class.")
     if not family.has_from_attributes:
+        name = type(family).__name__
         raise ValueError(
-            f"init is given, and the family {type(family).__name__} has no `from_attributes` "
-            "method to start from it: write one, or leave init out."
+            f"init: the family {name} has no `from_attributes` method to start from it."
         )
     X, _, _ = likelihood.sample(SAMPLE)
     params = family.from_attributes(given, X)

@@ -75,10 +75,7 @@ def take(
         return X
     blank = estimator.missing_label
     if y is None:
-        raise ValueError(
-            "requires y to be passed, but the target y is None: give labels, with blanks "
-            f"marked {blank!r} or None."
-        )
+        raise ValueError("requires y to be passed, but the target y is None: give labels, blanks.")
     classes = estimator.classes if reset else list(estimator.classes_)
     experts = as_readers(estimator.experts)
     said = experts.as_statements(y, reviewed, blank)
@@ -101,10 +98,7 @@ def take(
             labels, reviewed = Labels(experts.known(said), said.classes), None
         codes, ordered = labels.codes, labels.classes
         if len(codes) != len(X):
-            raise ValueError(
-                f"X has {len(X)} rows and y has {len(codes)}: give one label, or a blank, for "
-                "each row."
-            )
+            raise ValueError(f"X has {len(X)} rows and y has {len(codes)}: give one label a row.")
         check_number_of_classes(ordered, blank)
         weight = None if sample_weight is None else check_weight(sample_weight, X)
         seen = None if reviewed is None else check_reviewed(reviewed, len(X))

@@ -53,9 +53,7 @@ def encode(
     ([0, -1, 1, 0], ['benign', 'tumour'])
     """
     if isinstance(missing_label, list | tuple | set | dict | np.ndarray):
-        raise TypeError(
-            f"missing_label={missing_label!r}: give one value; turn others into None or NaN."
-        )
+        raise TypeError(f"missing_label={missing_label!r}: give one value; turn others into None.")
     if hasattr(y, "said") and hasattr(y, "readers"):
         raise TypeError(
             "y holds Statements, and this is about the labels of one reader: give y, reviewed = "
@@ -63,16 +61,15 @@ def encode(
         )
     values = _one_column(_read(y, names[0])[0])
     # In parts, so that a hundred million labels need no second array of their size.
-    parts = [values[a : a + PART] for a in range(0, len(values), PART)]
-    given = [~_is_blank(part, missing_label) for part in parts]
+    parts = [_factorise(values[a : a + PART], missing_label) for a in range(0, len(values), PART)]
     if classes is not None:
         ordered = _check_classes(classes, missing_label)
     else:
-        seen = [np.unique(_tidy(part[own])) for part, own in zip(parts, given, strict=True)]
-        ordered = combine(seen)
-    codes = np.full(values.shape[0], -1, dtype=np.min_scalar_type(-len(ordered) - 1))
-    for k, (part, own) in enumerate(zip(parts, given, strict=True)):
-        codes[k * PART : (k + 1) * PART][own] = _positions(_tidy(part[own]), ordered, names)
+        ordered = combine([seen for seen, _ in parts])
+    codes = np.full(len(values), -1, dtype=np.min_scalar_type(-len(ordered) - 1))
+    for k, (seen, places) in enumerate(parts):
+        own = np.append(_positions(seen, ordered, names), -1)
+        codes[k * PART : (k + 1) * PART] = own[places]
     return Labels(codes, ordered)
 
 
@@ -81,13 +78,26 @@ def combine(seen: Sequence[AnyArray]) -> AnyArray:
     found = [part for part in seen if part.size]
     if not found:
         return np.zeros(0, dtype=int)
-    kinds = {part.dtype.kind for part in found}
-    if len(kinds) > 1:  # let the message show one of each
+    if len({part.dtype.kind for part in found}) > 1:  # let the message show one of each
         found = [_tidy(_object_array([v for part in found for v in part.tolist()]))]
     together = np.unique(np.concatenate(found))
     if together.dtype.kind == "f":  # only floats can be a continuous target by mistake
         check_classification_targets(together)
     return together
+
+
+def _factorise(values: AnyArray, missing_label: Any) -> tuple[AnyArray, IntArray]:
+    """Return the distinct labels, and the place of each row's among them, −1 for a blank."""
+    if values.dtype != object:
+        distinct, inverse = np.unique(values, return_inverse=True)
+    else:  # by type as well: True and 1 are the same to a dict
+        keys = list(zip(map(type, values), values, strict=True))
+        place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+        distinct = _object_array([value for _, value in place])
+        inverse = np.fromiter(map(place.__getitem__, keys), dtype=np.int64, count=len(keys))
+    known = [not (is_null(v) or _same(v, missing_label)) for v in distinct.tolist()]
+    places = np.where(known, np.cumsum(known) - 1, -1).astype(np.min_scalar_type(-len(known) - 1))
+    return _tidy(distinct[np.array(known, dtype=bool)]), places[inverse.reshape(-1)]
 
 
 def _read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
@@ -158,20 +168,6 @@ def _object_array(values: Sequence[Any]) -> AnyArray:
     return out
 
 
-def _is_blank(values: AnyArray, missing_label: Any) -> BoolArray:
-    marked = not is_null(missing_label)
-    if values.dtype == object:
-        if set(map(type, values)) <= {str, type(None)}:  # by far the commonest, and quick
-            blanks = {None, missing_label if isinstance(missing_label, str) else None}
-            return np.fromiter(map(blanks.__contains__, values), dtype=bool, count=len(values))
-        blank = (is_null(v) or (marked and _same(v, missing_label)) for v in values)
-        return np.fromiter(blank, dtype=bool, count=len(values))
-    marks: BoolArray = values != values  # NaN and NaT alone differ from themselves
-    if marked and len(values) and _kind(values[0]) == _kind(missing_label):
-        marks |= values == missing_label
-    return marks
-
-
 def _same(value: Any, marker: Any) -> bool:
     if (_kind(value) == "bool") != (_kind(marker) == "bool"):
         return False
@@ -185,12 +181,10 @@ def _tidy(values: AnyArray) -> AnyArray:
     """Return labels in the plainest type that holds them all."""
     if values.dtype != object:
         return values
-    kinds = {_kind(v) for v in {type(v): v for v in values}.values()}
+    kinds = {_kind(v) for v in values}
     if len(kinds) > 1:
         examples = ", ".join(repr(next(v for v in values if _kind(v) == k)) for k in sorted(kinds))
-        raise ValueError(
-            f"y mixes labels of different types ({examples}): turn all into strings, say."
-        )
+        raise ValueError(f"y mixes labels of different types ({examples}): turn all into text.")
     if kinds == {"str"}:
         return np.array(values.tolist(), dtype=str)
     return np.array(values.tolist()) if kinds <= {"number", "bool"} else values
@@ -224,20 +218,14 @@ def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
 
 
 def _positions(seen: AnyArray, ordered: AnyArray, names: tuple[str, str]) -> IntArray:
-    if seen.dtype.kind == ordered.dtype.kind:  # sorted classes, as they nearly always are
-        places = np.minimum(np.searchsorted(ordered, seen), len(ordered) - 1)
-        if (ordered[places] == seen).all():
-            return places
-    unique, inverse = np.unique(seen, return_inverse=True)
     place = {c: k for k, c in enumerate(ordered.tolist())}
-    unknown = [v for v in unique.tolist() if v not in place]
-    if unknown:
-        raise ValueError(
-            f"{names[0]} contains {unknown[0]!r}, which is not among {names[1]}={list(place)!r}: "
-            f"add it to {names[1]}, or mark those rows as blank."
-        )
-    own = np.array([place[v] for v in unique.tolist()], dtype=np.int64)
-    return own[inverse.reshape(-1)]
+    for value in seen.tolist():
+        if value not in place:
+            raise ValueError(
+                f"{names[0]} contains {value!r}, which is not among {names[1]}={list(place)!r}: "
+                f"add it to {names[1]}, or mark those rows as blank."
+            )
+    return np.array([place[value] for value in seen.tolist()], dtype=np.int64)
 
 
 def names_of(classes: AnyArray) -> list[str]:

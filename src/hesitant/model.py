@@ -1,19 +1,19 @@
 """What a fit found, and none of its data: what estimators publish and every question is put to."""
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hesitant._cores import in_threads
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.experts import Panel
 from hesitant.families import Family
 from hesitant.labels import feature_labels, names_of
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.mechanisms import Mechanism, row_term
-from hesitant.rows import BLOCK_SIZE, Block, ManyRows
+from hesitant.rows import Block, ManyRows, Rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,19 +69,10 @@ class FittedModel:
         """Return log posteriors (n, g), posteriors (n, g) and log densities of the rows (n,)."""
         return log_posterior(self.family, self.state, X)
 
-    def by_rows(
-        self, X: AnyArray, pick: Any, shape: tuple[int, ...], dtype: Any, threads: int
-    ) -> AnyArray:
+    def by_rows(self, X: AnyArray, pick: Callable[..., AnyArray], threads: int) -> AnyArray:
         """Return what ``pick`` makes of :meth:`posterior`, block by block; no more is kept."""
-        out = np.empty((len(X), *shape), dtype=dtype)
-
-        def work(start: int) -> None:
-            part = slice(start, start + BLOCK_SIZE)
-            out[part] = pick(*self.posterior(np.array(X[part], dtype=np.float64, order="C")))
-
-        starts = range(0, len(X), BLOCK_SIZE)
-        list(in_threads(min(threads, len(starts)), work, starts))
-        return out
+        rows = Rows(X, np.full(len(X), -1, dtype=np.int8), threads=threads)
+        return np.concatenate(rows.collect(lambda block: pick(*self.posterior(block.X))))
 
     def likelihood(self, rows: ManyRows) -> Likelihood:
         """Return the fit's likelihood of rows."""

@@ -8,7 +8,7 @@ beyond its features is kept small and unfolded block by block.
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -131,7 +131,10 @@ class Rows(ManyRows):
         self.threads = min(self.threads, blocks)
         self._only = make_block(**self._part(self.slices[0])) if blocks == 1 else None
         self.n_classes = self.n_classes or int(self.codes.max()) + 1
-        self.tally = Tally(*self.sum(partial(tally_block, n_classes=self.n_classes)))
+
+    @cached_property
+    def tally(self) -> Tally:  # type: ignore[override]
+        return Tally(*self.sum(partial(tally_block, n_classes=self.n_classes)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "threads": 1}  # rows travel to where there are many processes

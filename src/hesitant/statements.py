@@ -409,10 +409,8 @@ def _hide(said: IntArray, shown: Any) -> IntArray:
         return said
     values, _ = read_table(shown, "shown")
     if values.shape != said.shape or not np.isin(values, (0, 1)).all():
-        raise ValueError(
-            f"shown has shape {values.shape}: give {said.shape} values, True where a reader saw "
-            "the row, else False."
-        )
+        want = f"give {said.shape} values, True where a reader saw the row"
+        raise ValueError(f"shown has shape {values.shape}: {want}, else False.")
     hidden = ~values.astype(bool)
     for i, j in np.argwhere(hidden & (said >= 0))[:1]:
         raise ValueError(

@@ -73,10 +73,7 @@ class Renyi(Uncertainty):
 
     def check(self, n_classes: int) -> None:
         if not (isinstance(self.order, Real) and self.order >= 0):
-            raise ValueError(
-                f"order={self.order!r} is not a Rényi order: give a number >= 0 "
-                "(1 is Shannon's entropy)."
-            )
+            raise ValueError(f"order={self.order!r} is not a Rényi order: give a number >= 0.")
 
 
 class Shannon(Renyi):
@@ -106,10 +103,7 @@ class SquaredLogOdds(Uncertainty):
 
     def check(self, n_classes: int) -> None:
         if n_classes != 2:
-            raise ValueError(
-                f"SquaredLogOdds is defined for 2 classes, the data have {n_classes}: "
-                "use Shannon() or Renyi(order)."
-            )
+            raise ValueError(f"SquaredLogOdds is for 2 classes, not {n_classes}: use Shannon().")
 
 
 class Margin(Uncertainty):

@@ -154,7 +154,7 @@ def least_density(model: FittedModel, rows: ManyRows) -> float:
     labelled = rows.codes >= 0 if rows.said is None else rows.said.given.any(axis=1)
     if labelled.sum() < FEWEST:
         return -np.inf
-    density = model.by_rows(rows.X[labelled], lambda *found: found[2], (), float, 1)
+    density = model.by_rows(rows.X[labelled], lambda *found: found[2], 1)
     return float(np.quantile(density, UNUSUAL))
 
 
