@@ -38,7 +38,7 @@ PAIRS = {
     "weights": (
         likelihood._weigh,
         likelihood._weigh_plainly,
-        (np.log(TAU), TAU, JOINT[:, 0].copy(), CODES, WEIGHT, 0.1 * JOINT),
+        ((np.log(TAU), TAU, JOINT[:, 0].copy()), CODES, WEIGHT, 0.1 * JOINT),
     ),
     "pattern": (
         _logistic._sum_logistic,

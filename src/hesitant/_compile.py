@@ -28,10 +28,9 @@ def njit(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator like ``numba.njit(**options)`` that compiles when it pays.
 
-    ``plain`` does the same without being compiled; True if the function itself is quick enough as
-    it stands. A function that fills arrays, whose allocation would take long to compile, has
-    ``room``: from the plain version's arguments it makes those arrays, and all that the function
-    is called with. A number that the function returns comes before them.
+    ``plain`` does the same without being compiled (True: the function itself). A function that
+    fills arrays has ``room``, which makes them, and all that the function is called with, from the
+    plain version's arguments. A number that the function returns comes before them.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:

@@ -40,10 +40,7 @@ def _libraries() -> Any:
 
 
 def threads_allowed(n_jobs: int | None) -> int:
-    """Return a number of threads: as given, or all that this process may use but −1 − n_jobs.
-
-    Within ``OMP_NUM_THREADS`` and threadpoolctl's limits, as scikit-learn's own loops count.
-    """
+    """Return how many threads to use, within ``OMP_NUM_THREADS`` and threadpoolctl's limits."""
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
     try:

@@ -61,10 +61,7 @@ def as_text(name: object, limit: int = 40) -> str:
 
 
 class Drawing:
-    """Base of the displays: what has been drawn, and how to keep it.
-
-    ``figure_`` is known to pyplot unless axes were given; ``ax_`` is the first of its ``axes_``.
-    """
+    """Base of the displays: what has been drawn, and how to keep it."""
 
     figure_: Any
     axes_: Any
@@ -87,11 +84,7 @@ class Drawing:
 
 
 def scatter(ax: Any, points: FloatArray, codes: IntArray) -> None:
-    """Draw labelled rows by class, then blanks on top of them.
-
-    Each group's ``gid`` names its class and it keeps its rows, so that a page can say which row a
-    point is.
-    """
+    """Draw labelled rows by class, then blanks; each group keeps the places of its rows."""
     n = len(codes)
     size = float(np.clip(8000 / max(n, 1), 1.5, 16.0))
     faint = 0.6 if n < 2000 else 0.4 if n < 6000 else 0.25

@@ -1,7 +1,6 @@
 """What a user's own objects return, tried at a few points before a fit relies on it.
 
-A derivative with the wrong sign does not crash a fit: it ends in the wrong place and says that it
-converged. The package's own objects have tests for that; a user's are tried here.
+With a wrong derivative it would end in the wrong place, and say that it converged.
 """
 
 from collections.abc import Callable

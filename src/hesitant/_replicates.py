@@ -44,10 +44,7 @@ def run_tasks(
     description: str = "replicates",
     already_done: int = 0,
 ) -> Iterator[Any]:
-    """Yield a function's answers to tuples of arguments, on any joblib backend.
-
-    ``progress`` shows a bar if tqdm is installed, None only where somebody watches.
-    """
+    """Yield a function's answers to tuples of arguments, with a bar if ``progress`` says so."""
     tasks, parent = list(tasks), os.getpid()
     calls = [delayed(_call)(parent, function, arguments) for arguments in tasks]
     # One at a time out of order: what a worker holds back in a batch would be lost with it.
@@ -147,10 +144,7 @@ def refit(
     warned: list[str] | None = None,
     **changes: Any,
 ) -> Any:
-    """Fit a copy of a classifier to other rows, from where the classifier ``start`` ended.
-
-    What the fit warns of is added to ``warned``, if given, and not said aloud.
-    """
+    """Fit a copy to other rows, from where ``start`` ended; ``warned`` gets its warnings."""
     new = clone(clf).set_params(**changes, verbose=0)
     if start is not None and start.family_.has_from_attributes:
         new.set_params(init=start, n_init=1)

@@ -1,7 +1,4 @@
-"""What every result is: an object that prints, tabulates, plots and turns into plain data.
-
-It says what it contains once, as paragraphs and tables, for printers of text and HTML.
-"""
+"""What every result is: an object that prints, tabulates, plots and turns into plain data."""
 
 import dataclasses
 import html

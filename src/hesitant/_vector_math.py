@@ -5,6 +5,7 @@ need several for every row. These take a fifth of the time (``python -m benchmar
 """
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from hesitant._compile import njit
 from hesitant._typing import FloatArray
 
 STRIP = 256
+# log posteriors (n, g), posteriors (n, g) and log densities of the rows (n,)
+Posterior: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 _LOG2_E = 1.0 / math.log(2.0)
 # ln 2 as a sum of two numbers, the first with trailing zeros
@@ -30,10 +33,7 @@ _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"
 
 @njit(**_OPTIONS)
 def exp_strip(x: FloatArray, m: int, work: FloatArray) -> None:
-    """Replace ``x[:m]``, all at most zero, by its exponential; below −708 gives zero.
-
-    ``work`` is scratch of the same size. Relative error below 3e-16.
-    """
+    """Replace ``x[:m]``, at most zero, by its exponential (error 3e-16), zero below −708."""
     bits = work.view(np.int64)
     for b in range(m):
         work[b] = max(x[b], _SMALLEST) * _LOG2_E + _ROUND
@@ -52,10 +52,7 @@ def exp_strip(x: FloatArray, m: int, work: FloatArray) -> None:
 
 @njit(**_OPTIONS)
 def log1p_strip(y: FloatArray, m: int, out: FloatArray, work: FloatArray) -> None:
-    """Write ``log1p(y[:m])``, y not negative and of any size, to ``out``.
-
-    ``work`` is scratch of the same size. Relative error below 5e-16; infinity counts as 1e308.
-    """
+    """Write ``log1p(y[:m])``, y not negative and of any size, to ``out`` (error 5e-16)."""
     bits, power = work.view(np.uint64), out.view(np.uint64)
     for b in range(m):
         work[b] = 1.0 + y[b]
@@ -76,14 +73,13 @@ def log1p_strip(y: FloatArray, m: int, out: FloatArray, work: FloatArray) -> Non
         out[b] = k * _LN2_HIGH + (k * _LN2_LOW + 2.0 * (s + s * q * a))
 
 
-def _normalise_room(joint: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+def _normalise_room(joint: FloatArray) -> tuple[Posterior, tuple[FloatArray, ...]]:
     n, g = joint.shape
-    tau, log_f, scratch = np.empty((n, g)), np.empty(n), np.empty((2 * g + 6, STRIP))
-    out = joint, tau, log_f
-    return out, (*out, scratch[:g], scratch[g : 2 * g], scratch[2 * g :])
+    out = joint, np.empty((n, g)), np.empty(n)
+    return out, (*out, np.empty((2 * g + 6, STRIP)))
 
 
-def _normalise_plainly(joint: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _normalise_plainly(joint: FloatArray) -> Posterior:
     rows, top = np.arange(len(joint)), joint.argmax(axis=1)
     peak = joint[rows, top]
     np.maximum(joint - peak[:, None], -1e300, out=joint)
@@ -98,23 +94,13 @@ def _normalise_plainly(joint: FloatArray) -> tuple[FloatArray, FloatArray, Float
 
 
 @njit(_normalise_plainly, _normalise_room, cache=True, nogil=True, error_model="numpy")
-def normalise(
-    joint: FloatArray,
-    tau: FloatArray,
-    log_f: FloatArray,
-    d: FloatArray,
-    e: FloatArray,
-    scratch: FloatArray,
-) -> None:
-    """Give log posteriors, posteriors (n, g) and log densities (n,) of log joint densities.
-
-    Those (n, g) are overwritten.
-    """
+def normalise(joint: FloatArray, tau: FloatArray, log_f: FloatArray, scratch: FloatArray) -> None:
+    """Turn log joint densities into log posteriors (n, g), posteriors and log densities."""
     # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
     # its posterior rounds to one.
     n, g = joint.shape
-    top, peak, rest = scratch[0], scratch[1], scratch[2]
-    excess, share, work = scratch[3], scratch[4], scratch[5]
+    top, peak, rest, excess, share, work = scratch[:6]
+    d, e = scratch[6 : 6 + g], scratch[6 + g :]
     for start in range(0, n, STRIP):
         m = min(STRIP, n - start)
         for b in range(m):

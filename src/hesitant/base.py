@@ -1,8 +1,4 @@
-"""What both estimators have in common: a score, and questions that other rooms answer.
-
-Each question imports its room when it is asked, so that a plain fit needs neither pandas nor
-matplotlib.
-"""
+"""What both estimators have in common: a score, and questions that other rooms answer."""
 
 import warnings
 from collections.abc import Callable
@@ -45,20 +41,17 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
             delattr(self, name)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of labelled rows that are put into their class.
-
-        Scikit-learn's scorers take blanks for a class: give those labelled rows only.
-        """
+        """Return the share of labelled rows that are put into their class; blanks do not count."""
         check_is_fitted(self, "classes_")
         labels = encode(y, self.missing_label)
         seen = labels.labelled
         if not seen.any():
             raise ValueError("y has no label: a score needs rows whose class is known.")
-        known = self.classes_.tolist()
-        if not set(labels.classes.tolist()) & set(known):
+        found, known = labels.classes.tolist(), self.classes_.tolist()
+        if not set(found) & set(known):
             raise ValueError(
-                f"y has the labels {labels.classes.tolist()[:5]}, and the model the classes "
-                f"{known[:5]}: none is the same. (The text '1' is not the number 1.)"
+                f"y has the labels {found[:5]}, and the model the classes {known[:5]}: none is "
+                "the same. (The text '1' is not the number 1.)"
             )
         predicted = np.asarray(self.predict(X))
         if len(predicted) != len(seen):
@@ -94,11 +87,7 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
         return self._ask("inference:summary", self._answering(), X, y, **options)
 
     def information(self, X: Any = None, y: Any = None, **options: Any) -> "ObservedInformation":
-        """Return every parameter with its standard error and confidence interval.
-
-        From the rows of the fit or others, with options of
-        :func:`hesitant.inference.information`.
-        """
+        """Return parameters with standard errors: :func:`hesitant.inference.information`."""
         return self._ask("inference:information", self._answering(), X, y, **options)
 
     def bootstrap(self, X: Any, y: Any = None, **options: Any) -> "BootstrapResult":

@@ -10,8 +10,8 @@ from hesitant.likelihood import Evaluation, Likelihood, State
 class Chart:
     """Class weights, family parameters and mechanism as one vector, zero at a reference.
 
-    Each part is scaled by the root of its complete-data information there, so that plain gradient
-    steps are EM steps. Without ``mechanism`` its parameters are profiled out.
+    Each part is scaled by the root of its complete-data information there: plain gradient steps
+    are EM steps. Without ``mechanism`` its parameters are profiled out.
     """
 
     def __init__(

@@ -221,7 +221,7 @@ class MixtureClassifier(PatternClassifier):
         family = choose("family", self.family, FAMILIES, Family)
         mechanism = as_mechanism(self.mechanism)
         if as_readers(self.experts).fallible and self.alpha != 0.5:
-            raise ValueError(f"alpha={self.alpha!r}: with experts who may be wrong use alpha=0.5.")
+            raise ValueError(f"alpha={self.alpha!r} with experts who may be wrong: use alpha=0.5.")
         if mechanism.by_class and self.alpha == 0:
             raise ValueError(
                 "alpha=0 names the classes after the fit, and this mechanism needs their names "

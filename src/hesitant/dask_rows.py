@@ -95,11 +95,7 @@ def _sample_block(block: rows.Block, strides: IntArray, alpha: float) -> rows.Sa
 def take_dask(
     estimator: Any, X: Any, given: dict[str, Any], classes: Any, reset: bool, said: Any = None
 ) -> tuple[DaskRows, AnyArray]:
-    """Check Dask data for an estimator; return rows and classes.
-
-    What is given beside X (y, sample_weight, reviewed) may be Dask collections with the same
-    chunks, or anything in memory.
-    """
+    """Check Dask data for an estimator; what is beside X may be in memory. Rows and classes."""
     features, known = _chunks("X", X)
     sizes = known or list(dask.compute(*(delayed(len)(chunk) for chunk in features)))
     _remember_features(estimator, X, reset)

@@ -30,10 +30,7 @@ _NAMES |= {"shrinkage"}
 
 
 def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> tuple[Fit, Likelihood]:
-    """Climb from every start and keep the highest point reached, and what was climbed.
-
-    ``how`` is the estimator: its solver, starts, tolerance and limits count.
-    """
+    """Climb from every start; return the highest point reached, and the likelihood climbed."""
     solver, init, n_init = look_up("solver", how.solver, SOLVERS), how.init, how.n_init
     theta = likelihood.mechanism.initial()
     solver.check(likelihood)
@@ -96,8 +93,7 @@ def _from_labels(
 ) -> Iterator[State]:
     """Yield starts: the first from each class's labelled rows, others from bootstrap samples.
 
-    Classes without a labelled row are seeded by k-means on the blank rows, away from the classes
-    that have some. Rows of weight zero do not count, so with alpha = 0 this is plain clustering.
+    Classes without a labelled row are seeded by k-means on the blank rows.
     """
     X, codes, weight = likelihood.sample(SAMPLE)
     weight = _tempered(weight)

@@ -20,10 +20,7 @@ from hesitant.statements import Statements
 
 @dataclasses.dataclass(frozen=True)
 class CheckedData:
-    """Data that were checked for an estimator; given in place of X, they are not checked again.
-
-    All but ``rows`` and ``classes`` is of rows in memory only.
-    """
+    """Data checked for an estimator; given in place of X, they are not checked again."""
 
     rows: ManyRows
     classes: AnyArray
@@ -110,10 +107,7 @@ def take(
 def check_features(
     estimator: Any, X: Any, *, reset: bool, at_least: int = 1, gaps: bool = True
 ) -> AnyArray:
-    """Return features as a numeric array, without a copy where possible.
-
-    Empty cells are NaN in it; they are refused unless ``gaps``, and the family, allow them.
-    """
+    """Return features as a numeric array; NaN is refused unless ``gaps`` and family allow it."""
     if isinstance(X, CheckedData):
         return X.X
     if not _is_plain(estimator, X, reset, at_least):
@@ -185,31 +179,26 @@ def _refuse_words(X: Any) -> None:
 def refuse_not_finite(
     X: AnyArray, names: AnyArray | None, allow_nan: Callable[[], bool], first_row: int = 0
 ) -> bool:
-    """Raise, naming rows and columns, if a value is infinite, or NaN where that is not allowed.
-
-    Whether it is, is asked if there is need to; returns whether there are empty cells.
-    """
+    """Raise, naming rows and columns, if X is not finite; return whether it has empty cells."""
     gaps = False
     for start in range(0, len(X), BLOCK_SIZE):
         part = X[start : start + BLOCK_SIZE]
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(part.sum()):  # one number tells, unless finite values overflow
                 continue
-        bad = np.isinf(part)
-        infinite = bool(bad.any())
-        if not infinite:
-            bad = np.isnan(part)
-            if gaps or not bad.any() or allow_nan():
-                gaps = gaps or bool(bad.any())
-                continue
+        infinite, empty = np.isinf(part), np.isnan(part)
+        gaps = gaps or (bool(empty.any()) and allow_nan())
+        bad = infinite if infinite.any() else empty
+        if not bad.any() or (gaps and bad is empty):
+            continue
         row, column = map(int, np.argwhere(bad)[0])
         more = int(bad.any(axis=1).sum()) - 1
         others = f" (and {more} more of the {len(part)} rows from there on)" if more else ""
         where = f"in row {first_row + start + row}, {_column(names, column)}{others}"
+        if bad is infinite:
+            raise ValueError(f"X contains infinity {where}: correct it, or leave the cell empty.")
         raise ValueError(
-            f"X contains infinity {where}: correct such cells, or leave them empty (NaN)."
-            if infinite
-            else f"X contains NaN {where}, which this family cannot allow for: use one of the "
+            f"X contains NaN {where}, which this family cannot allow for: use one of the "
             "package's own, or drop or impute such rows first."
         )
     return gaps
@@ -223,10 +212,7 @@ def is_dask(X: Any) -> bool:
 def refuse_dask(X: Any) -> None:
     """Raise if the rows are not in memory."""
     if is_dask(X):
-        raise TypeError(
-            "X is a Dask collection, and this needs all rows at once: give X.compute(), or a "
-            "sample of the rows. (diagnose, information and summary do work on Dask collections.)"
-        )
+        raise TypeError("X is a Dask collection, and this needs all rows: give X.compute().")
 
 
 def check_number_of_classes(classes: AnyArray, missing_label: Any) -> None:
@@ -235,6 +221,5 @@ def check_number_of_classes(classes: AnyArray, missing_label: Any) -> None:
         found = classes.tolist()
         raise ValueError(
             f"y names {len(found)} class{'es' * (len(found) != 1)} ({found}): at least 2 are "
-            "needed. List those without a labelled row in classes=, or check "
-            f"missing_label={missing_label!r}."
+            f"needed. List them in classes=, or check missing_label={missing_label!r}."
         )

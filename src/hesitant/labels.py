@@ -101,10 +101,7 @@ def _factorise(values: AnyArray, missing_label: Any) -> tuple[AnyArray, IntArray
 
 
 def _read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
-    """Return a column or a table of any kind as an array, and its columns' names if it has some.
-
-    As Python objects, wherever NumPy would change values: the 1 of [1, "a"] into text.
-    """
+    """Return a column or table of any kind as an array, and its columns' names if it has some."""
     if hasattr(values, "collect") and not hasattr(values, "to_dict"):
         raise TypeError(f"{what} is a lazy frame: give {what}.collect().")
     if isinstance(values, np.ma.MaskedArray):

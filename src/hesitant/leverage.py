@@ -1,11 +1,9 @@
 """How far classes could be bent to explain the blanks, and what keeps them from it.
 
-With many features for the rows, classes can be turned until difficulty explains every blank, and
-the likelihood is highest there, at slopes without end. Integrated over the classes' parameters
-(Laplace's approximation) and not maximised, the likelihood of the mechanism's parameters β has the
-factor ``|I + K(β)|^(−½)``: K is what blanks say about the classes' parameters, in units of what
-rows and prior say. For small β it is quadratic. Where rows are many for the parameters it is next
-to nothing.
+With many features for the rows, classes can be turned until difficulty explains every blank, at
+slopes without end. Integrated over the classes' parameters (Laplace's approximation) and not
+maximised, the likelihood of the mechanism's parameters β has the factor ``|I + K(β)|^(−½)``: K is
+what blanks say about the classes, in units of what rows and prior say; for small β quadratic.
 """
 
 import copy
@@ -24,11 +22,7 @@ _NUDGE = 1e-4
 
 
 def steadied(likelihood: Likelihood, state: State) -> Mechanism:
-    """Return the mechanism with that factor as a prior.
-
-    Where the family's prior follows the data, its scores have a formula, and no readers with
-    priors of their own are in between.
-    """
+    """Return the mechanism with that factor as a prior, for families that have one themselves."""
     mechanism, family, tally = likelihood.mechanism, likelihood.family, likelihood.rows.tally
     suited = family.adaptive_prior and family.has_coordinates
     if not (suited and isinstance(mechanism, EntropyMechanism)):

@@ -18,6 +18,7 @@ from scipy.special import xlogy
 
 from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant._vector_math import Posterior as Posterior
 from hesitant._vector_math import normalise as normalise
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
@@ -131,22 +132,17 @@ class Likelihood:
 
 
 def chance_log_likelihood(labelled: float, blank: float) -> float:
-    """Return the maximised log-likelihood of labels missing completely at random.
-
-    Added to an ignorance likelihood it makes a likelihood of the same data as the full one.
-    """
+    """Return the maximised log-likelihood of labels missing completely at random."""
     total = max(labelled + blank, 1e-300)
     return float(xlogy(labelled, labelled / total) + xlogy(blank, blank / total))
 
 
-def log_posterior(
-    family: Family, state: State, X: AnyArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def log_posterior(family: Family, state: State, X: AnyArray) -> Posterior:
     """Return log posteriors (n, g), posteriors (n, g) and log densities of the rows (n,)."""
     return _posterior(family.look(state.params, X)[0], state)
 
 
-def _posterior(joint: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _posterior(joint: FloatArray, state: State) -> Posterior:
     joint += np.log(np.maximum(state.weights, 1e-300))  # an empty class is improbable, not NaN
     return normalise(joint)
 
@@ -155,19 +151,18 @@ def _evaluate_block(
     family: Family, mechanism: Mechanism, alpha: float, state: State, block: Block
 ) -> tuple[float | FloatArray, ...]:
     log_density, kept = family.look(state.params, block.X)
-    log_tau, tau, log_f = _posterior(log_density, state)
-    seen = mechanism.difficulty(log_tau, tau)
+    posterior = _posterior(log_density, state)
+    seen = mechanism.difficulty(*posterior[:2])
     pattern = mechanism.pattern(seen, block.codes, block.said, block.review, state.theta)
-    value, counts, w = _weigh(log_tau, tau, log_f, block.codes, sided(block, alpha), pattern.pull)
+    value, counts, w = _weigh(posterior, block.codes, sided(block, alpha), pattern.pull)
     given = () if kept is None else (kept,)  # a family that keeps nothing may not ask for it
     statistics = family.statistics(state.params, block.X, w, *given)
     return value + pattern.value, counts, pattern.gradient, pattern.curvature, *statistics
 
 
 def _survey_block(family: Family, alpha: float, state: State, block: Block) -> Statistics:
-    log_tau, tau, log_f = log_posterior(family, state, block.X)
-    nothing = np.empty((0, tau.shape[1]))
-    *_, w = _weigh(log_tau, tau, log_f, block.codes, sided(block, alpha), nothing)
+    posterior, nothing = log_posterior(family, state, block.X), np.empty((0, 0))
+    *_, w = _weigh(posterior, block.codes, sided(block, alpha), nothing)
     return family.survey(state.params, block.X, w)
 
 
@@ -191,19 +186,15 @@ def _pattern_block(
     return pattern.value, pattern.gradient, pattern.curvature
 
 
-def _weigh_room(log_tau: FloatArray, tau: FloatArray, *rest: AnyArray) -> tuple[Any, Any]:
-    w, counts = np.empty(tau.shape), np.zeros(tau.shape[1])
-    return (counts, w), (log_tau, tau, *rest, w, counts)
+def _weigh_room(posterior: Posterior, *rest: AnyArray) -> tuple[Any, Any]:
+    w, counts = np.empty(posterior[1].shape), np.zeros(posterior[1].shape[1])
+    return (counts, w), (posterior, *rest, w, counts)
 
 
 def _weigh_plainly(
-    log_tau: FloatArray,
-    tau: FloatArray,
-    log_f: FloatArray,
-    codes: IntArray,
-    weight: FloatArray,
-    pull: FloatArray,
+    posterior: Posterior, codes: IntArray, weight: FloatArray, pull: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
+    log_tau, tau, log_f = posterior
     rows, known = np.arange(len(codes)), codes >= 0
     own = np.arange(tau.shape[1]) == codes[:, None]
     w = weight[:, None] * np.where(known[:, None], own, tau)
@@ -215,15 +206,14 @@ def _weigh_plainly(
 
 @njit(_weigh_plainly, _weigh_room, cache=True, nogil=True, error_model="numpy")
 def _weigh(
-    log_tau: FloatArray,
-    tau: FloatArray,
-    log_f: FloatArray,
+    posterior: Posterior,
     codes: IntArray,
     weight: FloatArray,
     pull: FloatArray,
     w: FloatArray,
     counts: FloatArray,
 ) -> float:
+    log_tau, tau, log_f = posterior
     value, pulled = 0.0, len(pull) > 0
     for i in range(len(codes)):
         a, y = weight[i], codes[i]

@@ -11,7 +11,7 @@ from hesitant._typing import AnyArray, FloatArray
 from hesitant.experts import Panel
 from hesitant.families import Family
 from hesitant.labels import feature_labels, names_of
-from hesitant.likelihood import Likelihood, State, log_posterior
+from hesitant.likelihood import Likelihood, Posterior, State, log_posterior
 from hesitant.mechanisms import Mechanism, row_term
 from hesitant.rows import Block, ManyRows, Rows
 
@@ -65,7 +65,7 @@ class FittedModel:
         parameters = {**own, "mechanism": state.theta}
         return {**{k: getattr(self, k) for k in same}, **own, "parameters": parameters}
 
-    def posterior(self, X: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def posterior(self, X: AnyArray) -> Posterior:
         """Return log posteriors (n, g), posteriors (n, g) and log densities of the rows (n,)."""
         return log_posterior(self.family, self.state, X)
 

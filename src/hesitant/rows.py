@@ -1,8 +1,7 @@
 """Rows of data in blocks: everything the package computes is a sum over them.
 
 Blocks do not depend on the number of threads and partial sums are added in the order of the
-blocks, so a result is the same to the last bit however many cores compute it. What a row needs
-beyond its features is kept small and unfolded block by block.
+blocks, so a result is the same to the last bit however many cores compute it.
 """
 
 import dataclasses
@@ -63,10 +62,7 @@ class Tally(NamedTuple):
         return float(self.labelled.sum() / self.weight)
 
     def strides(self, size: int) -> IntArray:
-        """Return which fraction (one in so many) of each class, and of the blanks, to sample.
-
-        About ``size`` rows, half of them labelled; of a class with few labels all.
-        """
+        """Return which fraction (one in so many) of each class, and of the blanks, to sample."""
         if self.n <= size:
             return np.ones(len(self.counting), dtype=np.int64)
         labelled, blank = self.counting[:-1], self.counting[-1:]
@@ -94,11 +90,7 @@ class ManyRows(ABC):
 
     @abstractmethod
     def sample(self, size: int, alpha: float = 0.5) -> Sample:
-        """Return features, codes and weights of all rows that count, or of about ``size``.
-
-        Not at random, so that a fit repeats itself. With ``alpha`` labelled and blank rows count
-        as in :func:`sided`.
-        """
+        """Return features, codes and weights of all rows that count, or of about ``size``."""
 
     @abstractmethod
     def relabelled(self, codes: IntArray) -> "ManyRows":

@@ -10,7 +10,7 @@ import numpy as np
 from hesitant._result import Table
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant._words import noun
-from hesitant.labels import _object_array, describe, encode, is_table, read_table
+from hesitant.labels import _object_array, combine, describe, encode, is_table, read_table
 
 WITHHELD, NOT_SHOWN = -1, -2
 SUM_TOLERANCE = 0.01
@@ -127,10 +127,7 @@ class Statements:
         missing_label: Any = -1,
         truth: Any = None,
     ) -> Self:
-        """Make statements from subjective probabilities (n, g), or (n, J, g) of J readers.
-
-        A row of NaN was withheld. ``classes`` are by default the columns of a data frame.
-        """
+        """Make statements from probabilities (n, g) or (n, J, g), those withheld NaN."""
         if not isinstance(Q, np.ndarray) and is_table(Q):
             Q, columns = read_table(Q, "Q")
             classes = columns if classes is None else classes
@@ -272,10 +269,7 @@ class Statements:
         }
 
     def agreement(self) -> FloatArray:
-        """Return the share (J, J) of rows on which two readers agree, of those both spoke of.
-
-        NaN for two who never spoke of one row; of probabilities, the likeliest class counts.
-        """
+        """Return how often each two readers agree (J, J), NaN if they never spoke of one row."""
         said = self.said if self.chances is None else np.nan_to_num(self.chances).argmax(axis=2)
         said = np.where(self.given, said, -1)
         chose = [(said == k).astype(float) for k in range(said.max(initial=0) + 1)]
@@ -284,10 +278,7 @@ class Statements:
             return np.asarray(sum(mine.T @ mine for mine in chose) / both)
 
     def votes(self) -> FloatArray:
-        """Return votes for the classes (n, g), one for each reader who spoke.
-
-        A set shares its vote; probabilities are shares; a grade's lie as it does on the scale.
-        """
+        """Return votes (n, g), one for each reader who spoke; the classes of a set share one."""
         if self.chances is not None:
             return np.nansum(np.where(self.given[:, :, None], self.chances, np.nan), axis=1)
         if self.sets is not None:
@@ -365,17 +356,15 @@ def _encode(
     values: AnyArray, truth: Any, n: int, missing_label: Any, classes: Any
 ) -> tuple[AnyArray, IntArray, IntArray]:
     """Return the classes of values and of the truth about n rows, the truth, and the values."""
-    if truth is None:
-        labels = encode(values, missing_label, classes)
-        return labels.classes, np.full(n, -1), labels.codes
-    column, _ = read_table(truth, "truth")
-    if column.shape != (n, 1):
-        raise ValueError(f"truth has shape {column.shape}: give a class or a blank for {n} rows.")
-    # in a type that changes no value
-    alike = column.dtype.kind == values.dtype.kind
-    parts = [part if alike else part.astype(object) for part in (column[:, 0], values)]
-    labels = encode(np.concatenate(parts), missing_label, classes)
-    return labels.classes, labels.codes[:n], labels.codes[n:]
+    known = np.full((n, 1), None) if truth is None else read_table(truth, "truth")[0]
+    if known.shape != (n, 1):
+        raise ValueError(f"truth has shape {known.shape}: give a class or a blank for {n} rows.")
+    columns = (known[:, 0], values)
+    if classes is None:
+        seen = combine([encode(column, missing_label).classes for column in columns])
+        classes = list(seen) or None
+    truths, labels = (encode(column, missing_label, classes) for column in columns)
+    return labels.classes, truths.codes, labels.codes
 
 
 def _members(cell: Any, missing_label: Any) -> list[Any] | None:

@@ -1,7 +1,6 @@
-"""How uncertain is a class posterior? The measures that a missing-label mechanism may depend on.
+"""How uncertain is a class posterior? The measures that a mechanism may depend on.
 
-All is computed from logarithms, never from probabilities that may have rounded to 0 or 1, so an
-entropy of 1e-250 is as accurate as one of 0.5.
+All use logarithms, not probabilities that may have rounded: 1e-250 is as accurate as 0.5.
 """
 
 import math
@@ -59,8 +58,7 @@ class Renyi(Uncertainty):
         if math.isinf(self.order):
             return -top[:, 0], tau - np.eye(tau.shape[1])[log_tau.argmax(axis=1)]
         # With a = γ − 1 the entropy is −log1p(Σ τ expm1(a t)) / a and its derivative
-        # −γ τ expm1(a (t + H)) / a: no cancellation near γ = 1 or near certainty, and the
-        # limits a → 0 are Shannon's −Σ τ t and −τ (t + H).
+        # −γ τ expm1(a (t + H)) / a: no cancellation near γ = 1 or near certainty.
         a = self.order - 1.0
         spread = np.exp(self.order * (log_tau - top)).sum(axis=1, keepdims=True)
         far = a * top < -1.0  # a large order, far from certainty: relative to the largest term
@@ -107,10 +105,7 @@ class SquaredLogOdds(Uncertainty):
 
 
 class Margin(Uncertainty):
-    """One minus the gap between the two likeliest classes: ``1 − (τ_(1) − τ_(2))``.
-
-    It has a kink where the second and third class tie.
-    """
+    """One minus the gap between the two likeliest classes: ``1 − (τ_(1) − τ_(2))``."""
 
     def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = np.arange(len(tau))
