@@ -76,7 +76,7 @@ def log1p_strip(y: FloatArray, m: int, out: FloatArray, work: FloatArray) -> Non
 def _normalise_room(joint: FloatArray) -> tuple[Posterior, tuple[FloatArray, ...]]:
     n, g = joint.shape
     out = joint, np.empty((n, g)), np.empty(n)
-    return out, (*out, np.empty((2 * g + 6, STRIP)))
+    return out, (*out, np.empty((g, STRIP)), np.empty((g, STRIP)), np.empty((6, STRIP)))
 
 
 def _normalise_plainly(joint: FloatArray) -> Posterior:
@@ -94,13 +94,20 @@ def _normalise_plainly(joint: FloatArray) -> Posterior:
 
 
 @njit(_normalise_plainly, _normalise_room, cache=True, nogil=True, error_model="numpy")
-def normalise(joint: FloatArray, tau: FloatArray, log_f: FloatArray, scratch: FloatArray) -> None:
+def normalise(
+    joint: FloatArray,
+    tau: FloatArray,
+    log_f: FloatArray,
+    d: FloatArray,
+    e: FloatArray,
+    scratch: FloatArray,
+) -> None:
     """Turn log joint densities into log posteriors (n, g), posteriors and log densities."""
     # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
     # its posterior rounds to one.
     n, g = joint.shape
-    top, peak, rest, excess, share, work = scratch[:6]
-    d, e = scratch[6 : 6 + g], scratch[6 + g :]
+    top, peak, rest = scratch[0], scratch[1], scratch[2]
+    excess, share, work = scratch[3], scratch[4], scratch[5]
     for start in range(0, n, STRIP):
         m = min(STRIP, n - start)
         for b in range(m):
