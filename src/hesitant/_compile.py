@@ -20,7 +20,6 @@ import numpy as np
 _LOCK = threading.RLock()
 # Numbers that a plain version is given before compiling pays: some tenths of a second's work.
 PATIENCE = 5_000_000
-_warned = False
 
 
 def njit(
@@ -36,8 +35,7 @@ def njit(
     def decorate(function: Callable[..., Any]) -> Any:
         compiled: Any = None
         instead = function if plain is True else plain
-        patience = PATIENCE if instead is not None else 0
-        asked = False
+        patience: int | None = None  # not yet asked for
 
         def compile_now() -> Any:
             nonlocal compiled
@@ -49,9 +47,9 @@ def njit(
 
         def bear(arguments: tuple[Any, ...]) -> bool:
             """Whether the plain version may do it once more."""
-            nonlocal patience, asked
-            if not asked:
-                asked, patience = True, 0 if _compiled_before(function) else patience
+            nonlocal patience
+            if patience is None:
+                patience = 0 if instead is None or _compiled_before(function) else PATIENCE
             patience -= sum(a.size for a in arguments if isinstance(a, np.ndarray))
             return patience > 0
 
@@ -60,7 +58,7 @@ def njit(
             try:
                 if compiled is not None:
                     return compiled(*arguments)
-                if patience > 0 and bear(arguments):
+                if bear(arguments):
                     return instead(*arguments)
                 return compile_now()(*arguments)
             except SystemError as error:
@@ -86,15 +84,17 @@ def _compile(function: Any, options: dict[str, Any]) -> Any:
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
-    global _warned
-    if not _warned:
-        _warned = True
-        words = (
-            "No folder can be written to keep compiled code: every process will compile anew, for "
-            "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written."
-        )
-        warnings.warn(words, stacklevel=4)
+    _warn_once()
     return numba.njit(**{**options, "cache": False})(whole)
+
+
+@functools.cache
+def _warn_once() -> None:
+    warnings.warn(
+        "No folder can be written to keep compiled code: every process will compile anew, for "
+        "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written.",
+        stacklevel=5,
+    )
 
 
 def _fill(compiled: Any, room: Callable[..., Any], *arguments: Any) -> Any:

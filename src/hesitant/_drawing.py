@@ -1,7 +1,6 @@
 """What all pictures share: colours anyone can tell apart, plain axes, rows as points."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,11 +39,9 @@ def class_marker(h: int) -> str:
     return _MARKERS[(h + h // len(COLORS)) % len(_MARKERS)]
 
 
-@contextmanager
-def drawing(**style: Any) -> Iterator[None]:
-    """Draw in the package's style; the user's own settings come back afterwards."""
-    with need("matplotlib", "plot").rc_context(_SETTINGS | style):
-        yield
+def drawing(**style: Any) -> Any:
+    """Draw in the package's style, in a ``with``: the user's settings come back afterwards."""
+    return need("matplotlib", "plot").rc_context(_SETTINGS | style)
 
 
 def new_figure(width: float, height: float) -> Any:

@@ -18,14 +18,9 @@ def need(module: str, extra: str = "data") -> Any:
 def templates(package: str, **options: Any) -> Any:
     """Return a package's page templates: everything escaped, and no name that is not given."""
     jinja2 = need("jinja2", "cli")
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader(package),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        **options,
-    )
+    options |= {"autoescape": True, "undefined": jinja2.StrictUndefined}
+    options |= {"trim_blocks": True, "lstrip_blocks": True}
+    return jinja2.Environment(loader=jinja2.PackageLoader(package), **options)
 
 
 def is_null(value: Any) -> bool:

@@ -69,17 +69,16 @@ _watched: set[int] = set()
 
 
 def _call(parent: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    def end_with_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
     # A killed parent cannot tell its worker processes to end: they look for it themselves.
     if os.getppid() == parent and parent not in _watched:
         _watched.add(parent)
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        threading.Thread(target=end_with_parent, daemon=True).start()
     return function(*arguments)
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -123,10 +123,7 @@ def check_classifier(clf: Any) -> None:
     if isinstance(clf, PatternClassifier) and not clf.combines:
         return
     if hasattr(clf, "steps"):
-        raise TypeError(
-            "A Pipeline was given: give its classifier with the features as that sees them, "
-            "pipe[-1] and pipe[:-1].transform(X)."
-        )
+        raise TypeError("A Pipeline was given: give pipe[-1], and pipe[:-1].transform(X) for X.")
     raise TypeError(f"A {type(clf).__name__} was given: give a MixtureClassifier.")
 
 

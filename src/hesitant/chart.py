@@ -62,10 +62,9 @@ class Chart:
 def chart_at(likelihood: Likelihood, state: State) -> tuple[Chart, Evaluation]:
     """Return the chart about a state, and the likelihood there."""
     if not likelihood.family.has_coordinates:
-        raise ValueError(
-            f"The family {type(likelihood.family).__name__} has no `coordinates` method, so the "
-            "information cannot be computed: write one, or use bootstrap()."
-        )
+        family = type(likelihood.family).__name__
+        lacks = f"The family {family} has no `coordinates` method"
+        raise ValueError(f"{lacks}, so the information cannot be computed: use bootstrap().")
     evaluation = likelihood.evaluate(state)
     return Chart(likelihood, state, evaluation, mechanism=True), evaluation
 

@@ -44,9 +44,7 @@ def check_reviewed(reviewed: Any, n: int) -> BoolArray:
         return np.ones(n, dtype=bool)
     values = np.asarray(reviewed)
     if values.shape != (n,):
-        raise ValueError(
-            f"reviewed has shape {values.shape}: give one boolean for each of {n} rows."
-        )
+        raise ValueError(f"reviewed is {values.shape}: give one boolean for each of {n} rows.")
     for row, v in enumerate(values.tolist() if values.dtype != bool else ()):
         if not isinstance(v, bool | int | float | np.bool_ | np.number) or v not in (0, 1):
             raise ValueError(f"reviewed[{row}] is {v!r}: give True if it was seen, else False.")
@@ -75,17 +73,12 @@ def check_supply(alpha: float, classes: AnyArray, tally: Tally) -> None:
     if not there:
         raise ValueError(f"alpha={alpha!r} uses {side} rows only, and there are none: use 0.5.")
     if alpha == 1 and not tally.labelled.all():
-        missing = describe(classes[int(np.argmin(tally.labelled))])
-        raise ValueError(
-            f"class {missing} has no labelled row, and alpha={alpha!r} uses labelled rows only: "
-            "use a smaller alpha, or leave the class out."
-        )
+        missing = f"class {describe(classes[int(np.argmin(tally.labelled))])} has no labelled row"
+        raise ValueError(f"{missing}, and alpha={alpha!r} uses no other: give a smaller alpha.")
     counting = int((alpha > 0) * tally.counting[:-1].sum() + (alpha < 1) * tally.counting[-1])
     if counting < len(classes):
-        raise ValueError(
-            f"{counting} of {tally.n:,.0f} rows have a positive weight, for {len(classes)} "
-            "classes: give more rows a weight in sample_weight."
-        )
+        few = f"{counting} of {tally.n:,.0f} rows have a positive weight"
+        raise ValueError(f"{few}, for {len(classes)} classes: give more rows a weight.")
 
 
 def check_blanks(mechanism: Mechanism, tally: Tally) -> tuple[Mechanism, list[str]]:

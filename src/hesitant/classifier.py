@@ -42,11 +42,10 @@ class MixtureClassifier(PatternClassifier):
     family : str or Family, default="gaussian"
         The classes' distribution: a name in ``hesitant.families.FAMILIES`` or an object.
     covariance : {"full", "tied", "diag", "spherical", "shrunk"} or Shrunk, default="full"
-        What the classes' scale matrices look like. "shrunk" pulls classes together as far as the
-        data ask for: use it with few rows for the features.
+        What the classes' scale matrices look like; "shrunk", for few rows, pulls them together as
+        far as the data ask for.
     components : int, dict or "auto", default=1
-        How many components a class is a mixture of: for all classes, for each by name (one for
-        those not named), or "auto" to let held-out rows choose.
+        How many a class is a mixture of: all classes, each by name, or as held-out rows say.
     mechanism : {"entropy", "class", "entropy+class", "mixed"}, Mechanism or None
         Whether the chance of a label depends on the difficulty of a case ("entropy", the default),
         its class, or both: the full likelihood. With None blanks tell nothing (ignorance).
@@ -55,8 +54,7 @@ class MixtureClassifier(PatternClassifier):
     alpha : float, default=0.5
         Labelled rows count ``2 alpha``, blank rows' features ``2 (1 − alpha)``, the pattern of
         blanks once. 0.5 gives a likelihood of the data, 1 discriminant analysis, 0 cluster
-        analysis with components named afterwards. Where the classes' shapes are wrong a larger
-        alpha keeps the blanks from dragging them away.
+        analysis. Where shapes are wrong a larger alpha keeps blanks from dragging classes away.
     solver : {"auto", "em", "one_step_late", "quasi_newton", "profile"}, default="auto"
         All climb the same likelihood; "auto" is the quickest for the family.
     classes : sequence, optional
@@ -66,8 +64,7 @@ class MixtureClassifier(PatternClassifier):
     tol : float, default=1e-6
         Stop when no more than this is still to be gained, in units of log-likelihood.
     reg_covar : float, default=1e-6
-        Weak prior on scale matrices that bounds the likelihood: as if every class had this much
-        extra scatter, in robust variances of each feature.
+        Extra scatter of every class, in robust variances, that bounds the likelihood.
     init : dict or fitted MixtureClassifier, optional
         Parameters to start from ("weights", "means", "covariances", …).
     missing_label : scalar, default=-1
@@ -75,8 +72,7 @@ class MixtureClassifier(PatternClassifier):
     random_state : int, RandomState or None
         For restarts, and for classes without a labelled row.
     n_jobs : int, optional
-        Threads; by default all cores, within ``OMP_NUM_THREADS`` and threadpoolctl's limits. The
-        result does not depend on it.
+        Threads, on which no result depends; by default all, within ``OMP_NUM_THREADS``.
     verbose : int, default=0
         1 prints a line for each stage of the fit, 2 one for each iteration.
 
@@ -89,8 +85,8 @@ class MixtureClassifier(PatternClassifier):
     log_likelihood_, n_parameters_, n_rows_ : numbers
         The maximised objective, no constant dropped, priors not counted; rows by their weights.
     converged_, termination_, n_iter_, history_
-        Whether the fit converged, why it stopped, after how many iterations, and the objective
-        (prior included) at each; first steps of EM, which climb another, only count.
+        Whether the fit converged, why it stopped, when, and the objective, prior included, of each
+        iteration but first steps of EM.
     fitted_ : FittedModel
         All of these in one object, without data.
 
@@ -249,7 +245,7 @@ class MixtureClassifier(PatternClassifier):
         return self._data
 
     def __getstate__(self) -> dict[str, Any]:
-        # The rows of the fit serve questions asked at once (`summary()`); they do not travel.
+        # The rows of the fit serve questions asked at once; they do not travel.
         return {k: v for k, v in super().__getstate__().items() if k != "_data"}
 
     @property

@@ -66,8 +66,12 @@ class DaskRows(rows.ManyRows):
 
     def sample(self, size: int, alpha: float = 0.5) -> rows.Sample:
         strides = self.tally.strides(size)
-        parts = self.collect(partial(_sample_block, strides=strides, alpha=alpha))
-        X, codes, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
+
+        def pick(block: rows.Block) -> rows.Sample:
+            keep = rows.sample_positions(block.codes, block.weight, strides, alpha)
+            return block.X[keep], block.codes[keep], rows.sided(block, alpha)[keep]
+
+        X, codes, weight = map(np.concatenate, zip(*self.collect(pick), strict=True))
         return X, codes, weight
 
 
@@ -85,11 +89,6 @@ def _numbers(chunk: Any) -> AnyArray:
     if hasattr(chunk, "to_numpy"):
         return np.asarray(chunk.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(chunk)
-
-
-def _sample_block(block: rows.Block, strides: IntArray, alpha: float) -> rows.Sample:
-    keep = rows.sample_positions(block.codes, block.weight, strides, alpha)
-    return block.X[keep], block.codes[keep], rows.sided(block, alpha)[keep]
 
 
 def take_dask(

@@ -96,7 +96,9 @@ def _from_labels(
     Classes without a labelled row are seeded by k-means on the blank rows.
     """
     X, codes, weight = likelihood.sample(SAMPLE)
-    weight = _tempered(weight)
+    own = weight[weight > 0]
+    if own.size and not (own.max() < 1e6 and own.min() > 1e-6):  # more than squares can bear
+        weight = np.where(weight > 0, np.clip(weight / np.median(own), 1e-3, 1e3), 0.0)
     labelled = chosen = np.flatnonzero(codes >= 0)
     rng = cache(partial(generator, random_state))  # most fits never need one
     while True:
@@ -115,15 +117,6 @@ def generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _tempered(weight: FloatArray) -> FloatArray:
-    """Return weights within a range that sums of squares can bear: a start need not be exact."""
-    positive = weight[weight > 0]
-    if not positive.size or (positive.max() < 1e6 and positive.min() > 1e-6):
-        return weight
-    middle = float(np.median(positive))
-    return np.where(weight > 0, np.clip(weight / middle, 1e-3, 1e3), 0.0)
 
 
 def _seed(
@@ -172,7 +165,13 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         # From a weight of about zero, of a class that a fit has emptied, no step would lead back.
         known = np.asarray(given["weights"], dtype=float)
         given["weights"] = np.where(known < 1e-8, 1e-3, known)
-        order = _order(init.classes_, classes)
+        mine, theirs = classes.tolist(), init.classes_.tolist()
+        if set(mine) != set(theirs):
+            raise ValueError(
+                f"init has the classes {theirs}, and the data {mine}: give a model of the same "
+                "classes, or its parameters_, whose order is then yours."
+            )
+        order = np.array([theirs.index(name) for name in mine])
     else:
         raise TypeError(
             f"init is a {type(init).__name__}: give a dict with 'weights', 'means' and "
@@ -206,17 +205,6 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
     return State(weights[order] / weights.sum(), family.permute(params, order), theta)
 
 
-def _order(known: AnyArray, classes: AnyArray) -> IntArray:
-    """Return where a model has each of these classes."""
-    place = {name: h for h, name in enumerate(known.tolist())}
-    if set(place) != set(classes.tolist()):
-        raise ValueError(
-            f"init has the classes {known.tolist()}, and the data {classes.tolist()}: give a "
-            "model of the same classes, or its parameters_, whose order is then yours."
-        )
-    return np.array([place[name] for name in classes.tolist()])
-
-
 def _numbers(value: Any) -> FloatArray:
     """Return an array, NaN if it is none of numbers."""
     try:
@@ -227,14 +215,12 @@ def _numbers(value: Any) -> FloatArray:
 
 def match_to_labels(state: State, family: Family, rows: ManyRows) -> State:
     """Return the state with its classes named to agree best with the labelled rows."""
-    (agreement,) = rows.sum(partial(_agreement_block, family=family, state=state))
-    _, order = linear_sum_assignment(agreement, maximize=True)
+
+    def agree(block: Block) -> tuple[FloatArray]:
+        _, tau, _ = log_posterior(family, state, block.X)
+        agreement = np.zeros((tau.shape[1], tau.shape[1]))
+        np.add.at(agreement, block.codes[block.labelled], tau[block.labelled])
+        return (agreement,)
+
+    _, order = linear_sum_assignment(rows.sum(agree)[0], maximize=True)
     return State(state.weights[order], family.permute(state.params, order), state.theta)
-
-
-def _agreement_block(block: Block, family: Family, state: State) -> tuple[FloatArray]:
-    g = state.weights.size
-    _, tau, _ = log_posterior(family, state, block.X)
-    agreement = np.zeros((g, g))
-    np.add.at(agreement, block.codes[block.labelled], tau[block.labelled])
-    return (agreement,)

@@ -59,7 +59,13 @@ def encode(
             "y holds Statements, and this is about the labels of one reader: give y, reviewed = "
             "statements.of(reader), for each reader in turn."
         )
-    values = _one_column(_read(y, names[0])[0])
+    values, _ = _read(y, names[0])
+    if values.ndim == 2 and values.shape[1] == 1:
+        words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
+        warnings.warn(words, DataConversionWarning, stacklevel=4)
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(f"y has shape {values.shape}: give one label for each row, in a list.")
     # In parts, so that a hundred million labels need no second array of their size.
     parts = [_factorise(values[a : a + PART], missing_label) for a in range(0, len(values), PART)]
     if classes is not None:
@@ -134,10 +140,8 @@ def _read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
 
 def is_table(values: Any) -> bool:
     """Whether values are a table with named columns, or an array of two dimensions."""
-    if isinstance(values, np.ndarray):
-        return values.ndim == 2
     native = nw.from_native(values, eager_only=True, pass_through=True)
-    return isinstance(values, Mapping) or isinstance(native, nw.DataFrame)
+    return isinstance(native, Mapping | nw.DataFrame) or getattr(values, "ndim", 0) == 2
 
 
 def read_table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
@@ -147,16 +151,6 @@ def read_table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
     if table.ndim != 2 or not table.size:
         raise ValueError(f"{what} has shape {table.shape}: give a row a case, a column a reader.")
     return table, names
-
-
-def _one_column(values: AnyArray) -> AnyArray:
-    if values.ndim == 2 and values.shape[1] == 1:
-        words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
-        warnings.warn(words, DataConversionWarning, stacklevel=5)
-        values = values.ravel()
-    if values.ndim != 1:
-        raise ValueError(f"y has shape {values.shape}: give one label for each row, in a list.")
-    return values
 
 
 def _object_array(values: Sequence[Any]) -> AnyArray:
@@ -228,11 +222,6 @@ def _positions(seen: AnyArray, ordered: AnyArray, names: tuple[str, str]) -> Int
 def names_of(classes: AnyArray) -> list[str]:
     """Return the classes as tables and legends print them."""
     return [c if isinstance(c, str) else describe(c) for c in classes.tolist()]
-
-
-def feature_labels(named: AnyArray | None, n_features: int) -> list[str]:
-    """Return the features' own names, or x0, x1 and so on."""
-    return [f"x{j}" for j in range(n_features)] if named is None else [str(n) for n in named]
 
 
 def describe(value: Any) -> str:

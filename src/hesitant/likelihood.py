@@ -10,7 +10,7 @@ was said of the row. The family turns weights into statistics, for its M-step an
 
 import dataclasses
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -89,10 +89,16 @@ class Likelihood:
 
     def survey(self, state: State) -> Statistics:
         """Return what the family wants to know of the rows for a chart about a state."""
-        if type(self.family).survey is Family.survey:
+        family, alpha = self.family, self.alpha
+        if type(family).survey is Family.survey:
             return ()
-        out: Statistics = self.rows.sum(partial(_survey_block, self.family, self.alpha, state))
-        return out
+
+        def look(block: Block) -> Statistics:
+            posterior, nothing = log_posterior(family, state, block.X), np.empty((0, 0))
+            *_, w = _weigh(posterior, block.codes, sided(block, alpha), nothing)
+            return family.survey(state.params, block.X, w)
+
+        return cast(Statistics, self.rows.sum(look))
 
     def maximise(self, state: State, evaluation: Evaluation) -> State:
         """Return the M-step's answer to weighted statistics; theta stays."""
@@ -158,12 +164,6 @@ def _evaluate_block(
     given = () if kept is None else (kept,)  # a family that keeps nothing may not ask for it
     statistics = family.statistics(state.params, block.X, w, *given)
     return value + pattern.value, counts, pattern.gradient, pattern.curvature, *statistics
-
-
-def _survey_block(family: Family, alpha: float, state: State, block: Block) -> Statistics:
-    posterior, nothing = log_posterior(family, state, block.X), np.empty((0, 0))
-    *_, w = _weigh(posterior, block.codes, sided(block, alpha), nothing)
-    return family.survey(state.params, block.X, w)
 
 
 def _difficulty_block(

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.experts import Panel
 from hesitant.families import Family
-from hesitant.labels import feature_labels, names_of
+from hesitant.labels import names_of
 from hesitant.likelihood import Likelihood, Posterior, State, log_posterior
 from hesitant.mechanisms import Mechanism, row_term
 from hesitant.rows import Block, ManyRows, Rows
@@ -42,7 +41,9 @@ class FittedModel:
     @property
     def feature_names(self) -> list[str]:
         """The features' own names, or x0, x1 and so on."""
-        return feature_labels(self.named_features, self.n_features)
+        if self.named_features is None:
+            return [f"x{j}" for j in range(self.n_features)]
+        return [str(name) for name in self.named_features]
 
     @property
     def readers(self) -> list[str] | None:
@@ -80,7 +81,16 @@ class FittedModel:
 
     def resolve(self, rows: ManyRows) -> FloatArray:
         """Return class probabilities given features and what was said of each row."""
-        return np.concatenate(rows.collect(partial(_resolve_block, model=self)))
+
+        def look(block: Block) -> FloatArray:
+            log_tau, tau, _ = self.posterior(block.X)
+            difficulty = self.mechanism.difficulty(log_tau, tau, slopes=False)
+            evidence = self.mechanism.evidence(difficulty, block.said, self.state.theta)
+            resolved = row_term(evidence, log_tau, tau, block.codes).resolved
+            never_shown = (block.review == 0) & ~block.labelled
+            return np.where(never_shown[:, None], tau, resolved)
+
+        return np.concatenate(rows.collect(look))
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, AnyArray]:
         """Draw features and classes, as positions among them."""
@@ -102,15 +112,6 @@ class FittedModel:
             return X, truth, self.mechanism.draw(codes, log_tau, tau, self.classes, rng)
         chance = self.mechanism.probability(log_tau, tau, np.eye(len(self.classes))[codes])
         return X, truth, _with_blanks(truth, rng.random(n) >= chance, missing_label)
-
-
-def _resolve_block(block: Block, model: FittedModel) -> FloatArray:
-    log_tau, tau, _ = model.posterior(block.X)
-    difficulty = model.mechanism.difficulty(log_tau, tau, slopes=False)
-    evidence = model.mechanism.evidence(difficulty, block.said, model.state.theta)
-    resolved = row_term(evidence, log_tau, tau, block.codes).resolved
-    never_shown = (block.review == 0) & ~block.labelled
-    return np.where(never_shown[:, None], tau, resolved)
 
 
 def _with_blanks(truth: AnyArray, blank: AnyArray, missing_label: Any) -> AnyArray:

@@ -1,6 +1,5 @@
 """What is worth knowing about labels and fits: said in words, and never silently."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 from hesitant._typing import AnyArray
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel
-from hesitant.families import Defect, Family
+from hesitant.families import Defect
 from hesitant.families._base import listed, of_classes
 from hesitant.labels import describe
-from hesitant.likelihood import Likelihood, State, log_posterior
-from hesitant.mechanisms import Mechanism
+from hesitant.likelihood import Likelihood, log_posterior
 from hesitant.rows import Block, Tally
 from hesitant.solvers import FAILURES, Fit
 
@@ -150,9 +148,17 @@ def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
             f"or nearly none. The mechanism's weak prior (ridge={mechanism.ridge:g}) keeps it "
             "finite; its size means little. mechanism='entropy' has fewer parameters."
         ]
-    fitted = mechanism.fitted(fit.state.theta, 0.5)
-    look = partial(_extremes_block, family=likelihood.family, state=fit.state, fitted=fitted)
-    surest, unsurest, lowest, highest = np.min(likelihood.rows.collect(look), axis=0)
+    family, state, fitted = likelihood.family, fit.state, mechanism.fitted(fit.state.theta, 0.5)
+
+    def extremes(block: Block) -> tuple[float, ...]:
+        log_tau, tau, _ = log_posterior(family, state, block.X)
+        p, shown = fitted.probability(log_tau, tau), block.review > 0
+        u = fitted.uncertainty.evaluate(log_tau, tau)[0][shown]
+        surest = p[shown & block.labelled].min(initial=1.0)
+        unsurest = p[shown & ~block.labelled].max(initial=0.0)
+        return surest, -unsurest, u.min(initial=np.inf), -u.max(initial=-np.inf)
+
+    surest, unsurest, lowest, highest = np.min(likelihood.rows.collect(extremes), axis=0)
     if surest > -unsurest:
         return [
             "The uncertainty separates labelled rows from blanks: the mechanism's coefficients "
@@ -166,17 +172,3 @@ def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
             "mechanism=None says the same with fewer parameters."
         ]
     return []
-
-
-def _extremes_block(
-    block: Block, family: Family, state: State, fitted: Mechanism
-) -> tuple[float, ...]:
-    log_tau, tau, _ = log_posterior(family, state, block.X)
-    p, shown = fitted.probability(log_tau, tau), block.review > 0
-    u = fitted.uncertainty.evaluate(log_tau, tau)[0][shown]
-    return (
-        p[shown & block.labelled].min(initial=1.0),
-        -p[shown & ~block.labelled].max(initial=0.0),
-        u.min(initial=np.inf),
-        -u.max(initial=-np.inf),
-    )

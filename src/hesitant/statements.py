@@ -99,21 +99,19 @@ class Statements:
         number where names are positions from 0 (by default, up to the largest).
         """
         cells, names = read_table(table, "table")
+        columns = dict(zip(names or (), cells.T, strict=False))
         for name in (row, reader, label):
-            if name not in (names or ()):
+            if name not in columns:
                 raise ValueError(f"the table has no column {name!r}; it has {names or []}.")
-        of, who, what = (cells[:, (names or []).index(name)] for name in (row, reader, label))
+        of, who, what = columns[row], columns[reader], columns[label]
         at, n = _positions(of.tolist(), row, rows)
         persons, j = np.unique([str(person) for person in who], return_inverse=True)
         ordered, known, codes = _encode(what, truth, n, missing_label, classes)
         said = np.full((n, len(persons)), NOT_SHOWN, dtype=codes.dtype)
         said[at, j] = codes
-        twice = np.flatnonzero(said[at, j] != codes)
-        if twice.size:
-            raise ValueError(
-                f"reader {who[twice[0]]!r} has two different labels for row {of[twice[0]]!r}: "
-                "keep one line for each row and reader."
-            )
+        for k in np.flatnonzero(said[at, j] != codes):
+            both = f"two different labels for row {of[k]!r}"
+            raise ValueError(f"reader {who[k]!r} has {both}: keep one line for each.")
         return cls("labels", said, tuple(persons.tolist()), ordered, ordered, known)
 
     @classmethod

@@ -30,7 +30,8 @@ def inverse_probability_weights(
 ) -> FloatArray:
     """Weigh labelled rows by one over their chance of a label, so that they look like all rows.
 
-    For ``fit(X, y, sample_weight=...)`` with ``alpha=1``, where blank rows do not count at all.
+    Returns weights (n,) for ``fit(X, y, sample_weight=...)`` with ``alpha=1``: zero for blank rows
+    and those that nobody was shown, one on average over the labelled ones.
 
     Parameters
     ----------
@@ -40,11 +41,7 @@ def inverse_probability_weights(
     estimator : MixtureClassifier, optional
         The classifier whose mechanism to use; fitted to X and y first, unless it is already.
     trim : float, default=0.95
-        Weights above this quantile of them are cut down to it: one row with a chance of a label
-        near zero would otherwise outweigh all others.
-
-    Rows that nobody was shown (``reviewed`` is False) get no weight, and do not count as blanks.
-    Returns weights (n,): zero for blank rows, one on average over the labelled ones.
+        Weights above this quantile of them are cut down to it, lest one outweigh all others.
 
     >>> from hesitant import MixtureClassifier, inverse_probability_weights
     >>> from hesitant.datasets import simulate
@@ -77,9 +74,8 @@ def inverse_probability_weights(
 
 def _kernel_chance(X: FloatArray, labelled: BoolArray, seen: BoolArray) -> FloatArray:
     """Return a kernel estimate of the chance of a label, each row's own answer left out."""
-    # Some thousand of the rows that were shown are enough to learn a smooth function from.
     own = np.flatnonzero(seen)
-    base = own[:: -(-len(own) // REFERENCE)]
+    base = own[:: -(-len(own) // REFERENCE)]  # enough to learn a smooth function from
     scale = np.quantile(X, 0.75, axis=0) - np.quantile(X, 0.25, axis=0)
     Z = X / np.where(scale > 0, scale / 1.349, 1.0)
     r = labelled[base].astype(float)
