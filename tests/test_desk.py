@@ -414,6 +414,20 @@ def test_columns_are_guessed_and_chosen_once(table, sit):
     assert sitting.client.get("/", follow_redirects=False).status_code == 200
 
 
+def test_an_empty_column_is_no_feature(tmp_path, sit):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "x,note,label\n" + "\n".join(f"{k},,{'pq'[k % 2]}" for k in range(20)) + "\n9,,"
+    )
+    sitting = sit(path)
+    assert sitting.desk.data.setup.features == ("x",)
+    both = {"label": "label", "features": ["x", "note"]}
+    found = sitting.client.post("/api/setup", json=both)
+    assert found.status_code == 400
+    assert "'note', which is empty" in found.json()["error"]
+    assert sitting.get("/part/case").status_code == 200
+
+
 def test_words_for_blank_and_empty_cells(tmp_path, sit):
     path = tmp_path / "t.csv"
     rows = [f"{k},{k % 7},{'unknown' if k % 3 == 0 else 'pq'[k % 2]}" for k in range(30)]

@@ -96,7 +96,8 @@ class View:
         known = data.codes if len(np.unique(data.codes[order])) > 2 else codes
         rows = order[known[order] >= 0]
         share = share_between(X[rows], np.eye(g)[known[rows]]) if rows.size else X[0] * 0
-        ends = np.array([reach(x, 2) for x in X[order[: 10 * MOST_ROWS]].T]).T
+        seen = X[order[: 10 * MOST_ROWS]].T
+        ends = np.array([reach(x, 2) if np.isfinite(x).any() else (0, 1) for x in seen]).T
         telling = np.argsort(-share, kind="stable").tolist()
         return cls(telling, ends, ranges, [rows[:MOST_DOTS] for rows in groups])
 

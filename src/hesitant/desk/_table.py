@@ -82,6 +82,9 @@ class Setup:
                 sheet.require([name], f"named in {option(part)}")
         told["features"] = tuple(name for name in told["features"] if name not in taken.values())
         sheet.require(told["features"], f"named in {option('features')}")
+        empty = [name for name in told["features"] if frame[name].isna().all()]
+        if empty:
+            raise ValueError(f"features has {empty[0]!r}, which is empty: leave it out.")
         if not told["features"]:
             raise ValueError("features: there is none; choose at least one numeric column.")
         if not 2 <= len(told["classes"]) <= MOST_CLASSES:
