@@ -52,21 +52,15 @@ class MixtureClassifierCV(PatternClassifier):
         "seen": what was seen of every row, its label or its blank. "weighted_log_loss": the label,
         rows weighted by one over their estimated chance of one. "auto": labels decide between the
         classes' shapes, and what was seen between mechanisms of one shape.
-    n_jobs : int, optional
-        Workers of joblib, for candidates and folds. The result does not depend on it.
-    random_state : int, RandomState or None
-        For the folds.
-    verbose : int, default=0
-        1 shows a progress bar.
+    n_jobs, random_state, verbose
+        Workers of joblib, for candidates and folds; seed of the folds; 1 shows a progress bar.
     experts, classes, missing_label
         As for :class:`~hesitant.MixtureClassifier`, and for ``candidates="auto"``.
 
     Attributes
     ----------
-    weights_ : dict of str to float
-        Each candidate's share in the combination, largest first; most are zero.
-    models_ : dict of str to fitted MixtureClassifier
-        Those with a weight.
+    weights_, models_ : dicts of str to float and to fitted MixtureClassifier
+        Each candidate's share in the combination, largest first; those that have one.
     model_, name_ :
         The one with the largest weight of those that have standard errors. It answers where a
         question needs one model (standard errors, diagnosis, triage), and the answers say so.

@@ -229,10 +229,9 @@ def stack_weights(
 def prior_rows(trials: Sequence[Trial], data: Data, rows: IntArray) -> FloatArray:
     """Return how many rows each candidate has in advance.
 
-    Where labels cannot tell candidates apart, all that was seen may: features, labels and blanks
-    together. That is to be trusted of a model that is right, and misleads where none is: of the
-    candidates that are about the best by that likelihood of the rows held out, those count whose
-    densities are spread like those of rows drawn from them (Kolmogorov and Smirnov's test, 1 %).
+    Where labels cannot tell candidates apart, all that was seen may. That is to be trusted of a
+    model that is right: of the candidates that are about the best by that likelihood, those count
+    whose densities are spread like those of rows drawn from them.
     """
     seen, weight = scores(trials, data, rows, "seen")
     total = weight @ (seen + np.column_stack([t.density for t in trials]))
@@ -350,11 +349,9 @@ class Judge:
         return self
 
     def choose_mechanisms(self) -> list[str]:
-        """Return one name for each shape: what was seen decides between its mechanisms.
-
-        The labelled rows are the easy ones and hardly tell mechanisms apart; the blanks do. None
-        is taken that predicts the labels worse than the plainest by more than two standard errors.
-        """
+        """Return one name for each shape: what was seen decides between its mechanisms."""
+        # The labelled rows are the easy ones and hardly tell mechanisms apart; the blanks do. None
+        # is taken that predicts labels worse than the plainest by more than two standard errors.
         chosen = []
         for group in shapes({k: self.models[k] for k in self.trials}):
             trials = [self.trials[k] for k in group]

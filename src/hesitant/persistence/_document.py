@@ -221,8 +221,8 @@ def _encode_fit(clf: Any) -> dict[str, Any]:
             "rate": getattr(clf.mechanism_, "rate_", None),
         },
         "record": {name: encode(name, getattr(clf, f"{name}_")) for name in _RECORD},
+        "family_more": _attributes(clf.family_),
     }
-    document["family_more"] = _attributes(clf.family_)
     # Read it at once: what would be refused later is refused now, and whatever the fit left
     # behind that a reader cannot work out is added.
     again = clone(clf)

@@ -74,7 +74,7 @@ RAW = tuple(_RECORDED[2:-2])
 DATA = tuple(name for name in RAW if name not in ("LBE", "DR"))
 _COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
 PATTERNS = (5, 6, 9, 10)
-_STATES = {1: "normal", 2: None, 3: "pathologic"}
+_STATES = {1: "normal", 2: "suspect", 3: "pathologic"}
 _TRACES = partial(sources.read_sheet, sheet="Raw Data", columns=_RECORDED)
 CARDIOTOCOGRAPHY = Source(
     **_TABLES["cardiotocography"], readers={"ctg_full.csv": sources.read_csv, "CTG.xls": _TRACES}
@@ -124,13 +124,12 @@ def load_cardiotocography(
             f"{components} principal components of {p} columns that vary, on the "
             f"correlation\nscale; they hold {prepared.explained_.sum():.0%} of the variance."
         )
-    states = kept["NSP"].astype(int)
-    names = {"normal": 1, "suspect": 2, "pathologic": 3}
-    counts = {name: (states == state).sum() for name, state in names.items()}
+    states = kept["NSP"].astype(int).map(_STATES)
+    counts = {state: (states == state).sum() for state in _STATES.values()}
     return PartlyLabelled(
         name="cardiotocography",
         features=features,
-        labels=pandas.Series([_STATES[k] for k in states], kept.index, object, "state"),
+        labels=states.astype(object).where(states != "suspect", None).rename("state"),
         feature_names=tuple(features.columns),
         description=_ABOUT["cardiotocography"].format(n=n, all=len(table), how=how, **counts),
         details=kept[["CLASS", "NSP"]].astype(int).assign(row=kept.index + 1),

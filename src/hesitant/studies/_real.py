@@ -63,18 +63,15 @@ class Reading:
     dataset: str
     features: str
     loading: dict[str, Any] = field(default_factory=dict)
-    common_dof: bool = False
-    common_scale: bool = False
+    dof: str = "own"  # or "common" to all classes, as the scale matrices may be
+    scale: str = "own"
     start: str = "ours"  # or classes fitted to the "labelled rows" alone
 
     @property
     def name(self) -> str:
         """The choices in one line."""
-        own = {True: "common", False: "own"}
-        return (
-            f"features: {self.features}; degrees of freedom: {own[self.common_dof]}; "
-            f"scale matrices: {own[self.common_scale]}; start: {self.start}"
-        )
+        classes = f"degrees of freedom: {self.dof}; scale matrices: {self.scale}"
+        return f"features: {self.features}; {classes}; start: {self.start}"
 
 
 _RAW = ("cardiotocography", "2 components of 23 raw")
@@ -85,20 +82,20 @@ _LATER_EIGHT = (_LESIONS, f"{_NAMES}, 7 doctors and histology", _EIGHT | _LATER)
 _ON_HISTOLOGY, _WHITE = {"select_on": "histology", **_EIGHT}, {"light": "white", **_EIGHT}
 READINGS = (
     Reading("cytometry", "channels"),
-    Reading("cytometry", "channels", common_dof=True),
+    Reading("cytometry", "channels", dof="common"),
     Reading("cytometry", "channels", start="labelled rows"),
     Reading(*_RAW),
-    Reading(*_RAW, common_dof=True),
+    Reading(*_RAW, dof="common"),
     Reading(*_RAW, start="labelled rows"),
     Reading(*_SHEET),
     Reading(*_SHEET, start="labelled rows"),
     Reading(_LESIONS, "sparse LDA of the labels, 7 doctors and histology", _EIGHT),
     Reading(_LESIONS, "sparse LDA of the labels, 7 doctors"),
     Reading(_LESIONS, "sparse LDA of the histology, 7 doctors and histology", _ON_HISTOLOGY),
-    Reading(*_LATER_EIGHT, common_dof=True),
-    Reading(_LESIONS, f"{_NAMES}, 7 doctors", _LATER, common_dof=True),
-    Reading(*_LATER_EIGHT, common_dof=True, common_scale=True),
-    Reading(_LESIONS, f"{_NAMES}, white light alone", _WHITE | _LATER, common_dof=True),
+    Reading(*_LATER_EIGHT, dof="common"),
+    Reading(_LESIONS, f"{_NAMES}, 7 doctors", _LATER, dof="common"),
+    Reading(*_LATER_EIGHT, dof="common", scale="common"),
+    Reading(_LESIONS, f"{_NAMES}, white light alone", _WHITE | _LATER, dof="common"),
 )
 
 
@@ -124,8 +121,8 @@ def fit_reading(reading: Reading, data: Any, **changes: Any) -> Any:
     """Fit a reading by the ignorance likelihood; what it warns of is in ``remarks_``."""
     family = families.FAMILIES[PRINTED[reading.dataset].family]
     options: dict[str, Any] = {
-        "family": family(tied_dof=reading.common_dof),
-        "covariance": "tied" if reading.common_scale else "full",
+        "family": family(tied_dof=reading.dof == "common"),
+        "covariance": "tied" if reading.scale == "common" else "full",
         "mechanism": None,
         "random_state": 0,
         "max_iter": 5000,

@@ -152,8 +152,7 @@ def scores(log_tau: FloatArray, truth: IntArray) -> Row:
 
 def true_log_posterior(X: FloatArray) -> FloatArray:
     """Return the log posteriors of rows under the simulation's true parameters."""
-    result: FloatArray = log_softmax(class_scores(X, *TRUE_CLASSES), axis=1)
-    return result
+    return np.asarray(log_softmax(class_scores(X, *TRUE_CLASSES), axis=1))
 
 
 def summarise(rows: list[Row]) -> list[Row]:
@@ -201,9 +200,8 @@ def _mean(values: FloatArray) -> tuple[float, float]:
 def findings(rows: list[Row]) -> list[Row]:
     """Say whether each finding of the paper can be seen in the rows of `run_simulation`.
 
-    Each has its claim and measure, whether it was ``seen`` in the means, a ``state`` ("yes", "no",
-    or "within error" where a difference is less than two Monte Carlo standard errors), and the
-    paired differences in ``words``.
+    Each was ``seen`` in the means or not, with a ``state`` ("yes", "no", or "within error" where a
+    difference is less than two Monte Carlo standard errors), and the differences in ``words``.
     """
     groups = _groups(rows)
     alphas = {a: group for (_, a), group in groups.items() if a is not None}
