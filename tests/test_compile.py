@@ -52,7 +52,7 @@ PAIRS = {
     ),
     "directions": (
         _quasi_newton._two_loop,
-        _quasi_newton._two_loop_plainly,
+        _quasi_newton._two_loop.__wrapped__,
         (STEPS, 2 * STEPS, np.append(2 * (STEPS**2).sum(axis=1), np.zeros(60)), 90, X[0]),
     ),
 }

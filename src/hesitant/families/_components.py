@@ -1,19 +1,17 @@
-"""Classes of several components: each class is a mixture of its family's distributions.
-
-A family of its own, made of another: to everybody else it is one more family.
-"""
+"""Classes of several components: each class is a mixture of its family's distributions."""
 
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import block_diag, helmert
 
-from hesitant._compile import njit
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.families._base import Coordinates, Defect, Family, Statistics, StepError, of_classes
+from hesitant._vector_math import normalise
+from hesitant.families._base import Coordinates, Defect, Family, Statistics, improved, of_classes
 from hesitant.families._covariance import Shrunk
 from hesitant.families._gaps import complete
 from hesitant.families._gaussian import Gaussian
@@ -95,10 +93,7 @@ class Components(Family):
             out.components = [int(given.get(name, 1)) for name in known]
         elif isinstance(given, str):
             X, codes, weight = sample()
-            weights = np.zeros((len(X), g))
-            seen = np.flatnonzero(codes >= 0)
-            weights[seen, codes[seen]] = weight[seen]
-            out.components = [out._choose(X, w[:, None]) for w in weights.T]
+            out.components = [out._choose(X, weight * (codes == h)) for h in range(g)]
         elif len(given) != g:
             raise ValueError(
                 f"components={given!r} has {len(given)} numbers for {g} classes: give one for "
@@ -106,40 +101,24 @@ class Components(Family):
             )
         return out
 
-    def _choose(self, X: AnyArray, weights: FloatArray) -> int:
+    def _choose(self, X: AnyArray, weight: FloatArray) -> int:
         """Return how many components make rows of a class most probable that were left out."""
-        rows = np.flatnonzero(weights[:, 0] > 0)
+        rows = np.flatnonzero(weight > 0)
         rows = rows[:: -(-len(rows) // _ROWS) or 1]
-        X, weights = np.ascontiguousarray(X[rows]), weights[rows]
-        p = X.shape[1]
+        X, weights = np.ascontiguousarray(X[rows]), weight[rows, None]
         fold = np.arange(len(rows)) % _FOLDS
         best, highest = 1, -np.inf
         for k in range(1, _MOST + 1):
-            if len(rows) < 2 * k * (p + 1) + _FOLDS:
+            if len(rows) < 2 * k * (X.shape[1] + 1) + _FOLDS:
                 break
-            alone = self._guessing()
-            alone.components = [k]
-            value = sum(alone._held_out(X, weights, fold == f) for f in range(_FOLDS))
+            alone, value = self._guessing([k]), 0.0
+            for out in (fold == f for f in range(_FOLDS)):
+                inside = X[~out], weights[~out]
+                params = improved(alone, alone.initial(*inside), *inside, _STEPS)
+                value += float(weights[out, 0] @ alone.log_density(params, X[out])[:, 0])
             if value > highest + _LEAST:
                 best, highest = k, value
         return best
-
-    def _held_out(self, X: AnyArray, weights: FloatArray, out: AnyArray) -> float:
-        """Return the log density of some rows under a fit to the others."""
-        params = self._improve(self.initial(X[~out], weights[~out]), X[~out], weights[~out])
-        return float(weights[out, 0] @ self.log_density(params, X[out])[:, 0])
-
-    def _improve(
-        self, params: ComponentsParams, X: AnyArray, weights: FloatArray, steps: int = _STEPS
-    ) -> ComponentsParams:
-        """Return parameters after some EM steps on rows of known class."""
-        for _ in range(steps):
-            _, kept = self.look(params, X)
-            try:
-                params = self.maximise(params, self.statistics(params, X, weights, kept))
-            except StepError:
-                break
-        return params
 
     def _split(self, X: AnyArray, weight: FloatArray, k: int) -> FloatArray:
         """Return weights (n, k) of a class's rows in its components, the best of a few guesses."""
@@ -149,11 +128,11 @@ class Components(Family):
             tilt = 1.0 + 0.5 * np.cos(np.arange(len(X))[:, None] + np.arange(k) * np.pi)
             return weight[:, None] * (tilt / tilt.sum(axis=1, keepdims=True) if k > 1 else 1.0)
         Z, w = np.ascontiguousarray(X[rows], dtype=np.float64), weight[rows][:, None]
-        one, guess = np.zeros(k, dtype=np.int64), self._guessing()
+        one, guess = np.zeros(k, dtype=np.int64), self._guessing([k])
         best, chances = -np.inf, np.full((len(rows), k), 1.0 / k)
         for labels in _guesses(Z, w[:, 0], k):
-            params = guess._start(Z, w * np.eye(k)[labels], one)
-            params = guess._improve(params, Z, w, _TRIAL)
+            start = guess._start(Z, w * np.eye(k)[labels], one)
+            params = improved(guess, start, Z, w, _TRIAL)
             density, kept = guess.look(params, Z)
             value = float(w[:, 0] @ density[:, 0]) + guess.log_prior(params)
             if value > best:
@@ -162,10 +141,10 @@ class Components(Family):
         out[rows] = w * chances
         return out
 
-    def _guessing(self) -> Self:
+    def _guessing(self, components: list[int]) -> Self:
         """Return a copy for first guesses."""
         out = copy.copy(self)
-        out._base = self._rough
+        out._base, out.components = self._rough, components
         return out
 
     def _start(self, X: AnyArray, own: FloatArray, owner: IntArray) -> ComponentsParams:
@@ -177,7 +156,10 @@ class Components(Family):
     def look(self, params: ComponentsParams, X: AnyArray) -> tuple[FloatArray, Any]:
         joint, kept = self._base.look(params.base, X)
         joint += np.log(np.maximum(params.shares, 1e-300))
-        return _within(joint, params.owner), (joint, kept)
+        density, chances = np.empty((len(X), params.owner[-1] + 1)), np.ones_like(joint)
+        for h, (a, b) in enumerate(pairwise([*_starts(params.owner), len(params.owner)])):
+            _, chances[:, a:b], density[:, h] = normalise(np.ascontiguousarray(joint[:, a:b]))
+        return density, (chances, kept)
 
     def statistics(
         self, params: ComponentsParams, X: AnyArray, weights: FloatArray, kept: Any = None
@@ -210,13 +192,9 @@ class Components(Family):
 
     def permute(self, params: ComponentsParams, order: AnyArray) -> ComponentsParams:
         places = [np.flatnonzero(params.owner == h) for h in order]
-        moved, owner = (
-            np.concatenate(places),
-            np.repeat(np.arange(len(places)), [*map(len, places)]),
-        )
-        return ComponentsParams(
-            self._base.permute(params.base, moved), params.shares[moved], owner
-        )
+        moved, owner = np.concatenate(places), np.repeat(range(len(places)), [*map(len, places)])
+        base = self._base.permute(params.base, moved)
+        return ComponentsParams(base, params.shares[moved], owner)
 
     def inside_bounds(self, params: ComponentsParams) -> ComponentsParams:
         return dataclasses.replace(params, base=self._base.inside_bounds(params.base))
@@ -233,8 +211,7 @@ class Components(Family):
         return _ComponentsCoordinates(self, params, counts, *survey)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> ComponentsParams:
-        given = self.components
-        g = weights.shape[1]
+        given, g = self.components, weights.shape[1]
         sizes: Any = [given] * g if isinstance(given, int | np.integer) else given
         if not (isinstance(sizes, Sequence) and len(sizes) == g):
             raise ValueError(f"components={given!r} is not known for each of {g} classes yet.")
@@ -243,8 +220,8 @@ class Components(Family):
 
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> ComponentsParams:
         if f"{_PREFIX}weights" in given:
-            start = len(_PREFIX)
-            own = {k[start:]: v for k, v in given.items() if k.startswith(_PREFIX)}
+            names = [name for name in given if name.startswith(_PREFIX)]
+            own = {name.removeprefix(_PREFIX): given[name] for name in names}
             owner = np.asarray(own.pop("classes", []), dtype=np.int64)
             shares = np.asarray(own.pop("weights"), dtype=float)
             if not (owner.shape == shares.shape and (np.diff(owner, prepend=0) >= 0).all()):
@@ -301,10 +278,9 @@ class Components(Family):
 
     def defects(self, params: ComponentsParams, weights: FloatArray, total: float) -> list[Defect]:
         found = self._base.defects(params.base, weights[params.owner] * params.shares, total)
-        places = np.arange(len(weights))
-        whole = [d for d in found if d.classes is None]
-        within = [(d, params.owner[d.classes]) for d in found if d.classes is not None]
-        return whole + [d._replace(classes=np.isin(places, own)) for d, own in within]
+        owners = [None if d.classes is None else params.owner[d.classes] for d in found]
+        classes = [None if o is None else np.isin(np.arange(len(weights)), o) for o in owners]
+        return [d._replace(classes=own) for d, own in zip(found, classes, strict=True)]
 
 
 class _ComponentsCoordinates(Coordinates):
@@ -335,28 +311,6 @@ class _ComponentsCoordinates(Coordinates):
         counts = counts + _PRIOR
         toward = counts - _totals(counts, params.owner) * params.shares
         return np.concatenate((self.base.gradient(params.base, tuple(own)), toward @ self.axes))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _within(joint: FloatArray, owner: IntArray) -> FloatArray:
-    """Return log sums over the components of each class; chances within it replace ``joint``."""
-    n, m = joint.shape
-    out = np.empty((n, owner[m - 1] + 1))
-    for i in range(n):
-        end = 0
-        while end < m:
-            k, h, top = end, owner[end], joint[i, end]
-            while end < m and owner[end] == h:
-                top = max(top, joint[i, end])
-                end += 1
-            total = 0.0
-            for j in range(k, end):
-                joint[i, j] = np.exp(joint[i, j] - top) if end > k + 1 else 1.0
-                total += joint[i, j]
-            for j in range(k, end):
-                joint[i, j] /= total
-            out[i, h] = top + np.log(total)
-    return out
 
 
 def _starts(owner: IntArray) -> IntArray:
@@ -392,12 +346,9 @@ def _guesses(X: FloatArray, weight: FloatArray, k: int) -> Iterator[IntArray]:
 
 
 def _cluster(Z: FloatArray, weight: FloatArray, k: int) -> IntArray:
-    """Return k-means clusters that began as slices along the first axis.
-
-    For a few hundred rows many times over scikit-learn's takes longer to start than to run.
-    """
-    place = np.argsort(np.argsort(Z[:, 0]))
-    labels = place * k // len(Z)
+    """Return k-means clusters that began as slices along the first axis."""
+    # For a few hundred rows many times over scikit-learn's takes longer to start than to run.
+    labels = np.argsort(np.argsort(Z[:, 0])) * k // len(Z)
     for _ in range(50):
         own = weight[:, None] * np.eye(k)[labels]
         centers = own.T @ Z / np.maximum(own.sum(axis=0), 1e-12)[:, None]
@@ -411,13 +362,10 @@ def _cluster(Z: FloatArray, weight: FloatArray, k: int) -> IntArray:
 
 def _check(components: Any) -> None:
     """Raise unless these are numbers of components."""
-    values = list(components.values()) if isinstance(components, Mapping) else components
+    values = [*components.values()] if isinstance(components, Mapping) else components
     values = list(values) if isinstance(values, Sequence) else [values]
-    numbers = [
-        isinstance(v, int | np.integer) and not isinstance(v, bool | np.bool_) and v >= 1
-        for v in values
-    ]
-    if components != "auto" and not all(numbers):
+    whole = [isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values]
+    if components != "auto" and not (all(whole) and min(values, default=1) >= 1):
         raise ValueError(
             f"components={components!r}: give a whole number >= 1, a dict of them by class, or "
             "'auto'."

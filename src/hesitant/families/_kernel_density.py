@@ -82,9 +82,8 @@ class KernelDensity(Family):
         mass = mass / max(mass.mean(), _LOWEST)
         (n, p), g = Z.shape, self.n_classes_
         own = np.eye(g)[codes]
-        middle = np.array([np.median(Z[codes == h], axis=0) if (codes == h).any() else np.zeros(p)
-                           for h in range(g)])  # fmt: skip
-        spread = np.abs(Z - middle[codes]).mean(axis=0)
+        middle = {h: np.median(Z[codes == h], axis=0) for h in np.unique(codes).tolist()}
+        spread = np.abs(Z - [middle[h] for h in codes.tolist()]).mean(axis=0)
         whole = np.abs(Z - np.median(Z, axis=0)).mean(axis=0)
         spread = np.maximum(spread, np.where(whole > 0, 0.02 * whole, 1.0))
         if n <= g:
@@ -117,11 +116,9 @@ class KernelDensity(Family):
             move = logs - start
             return 0.5 * _FIRM * move @ move - value, _FIRM * move - slope * np.exp(logs)
 
-        found = minimize(objective, start, jac=True, method="L-BFGS-B",
-                         options={"maxiter": _STEPS, "maxls": 4})  # fmt: skip
+        options: Any = {"maxiter": _STEPS, "maxls": 4}
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
         return np.exp(found.x) / spread
-
-    # -- what a family has to say -----------------------------------------------------------------
 
     def initial(self, X: AnyArray, weights: FloatArray) -> KernelParams:
         g, p = self.n_classes_, self.rows_.shape[1]

@@ -1,4 +1,4 @@
-"""Another family, of features that are first spread like a normal sample, by their ranks."""
+"""Features by their ranks."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -13,6 +13,11 @@ from hesitant.families._gaussian import Gaussian
 
 _KNOTS = 130  # of the line from values to scores
 _DRAWN = 2000  # rows that moments are taken from
+
+
+def _forward(name: str) -> Any:
+    """Return a method that the family of the spread features answers."""
+    return lambda self, *arguments: getattr(self._own, name)(*arguments)
 
 
 class Ranked(Family):
@@ -54,10 +59,9 @@ class Ranked(Family):
         return out
 
     @property
-    def _own(self) -> Family:
+    def _own(self) -> Any:
         """The family of the spread features, as it was prepared."""
-        own: Family = getattr(self, "base_", None) or self._base
-        return own
+        return getattr(self, "base_", self._base)
 
     def describe(self) -> str:
         return f"{self._own.describe()}, once every feature is spread by its ranks"
@@ -78,23 +82,12 @@ class Ranked(Family):
     ) -> Statistics:
         return self._own.statistics(params, self._spread(X)[0], weights)
 
-    def maximise(self, params: Params, statistics: Statistics) -> Params:
-        return self._own.maximise(params, statistics)
-
-    def update_prior(self, params: Params, statistics: Statistics) -> Params:
-        return self._own.update_prior(params, statistics)
-
-    def log_prior(self, params: Params) -> float:
-        return self._own.log_prior(params)
-
-    def blend(self, params: Params, proposal: Params, share: float) -> Params:
-        return self._own.blend(params, proposal, share)
-
-    def permute(self, params: Params, order: AnyArray) -> Params:
-        return self._own.permute(params, order)
-
-    def n_parameters(self, params: Params) -> int:
-        return self._own.n_parameters(params)
+    maximise = _forward("maximise")
+    update_prior = _forward("update_prior")
+    log_prior = _forward("log_prior")
+    blend = _forward("blend")
+    permute = _forward("permute")
+    n_parameters = _forward("n_parameters")
 
     def sample(self, params: Params, h: int, n: int, rng: np.random.Generator) -> FloatArray:
         return _follow(self._own.sample(params, h, n, rng), self.knots_[:, ::-1])[0]
@@ -102,8 +95,8 @@ class Ranked(Family):
     def moments(self, params: Params) -> tuple[FloatArray, FloatArray]:
         rng, g = np.random.default_rng(0), len(self._own.moments(params)[0])
         drawn = [self.sample(params, h, _DRAWN, rng) for h in range(g)]
-        return (np.array([X.mean(axis=0) for X in drawn]),
-                np.array([np.atleast_2d(np.cov(X.T)) for X in drawn]))  # fmt: skip
+        covariances = [np.atleast_2d(np.cov(X.T)) for X in drawn]
+        return np.array([X.mean(axis=0) for X in drawn]), np.array(covariances)
 
 
 def _knots(X: FloatArray) -> FloatArray:

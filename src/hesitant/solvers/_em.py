@@ -27,8 +27,8 @@ class Progress:
     def __init__(self, tol: float, max_iter: int, verbose: int = 0) -> None:
         self.tol, self.max_iter, self.verbose = tol, max_iter, verbose
         self.history: list[float] = []
-        self.converged, self.reason = False, "not started"
-        self._stage, self._first = "", 0
+        self.reason = "not started"
+        self.begin("")
 
     def begin(self, stage: str) -> None:
         """Start a stage; a stage has an objective of its own to rise."""
@@ -106,7 +106,7 @@ def em(
 ) -> Climb:
     """Alternate expected labels and weighted maximisation; the objective never falls.
 
-    A stage of few ``steps`` only prepares another: a prior that follows the data does so then.
+    With ``steps`` it only prepares another stage: a prior that follows the data does so then.
     """
     progress.begin("EM")
     begun = len(progress.history)
@@ -128,8 +128,7 @@ def em(
 def one_step_late(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
     """EM whose weights include the pattern's pull at the last parameters.
 
-    The mechanism is refitted at every step. A step that would lower the objective is shortened:
-    it points uphill, so some part of it climbs.
+    A step that would lower the objective is shortened: it points uphill, so some part climbs.
     """
     progress.begin("one-step-late EM")
     state = likelihood.refit_mechanism(state)

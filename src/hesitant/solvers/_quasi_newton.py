@@ -27,9 +27,8 @@ def quasi_newton(
 ) -> Climb:
     """L-BFGS with analytic gradients over classes and mechanism together.
 
-    If the mechanism is profiled out it is refitted at every evaluation. Its own derivative then
-    vanishes, so the gradient over the classes is the one with the mechanism held fixed (the
-    envelope theorem).
+    A mechanism that is profiled out is refitted at every evaluation: its own derivative then
+    vanishes, and the gradient over the classes is the one with the mechanism held fixed.
     """
     stage = "profile quasi-Newton" if profiled else "quasi-Newton"
     progress.begin(stage)
@@ -81,10 +80,8 @@ def maximise(
 ) -> Generator[FloatArray, tuple[float, FloatArray], bool]:
     """Climb from the origin until the expected gain of a full step is below ``tol``.
 
-    Yields points, and wants to be sent value and gradient there; a value that is not finite marks
-    a point out of bounds. ``keep_going`` is called with each iteration's value, and stops the
-    climb by False. Returns whether the tolerance was met, or rounding error allows no further
-    climb.
+    Yields points, and wants to be sent value and gradient there (not finite if out of bounds).
+    ``keep_going`` sees each iteration's value. Returns whether there is no more to gain.
     """
     x = np.zeros(size)
     value, gradient = yield x
@@ -93,12 +90,12 @@ def maximise(
     while True:
         direction = gradient.copy()
         _two_loop(steps, changes, products, stored, direction)
-        slope = _dot(direction, gradient)
+        slope = float(direction @ gradient)
         # Half the slope is the gain that a quadratic model promises; half the squared gradient
         # that of complete data, which is no more than there is to gain unless the model is
         # steeper. Both must be small: one bad pair of steps can spoil the first. Until some
         # curvature is known there is only the second, and it promises too little.
-        promised = 0.5 * max(slope, _dot(gradient, gradient))
+        promised = 0.5 * max(slope, float(gradient @ gradient))
         if promised < (tol if stored > 2 else 1e-3 * tol):
             return True
         t = 1.0
@@ -106,7 +103,7 @@ def maximise(
             trial = x + t * direction
             after, gradient_after = yield trial
             climbed = after >= value + 1e-4 * t * slope
-            if climbed and math.isfinite(_dot(gradient_after, gradient_after)):
+            if climbed and math.isfinite(gradient_after @ gradient_after):
                 break
             if t * slope < 1e-14 * (1.0 + abs(value)) or t < 1e-30:
                 return True  # what is left is below rounding error
@@ -115,34 +112,15 @@ def maximise(
             t = min(max(shorter, 0.1 * t), 0.5 * t)
         s, y = trial - x, gradient - gradient_after
         x, value, gradient = trial, after, gradient_after
-        product, k = _dot(s, y), stored % MEMORY
-        if product > 1e-10 * _dot(y, y):
+        product, k = float(s @ y), stored % MEMORY
+        if product > 1e-10 * float(y @ y):
             steps[k], changes[k], products[k] = s, y, product
             stored += 1
         if not keep_going(value):
             return False
 
 
-def _dot(a: FloatArray, b: FloatArray) -> float:
-    return float(a @ b)
-
-
-def _two_loop_plainly(
-    steps: FloatArray, changes: FloatArray, sy: FloatArray, stored: int, out: FloatArray
-) -> None:
-    ages = range(max(0, stored - len(steps)), stored)
-    alpha = {}
-    for k in (age % len(steps) for age in reversed(ages)):
-        alpha[k] = _dot(steps[k], out) / sy[k]
-        out -= alpha[k] * changes[k]
-    if stored:
-        k = ages[-1] % len(steps)
-        out *= max(sy[k] / _dot(changes[k], changes[k]), 1.0)
-    for k in (age % len(steps) for age in ages):
-        out += (alpha[k] - _dot(changes[k], out) / sy[k]) * steps[k]
-
-
-@njit(_two_loop_plainly, cache=True, nogil=True, error_model="numpy")
+@njit(plain=True, cache=True, nogil=True, error_model="numpy")
 def _two_loop(
     steps: FloatArray, changes: FloatArray, sy: FloatArray, stored: int, out: FloatArray
 ) -> None:
@@ -150,27 +128,17 @@ def _two_loop(
 
     ``sy`` are their products, followed by room for as many numbers.
     """
-    memory, size = steps.shape
-    oldest, yy = max(0, stored - memory), 0.0
+    memory = len(steps)
+    oldest = max(0, stored - memory)
     for age in range(stored - 1, oldest - 1, -1):
-        k, dot = age % memory, 0.0
-        for j in range(size):
-            dot += steps[k, j] * out[j]
-        sy[memory + k] = dot / sy[k]
-        for j in range(size):
-            out[j] -= sy[memory + k] * changes[k, j]
+        k = age % memory
+        sy[memory + k] = np.dot(steps[k], out) / sy[k]
+        out -= sy[memory + k] * changes[k]
     if stored:
         # The chart has unit information, so steps of one are right to begin with; after one
         # steep direction sy / yy alone would make all others creep.
         k = (stored - 1) % memory
-        for j in range(size):
-            yy += changes[k, j] * changes[k, j]
-        for j in range(size):
-            out[j] *= max(sy[k] / yy, 1.0)
+        out *= max(sy[k] / np.dot(changes[k], changes[k]), 1.0)
     for age in range(oldest, stored):
-        k, dot = age % memory, 0.0
-        for j in range(size):
-            dot += changes[k, j] * out[j]
-        dot = sy[memory + k] - dot / sy[k]
-        for j in range(size):
-            out[j] += dot * steps[k, j]
+        k = age % memory
+        out += (sy[memory + k] - np.dot(changes[k], out) / sy[k]) * steps[k]
