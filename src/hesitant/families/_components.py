@@ -156,8 +156,9 @@ class Components(Family):
     def look(self, params: ComponentsParams, X: AnyArray) -> tuple[FloatArray, Any]:
         joint, kept = self._base.look(params.base, X)
         joint += np.log(np.maximum(params.shares, 1e-300))
-        density, chances = np.empty((len(X), params.owner[-1] + 1)), np.ones_like(joint)
-        for h, (a, b) in enumerate(pairwise([*_starts(params.owner), len(params.owner)])):
+        edges = [*_starts(params.owner).tolist(), len(params.owner)]
+        density, chances = np.empty((len(X), len(edges) - 1)), np.empty_like(joint)
+        for h, (a, b) in enumerate(pairwise(edges)):
             _, chances[:, a:b], density[:, h] = normalise(np.ascontiguousarray(joint[:, a:b]))
         return density, (chances, kept)
 
@@ -314,12 +315,12 @@ class _ComponentsCoordinates(Coordinates):
 
 
 def _starts(owner: IntArray) -> IntArray:
-    return np.flatnonzero(np.diff(owner, prepend=-1))
+    return owner.searchsorted(np.arange(owner[-1] + 1))
 
 
 def _totals(values: FloatArray, owner: IntArray) -> FloatArray:
     """Return, for each component, the sum over those of its class."""
-    return np.add.reduceat(values, _starts(owner))[owner]
+    return np.asarray(np.bincount(owner, values)[owner])
 
 
 def _shares(counts: FloatArray, owner: IntArray) -> FloatArray:
