@@ -1,13 +1,11 @@
 """Rows with empty cells: the likelihood of what was observed, and what it says of the rest.
 
-Rows that lack the same features go together. For each such pattern and class the scale matrix is
-factored once, observed features first; then a row's density is that of its observed features, and
-its share of the statistics what is expected of the whole row given those. Moments so completed
-have the observed likelihood's gradient, and EM's steps climb it.
+For each pattern of gaps and class the scale matrix is factored once, observed features first. A
+row's share of the statistics is what is expected of the whole row given what it has: moments so
+completed have the observed likelihood's gradient, and EM's steps climb it.
 """
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,10 +37,9 @@ class Gaps:
         """How many features each row has."""
         return self.seen.sum(axis=1)[self.pattern]
 
-    def by_pattern(self) -> Iterator[tuple[BoolArray, slice]]:
-        """Yield the features that each pattern has, and where its rows are."""
-        for seen, a, b in zip(self.seen, self.starts[:-1], self.starts[1:], strict=True):
-            yield seen, slice(a, b)
+    def sums(self, rows: FloatArray, axis: int = 0) -> FloatArray:
+        """Return sums over the rows of each pattern."""
+        return np.add.reduceat(rows, self.starts[:-1], axis=axis)
 
     def fill(self, params: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the rows as classes expect them (g, n, p), distances and log volumes (n, g)."""
@@ -52,29 +49,27 @@ class Gaps:
     def moments(
         self, params: Any, filled: FloatArray, weights: FloatArray, counts: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what is expected of the rows' sum and scatter about each location.
-
-        ``weights`` are those of what is expected, ``counts`` those of the spread about it.
-        """
+        """Return what is expected of the rows' sum and scatter, and of the spread about that."""
         center, spread, location = params.place
         own = [
             weighted_moments(rows, (center, spread, at[None]), w[:, None])
             for rows, at, w in zip(filled, location, weights.T.copy(), strict=True)
         ]
         first, second = (np.concatenate(part) for part in zip(*own, strict=True))
-        totals = np.add.reduceat(counts, self.starts[:-1], axis=0)
-        return first, second + _left_over(params.scale, self.seen, totals)
+        return first, second + _left_over(params.scale, self.seen, self.sums(counts))
+
+    def left_along(self, params: Any, axis: FloatArray) -> FloatArray:
+        """Return what the features seen leave of ``Ω axis``, for each pattern and class."""
+        (g, p), m = axis.shape, len(self.seen)
+        toward = np.einsum("hjk,hk->hj", params.scale, axis)
+        origin = np.zeros(p), np.ones(p), np.zeros((g, p))
+        rows, starts = np.tile(toward, (m, 1)), g * np.arange(m + 1)
+        found = _fill(rows, origin, params.scale, starts, self.seen)[0].reshape(g, m, g, p)
+        return toward - np.einsum("hmhj->mhj", found)
 
 
 def find_gaps(X: AnyArray) -> Gaps | None:
-    """Return how the empty cells of a block lie; None if there are none.
-
-    Examples
-    --------
-    >>> gaps = find_gaps(np.array([[1.0, 2.0], [np.nan, 1.0], [3.0, np.nan], [np.nan, 0.0]]))
-    >>> gaps.places, gaps.starts
-    (array([2, 1, 3]), array([0, 1, 3]))
-    """
+    """Return how the empty cells of a block lie; None if there are none."""
     # One sum is not a number if any cell is none, and quicker than to look at each.
     if not np.isnan(np.einsum("ij->", X)):
         return None
@@ -115,10 +110,10 @@ def complete(X: AnyArray, center: FloatArray, spread: FloatArray) -> AnyArray:
     return out
 
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
-@njit(**_OPTIONS, fastmath={"contract"})
+@njit(**_OPTIONS)
 def _factor(scale: FloatArray, seen: BoolArray, at: IntArray, C: FloatArray) -> int:
     """Write the places of the features seen, then of the others, and the matrix's root so."""
     d = seen.sum()
@@ -135,14 +130,11 @@ def _factor(scale: FloatArray, seen: BoolArray, at: IntArray, C: FloatArray) -> 
     return d
 
 
-@njit(**_OPTIONS, fastmath={"contract"})
+@njit(**_OPTIONS)
 def _fill(
     X: FloatArray, place: Place, scale: FloatArray, starts: IntArray, seen: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rows with empty cells as classes expect them (g, n, p), and squared distances (n, g).
-
-    Then log volumes of patterns (m, g).
-    """
+    """Give rows as classes expect them (g, n, p), distances (n, g), log volumes (m, g)."""
     center, spread, location = place
     n, p = X.shape
     g, m = len(scale), len(seen)
@@ -170,7 +162,7 @@ def _fill(
     return out, q, volume
 
 
-@njit(**_OPTIONS, fastmath={"contract"})
+@njit(**_OPTIONS)
 def _left_over(scale: FloatArray, seen: BoolArray, totals: FloatArray) -> FloatArray:
     """Scatter (g, p, p) that the features seen leave to the others, patterns weighted (m, g)."""
     g, p, _ = scale.shape

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,20 +10,15 @@ from scipy.special import softmax
 
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families import _skew_t_params as steps
+from hesitant.families import _student_t as tails
 from hesitant.families._base import Coordinates, Statistics, of_classes
-from hesitant.families._gaps import complete, find_gaps
+from hesitant.families._gaps import complete
 from hesitant.families._gaussian import positive_counts
-from hesitant.families._kernels import Place, log_volumes, some_rows, standardise, weighted_moments
+from hesitant.families._kernels import Place, some_rows, standardise, weighted_moments
 from hesitant.families._skew_t_chart import SkewTChart
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
 from hesitant.families._skew_t_params import STEEPEST, SkewTParams
-from hesitant.families._student_t import (
-    StudentT,
-    distances,
-    log_gamma_ratio,
-    t_constants,
-    within_bounds,
-)
+from hesitant.families._student_t import StudentT
 
 # A slant beyond both, the latter a share of where its prior sets in, is a half-distribution for
 # all that so many rows can tell.
@@ -95,15 +90,28 @@ class SkewT(StudentT):
         return SkewT.look(self, params, X)[0]
 
     def look(self, params: SkewTParams, X: AnyArray) -> tuple[FloatArray, Any]:
-        density, kept = np.empty((len(X), len(params.dof))), []
-        for part, rows, values in _by_pattern(params, X):
-            own, p = params if part is None else part.params, values.shape[1]
-            found = distances(own, values), _along(own, values)
-            shape, *terms = skew_t_rows(*found, params.nu, p, tables(params.nu, p))
-            constant = t_constants(params.nu, p) + log_volumes(own.whitener, own.spread)
-            density[rows] = shape + (within_bounds(constant) + math.log(2.0))
-            kept.append((part, rows, values, terms))
-        return density, kept
+        gaps, filled, seen, q, volume = self._measure(params, X)
+        q[~(q < tails.FAR)] = np.inf
+        along, left = _along(params, X if gaps is None else gaps.rest), None
+        if gaps is not None:
+            # The spread of V grows by ``ratio`` where not all of x is seen.
+            toward = gaps.left_along(params, params.axis)
+            ratio = np.sqrt(1.0 + np.maximum(np.einsum("mhj,hj->mh", toward, params.axis), 0.0))
+            u = standardise(filled, params.center, params.spread) - params.location[:, None]
+            along[gaps.places] = np.einsum("hij,hj->ih", u, params.axis) / ratio[gaps.pattern]
+            left = u, toward / ratio[:, :, None], ratio
+        nu, p = params.nu, X.shape[1]
+        terms, constant = [np.empty_like(q) for _ in range(4)], np.empty_like(q)
+        for d in np.unique(seen).tolist():
+            own = np.broadcast_to(np.equal(seen, d), len(X)) if np.ndim(seen) else slice(None)
+            found = skew_t_rows(q[own], along[own], nu, d, tables(nu, d))
+            for term, value in zip(terms, found, strict=True):
+                term[own] = value
+            constant[own] = tails.t_constants(nu, d) + (volume[own] if np.ndim(seen) else volume)
+            if d < p:  # counted from what whole rows have in common
+                terms[2][own] += tails.digamma(0.5 * (nu + d)) - tails.digamma(0.5 * (nu + p))
+        density = terms[0] + (tails.within_bounds(constant) + math.log(2.0))
+        return density, (gaps, filled, left, terms[1:])
 
     # Statistics are those of the t family; then drive, the sum of derivatives of the log density
     # in the slanted residual η·u, and driven, that of the derivative times u.
@@ -111,16 +119,27 @@ class SkewT(StudentT):
     def statistics(
         self, params: SkewTParams, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
-        found = []
-        for part, rows, values, (precision, logs, drive) in kept or SkewT.look(self, params, X)[1]:
-            w, place = weights[rows], (params if part is None else part.params).place
-            precision, each = w * precision, w * drive
-            count, mass, drive = (np.einsum("ih->h", part) for part in (w, precision, each))
-            moments = weighted_moments(values, place, precision)
-            driven = each.T @ standardise(values, *place[:2]) - drive[:, None] * place[2]
-            sums = count, mass, *moments, np.einsum("ih,ih->h", w, logs), drive, driven
-            found.append(sums if part is None else part.lift(params, sums))
-        return tuple(np.sum(sums, axis=0) for sums in zip(*found, strict=True))
+        gaps, filled, left, terms = kept or SkewT.look(self, params, X)[1]
+        precision, logs, each = (weights * term for term in terms)
+        sums = self._sums(params, X, weights, precision, gaps, filled)
+        count, mass, first, second = sums
+        if gaps is not None:
+            X, own = gaps.rest, each[gaps.places]
+            each[gaps.places] = 0.0
+        drive = np.einsum("ih->h", each)
+        driven = each.T @ standardise(X, *params.place[:2]) - drive[:, None] * params.location
+        if gaps is not None:
+            # What is not seen follows V along Lη, with L what the features seen leave of Ω.
+            u, toward, ratio = left
+            d0 = gaps.sums(own)
+            d1 = gaps.sums(own.T[:, :, None] * u, axis=1).transpose(1, 0, 2)
+            d2 = (np.einsum("mhj,hj->mh", d1, params.axis) / ratio)[:, :, None] * toward
+            cross = np.einsum("mhj,mhk->hjk", d1 - 0.5 * d2, toward)
+            first = first + np.einsum("mh,mhj->hj", d0, toward)
+            second = second + cross + cross.transpose(0, 2, 1)
+            drive = drive + (d0 / ratio).sum(axis=0)
+            driven += ((d1 - d2) / ratio[:, :, None]).sum(axis=0)
+        return count, mass, first, second, np.einsum("ih->h", logs), drive, driven
 
     def maximise(self, params: SkewTParams, statistics: Statistics) -> SkewTParams:
         count, mass, first, second, logs, drive, driven = statistics
@@ -157,7 +176,7 @@ class SkewT(StudentT):
         whole = ~np.isnan(X).any(axis=1)
         X, weights = np.ascontiguousarray(X[whole]), np.ascontiguousarray(weights[whole])
         nu, p = params.nu, X.shape[1]
-        q, along = distances(params, X), _along(params, X)
+        q, along = tails.distances(params, X), _along(params, X)
         *_, drive = skew_t_rows(q, along, nu, p, tables(nu, p))
         # In the left tail of a t the curvature is negative: it says nothing then.
         bend = drive * ((nu + p + 1.0) * along / (nu + q + along**2) + drive)
@@ -221,7 +240,7 @@ class SkewT(StudentT):
         factor = np.full((len(params.nu), 1), np.nan)
         for h, v in enumerate(params.nu):
             if v > 1:
-                ratio = math.exp(-log_gamma_ratio(0.5 * (v - 1), 0.5))
+                ratio = math.exp(-tails.log_gamma_ratio(0.5 * (v - 1), 0.5))
                 factor[h] = math.sqrt(2 / math.pi * v / (v - 1)) * ratio
         return factor * params.deltas
 
@@ -242,21 +261,6 @@ class SkewT(StudentT):
                 "location. Its shape is held finite by a weak prior, and its size means little."
             )
         return out
-
-
-def _by_pattern(
-    params: SkewTParams, X: AnyArray
-) -> Iterator[tuple[steps.Marginal | None, Any, FloatArray]]:
-    """Yield rows that lack the same features: their distribution if any are, places and values."""
-    gaps = find_gaps(X)
-    if gaps is None:
-        yield None, slice(None), X
-        return
-    whole = np.setdiff1d(np.arange(len(X)), gaps.places)
-    yield None, whole, gaps.rest[whole]
-    for seen, rows in gaps.by_pattern():
-        values = np.ascontiguousarray(gaps.X[rows, seen])
-        yield steps.marginal(params, seen), gaps.places[rows], values
 
 
 class SkewNormal(SkewT):

@@ -21,12 +21,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from hesitant._typing import AnyArray, BoolArray, FloatArray
+from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Statistics, StepError
 from hesitant.families._covariance import Structure
 from hesitant.families._gaussian import NOTHING
 from hesitant.families._kernels import whiten
-from hesitant.families._student_t import HeavyTailedParams, digamma, distances
+from hesitant.families._student_t import HeavyTailedParams, distances
 
 # A lean below this is too near symmetry to leave it, one above too near the edge to return.
 STEEPEST = 250.0  # where the prior on the size of slants sets in, with rows enough
@@ -110,59 +110,6 @@ def skewed_normals(slant: FloatArray, n: int, rng: np.random.Generator) -> Float
     # Selection: reflect a normal vector through the origin if it lies on the wrong side.
     hidden = rng.standard_normal(n)
     return np.where((hidden <= z @ slant)[:, None], z, -z)
-
-
-@dataclasses.dataclass(frozen=True)
-class Marginal:
-    """Skew-t classes of some features only, and the way back to all.
-
-    The whole residual is ``u = A u_o + k V`` and noise: u_o that of the features seen, V the
-    latent variable of their skewness, in units of its own.
-    """
-
-    params: SkewTParams
-    A: FloatArray  # (g, p, features seen)
-    k: FloatArray  # (g, p)
-    noise: FloatArray  # scale matrix of the noise (g, p, p)
-    ratio: FloatArray  # units of V, by those of V were all features seen (g,)
-
-    def lift(self, whole: SkewTParams, statistics: Statistics) -> Statistics:
-        """Return what statistics of the features seen let expect of all."""
-        count, mass, first, second, logs, drive, driven = statistics
-        axis, A, k = self.params.axis, self.A, self.k
-        v0 = dot(axis, first) + drive
-        v1 = times(second, axis) + driven
-        vv = dot(axis, v1) + count
-        lifted = times(A, v1)
-        first = times(A, first) + k * v0[:, None]
-        cross = outer(lifted, k)
-        second = A @ second @ A.transpose(0, 2, 1) + cross + cross.transpose(0, 2, 1)
-        second += vv[:, None, None] * outer(k, k) + count[:, None, None] * self.noise
-        drive = self.ratio * v0 - dot(whole.axis, first)
-        along = self.ratio[:, None] * (lifted + k * vv[:, None])
-        driven = along - times(second, whole.axis)
-        p, d = len(whole.center), len(self.params.center)
-        less = digamma(0.5 * (whole.nu + d)) - digamma(0.5 * (whole.nu + p))
-        return count, mass, first, second, logs + count * less, drive, driven
-
-
-def marginal(params: SkewTParams, seen: BoolArray) -> Marginal:
-    """Return the distribution of some features: skew-t again, with the same latent variables."""
-    omega, size = params.scale, np.sqrt(1.0 + dot(params.slant, params.slant))
-    delta = times(omega, params.axis) / size[:, None]
-    whitener = whiten(np.ascontiguousarray(omega[:, seen][:, :, seen]))
-    # λ_o = W δ_o / sqrt(1 − |W δ_o|²)
-    lean = times(whitener, delta[:, seen])
-    left = np.sqrt(np.maximum(1.0 - dot(lean, lean), 1e-14))
-    location = np.ascontiguousarray(params.location[:, seen])
-    place = params.center[seen], params.spread[seen], location
-    sub = SkewTParams(*place, whitener, params.dof, lean / left[:, None])
-    # Given V, what is left of x is normal with Σ = Ω − δ δᵀ.
-    sigma = omega - outer(delta, delta)
-    A: AnyArray = np.linalg.solve(sigma[:, seen][:, :, seen], sigma[:, seen])
-    A = A.transpose(0, 2, 1)
-    k = delta - times(A, delta[:, seen])
-    return Marginal(sub, A, k * left[:, None], sigma - A @ sigma[:, seen], left * size)
 
 
 def leaning(

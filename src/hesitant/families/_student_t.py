@@ -27,7 +27,7 @@ _INFINITE = 1e30
 # Where estimated degrees of freedom start, unless a start says better.
 _START = 10.0
 _SMALLEST_FIXED = 0.1
-_FAR = 1e200
+FAR = 1e200
 _STEPS = 5  # of EM, from each guess
 _NO_MOMENTS = (
     " (too few degrees of freedom): the entries of means_ and covariances_ that do not exist are "
@@ -175,7 +175,7 @@ class StudentT(Gaussian):
     def _densities(
         self, params: Any, q: FloatArray, volume: FloatArray, seen: Seen
     ) -> tuple[FloatArray, Any]:
-        q[~(q < _FAR)] = np.inf  # NaN, too, comes of an overflow
+        q[~(q < FAR)] = np.inf  # NaN, too, comes of an overflow
         rise = np.minimum(q / params.nu, np.finfo(float).max)
         np.log1p(rise, out=rise)
         constant = within_bounds(volume + _by_number(seen, partial(t_constants, params.nu)))
@@ -395,7 +395,7 @@ def best_dof(excess: float) -> float:
 def distances(params: HeavyTailedParams, X: AnyArray) -> FloatArray:
     """Return squared distances (n, g), infinite where a row is too far to pull at a class."""
     q = squared_distances(X, params.place, params.whitener)
-    q[~(q < _FAR)] = np.inf
+    q[~(q < FAR)] = np.inf
     return q
 
 
