@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from hesitant.families._kernels import (
     weighted_moments,
     whiten,
 )
+
+Given: TypeAlias = Mapping[str, Any]
+"""What a start is to have, by name."""
 
 _LOG_2PI = math.log(2 * math.pi)
 NOTHING, _NO_MATRIX = partial(np.zeros, 0), partial(np.zeros, (0, 0))
@@ -137,9 +140,7 @@ class Gaussian(Family):
         # That is the number of rows with empty cells.
         return weights, np.full(1, float(np.count_nonzero(np.not_equal(seen, params.center.size))))
 
-    def _params(
-        self, place: Place, whitener: FloatArray, given: Mapping[str, Any] | None = None
-    ) -> Any:
+    def _params(self, place: Place, whitener: FloatArray, given: Given | None = None) -> Any:
         """Complete location and scale to this family's parameters."""
         return LocationScaleParams(*place, whitener)
 
@@ -151,9 +152,7 @@ class Gaussian(Family):
         """Return class h's score in whitened residuals z (n, p), if a formula gives it."""
         return -z
 
-    def _standard_sample(
-        self, params: Any, h: int, n: int, rng: np.random.Generator
-    ) -> FloatArray:
+    def _draw(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw n whitened residuals of class h."""
         return rng.standard_normal((n, params.center.size))
 
@@ -226,7 +225,7 @@ class Gaussian(Family):
         center, spread = robust_units(X)
         return center, self.structure.units(spread)
 
-    def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Any:
+    def from_attributes(self, given: Given, X: AnyArray) -> Any:
         center, spread = self._units(X)
         p = center.size
         location = given.get("locations", given.get("means"))
@@ -389,7 +388,7 @@ class Gaussian(Family):
         return {**super().attributes(params), **pulled}
 
     def sample(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
-        z = self._standard_sample(params, h, n, rng)
+        z = self._draw(params, h, n, rng)
         u = np.linalg.solve(params.whitener[h], z.T).T
         return params.center + params.spread * (params.location[h] + u)
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from hesitant.families import _skew_t_params as steps
 from hesitant.families import _student_t as tails
 from hesitant.families._base import Coordinates, Statistics, of_classes
 from hesitant.families._gaps import complete
-from hesitant.families._gaussian import positive_counts
+from hesitant.families._gaussian import Given, positive_counts
 from hesitant.families._kernels import Place, some_rows, standardise, weighted_moments
 from hesitant.families._skew_t_chart import SkewTChart
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
@@ -23,18 +23,17 @@ from hesitant.families._student_t import StudentT
 # A slant beyond both, the latter a share of where its prior sets in, is a half-distribution for
 # all that so many rows can tell.
 _STEEP, _STEEP_SHARE = 15.0, 0.2
-# With so many rows a class, or more, the prior on the size of slants sets in at STEEPEST, with
-# fewer earlier: the steeper a slant, the fewer rows lie where it is no half-distribution.
+# Rows a class with which the prior on slants sets in at STEEPEST; with fewer it does earlier.
 _MANY, _FEW = 250.0, 25.0
 
 
-def _along(params: SkewTParams, X: AnyArray) -> FloatArray:
+def _along(params: Any, X: AnyArray) -> FloatArray:
     """Return whitened residuals along the slants (n, g)."""
     x = standardise(X, params.center, params.spread)
     return x @ params.axis.T - np.einsum("hj,hj->h", params.location, params.axis)
 
 
-def _hold(params: SkewTParams, X: AnyArray) -> SkewTParams:
+def _hold(params: Any, X: AnyArray) -> Any:
     """Return parameters with a prior that is right for so many rows."""
     share = np.clip(len(X) / len(params.slant), _FEW, _MANY) / _MANY
     return dataclasses.replace(params, steepest=np.array([STEEPEST * share]))
@@ -43,8 +42,8 @@ def _hold(params: SkewTParams, X: AnyArray) -> SkewTParams:
 class SkewT(StudentT):
     """Multivariate skew-t classes: heavy tails, and one side heavier than the other.
 
-    This is Azzalini's skew-t, also called the restricted skew-t: location ξ, scale matrix Ω, shape
-    α and degrees of freedom ν, with α = 0 the Student-t and ν → ∞ the skew-normal.
+    Azzalini's skew-t, also called the restricted one: location ξ, scale matrix Ω, shape α and
+    degrees of freedom ν, with α = 0 the Student-t and ν → ∞ the skew-normal.
 
     Parameters
     ----------
@@ -60,8 +59,7 @@ class SkewT(StudentT):
     The likelihood often rises for ever as a shape grows. A prior ``−½ log(1 + (|λ|/25)⁴)`` on the
     slant λ of each class, its shape in units in which features are uncorrelated, keeps it finite:
     it is flat where slants can be told apart, and falls as a Cauchy density does where a class
-    is half of a symmetric one to all appearances. A warning says where it was felt. The prior
-    of ``reg_covar`` is that of the other families, a little extra scatter ``−½ reg_covar tr Ω⁻¹``.
+    is half of a symmetric one to all appearances. A warning says where it was felt.
 
     Means and covariances exist as for :class:`StudentT`. The likelihood has many local maxima:
     raise ``n_init``.
@@ -82,14 +80,13 @@ class SkewT(StudentT):
 
     in_words = "skew-t"
     likeness = "lopsided, with heavier tails"
-
     _limit = "those of a skew-normal"
     _pulls_locations = False  # they are no means
 
-    def log_density(self, params: SkewTParams, X: AnyArray) -> FloatArray:
+    def log_density(self, params: Any, X: AnyArray) -> FloatArray:
         return SkewT.look(self, params, X)[0]
 
-    def look(self, params: SkewTParams, X: AnyArray) -> tuple[FloatArray, Any]:
+    def look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
         gaps, filled, seen, q, volume = self._measure(params, X)
         q[~(q < tails.FAR)] = np.inf
         along, left = _along(params, X if gaps is None else gaps.rest), None
@@ -100,29 +97,29 @@ class SkewT(StudentT):
             u = standardise(filled, params.center, params.spread) - params.location[:, None]
             along[gaps.places] = np.einsum("hij,hj->ih", u, params.axis) / ratio[gaps.pattern]
             left = u, toward / ratio[:, :, None], ratio
-        nu, p = params.nu, X.shape[1]
-        terms, constant = [np.empty_like(q) for _ in range(4)], np.empty_like(q)
+        nu, p, volume = params.nu, X.shape[1], np.broadcast_to(volume, q.shape)
+        density, *terms = (np.empty_like(q) for _ in range(4))
         for d in np.unique(seen).tolist():
-            own = np.broadcast_to(np.equal(seen, d), len(X)) if np.ndim(seen) else slice(None)
+            own = slice(None) if isinstance(seen, int) else seen == d
             found = skew_t_rows(q[own], along[own], nu, d, tables(nu, d))
-            for term, value in zip(terms, found, strict=True):
+            for term, value in zip((density, *terms), found, strict=True):
                 term[own] = value
-            constant[own] = tails.t_constants(nu, d) + (volume[own] if np.ndim(seen) else volume)
+            constant = tails.within_bounds(tails.t_constants(nu, d) + volume[own])
+            density[own] += constant + math.log(2.0)
             if d < p:  # counted from what whole rows have in common
-                terms[2][own] += tails.digamma(0.5 * (nu + d)) - tails.digamma(0.5 * (nu + p))
-        density = terms[0] + (tails.within_bounds(constant) + math.log(2.0))
-        return density, (gaps, filled, left, terms[1:])
+                terms[1][own] += tails.digamma(0.5 * (nu + d)) - tails.digamma(0.5 * (nu + p))
+        return density, (gaps, filled, left, terms)
 
     # Statistics are those of the t family; then drive, the sum of derivatives of the log density
     # in the slanted residual η·u, and driven, that of the derivative times u.
 
     def statistics(
-        self, params: SkewTParams, X: AnyArray, weights: FloatArray, kept: Any = None
+        self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
         gaps, filled, left, terms = kept or SkewT.look(self, params, X)[1]
         precision, logs, each = (weights * term for term in terms)
-        sums = self._sums(params, X, weights, precision, gaps, filled)
-        count, mass, first, second = sums
+        known = self._sums(params, X, weights, precision, gaps, filled)
+        count, mass, first, second = known
         if gaps is not None:
             X, own = gaps.rest, each[gaps.places]
             each[gaps.places] = 0.0
@@ -141,7 +138,7 @@ class SkewT(StudentT):
             driven += ((d1 - d2) / ratio[:, :, None]).sum(axis=0)
         return count, mass, first, second, np.einsum("ih->h", logs), drive, driven
 
-    def maximise(self, params: SkewTParams, statistics: Statistics) -> SkewTParams:
+    def maximise(self, params: Any, statistics: Statistics) -> Any:
         count, mass, first, second, logs, drive, driven = statistics
         count, mass = positive_counts(count, mass)
         second = second + self._prior_scatter(len(count)) * np.eye(first.shape[1])
@@ -167,12 +164,12 @@ class SkewT(StudentT):
     def _residual_score(self, params: Any, z: FloatArray, h: int) -> None:
         return None  # slants have no formula
 
-    def blend(self, params: SkewTParams, proposal: SkewTParams, share: float) -> SkewTParams:
-        mixed: SkewTParams = super().blend(params, proposal, share)
+    def blend(self, params: Any, proposal: Any, share: float) -> Any:
+        mixed = super().blend(params, proposal, share)
         axis = (1 - share) * params.axis + share * proposal.axis
         return dataclasses.replace(mixed, slant=steps.slants(mixed.whitener, axis))
 
-    def survey(self, params: SkewTParams, X: AnyArray, weights: FloatArray) -> Statistics:
+    def survey(self, params: Any, X: AnyArray, weights: FloatArray) -> Statistics:
         whole = ~np.isnan(X).any(axis=1)
         X, weights = np.ascontiguousarray(X[whole]), np.ascontiguousarray(weights[whole])
         nu, p = params.nu, X.shape[1]
@@ -183,15 +180,13 @@ class SkewT(StudentT):
         bent = weights * np.maximum(bend, 0.0)
         return np.einsum("ih->h", bent), *weighted_moments(X, params.place, bent)
 
-    def coordinates(
-        self, params: SkewTParams, counts: FloatArray, *edge: FloatArray
-    ) -> Coordinates:
-        return SkewTChart(self, params, counts, edge or None)
+    def coordinates(self, params: Any, counts: FloatArray, *edge: FloatArray) -> Coordinates:
+        return SkewTChart(self, params, counts, edge)
 
-    def initial(self, X: AnyArray, weights: FloatArray) -> SkewTParams:
+    def initial(self, X: AnyArray, weights: FloatArray) -> Any:
         return _hold(self._lean(self._symmetric().initial(X, weights), X, weights), X)
 
-    def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> SkewTParams:
+    def from_attributes(self, given: Given, X: AnyArray) -> Any:
         if "shapes" in given:
             if not {"locations", "scales"} <= set(given):
                 raise ValueError(
@@ -206,7 +201,6 @@ class SkewT(StudentT):
         return _hold(self._lean(params, rows, weights), X)
 
     def _symmetric(self) -> StudentT:
-        """Return the family without skewness."""
         out = StudentT(self.dof, self.tied_dof)
         out.structure, out.reg_covar = self.structure, self.reg_covar
         out._pulls_locations = False
@@ -216,11 +210,9 @@ class SkewT(StudentT):
         whole = complete(X, params.center, params.spread)
         return self._best(steps.leaning(self.structure, params, whole, weights), X, weights)
 
-    def _params(
-        self, place: Place, whitener: FloatArray, given: Mapping[str, Any] | None = None
-    ) -> SkewTParams:
+    def _params(self, place: Place, whitener: FloatArray, given: Given | None = None) -> Any:
         params = super()._params(place, whitener, given)
-        shapes = np.asarray((given or {}).get("shapes", np.zeros_like(place[2])), dtype=float)
+        shapes = np.asarray((given or {}).get("shapes", 0.0 * place[2]), dtype=float)
         if shapes.shape != place[2].shape:
             raise ValueError(
                 f"init has shapes of shape {shapes.shape}: they must be {place[2].shape}."
@@ -229,13 +221,11 @@ class SkewT(StudentT):
         slant = steps.slants(params.whitener, axis)
         return SkewTParams(*place, params.whitener, params.dof, slant)
 
-    def _standard_sample(
-        self, params: SkewTParams, h: int, n: int, rng: np.random.Generator
-    ) -> FloatArray:
+    def _draw(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
         z = steps.skewed_normals(params.slant[h], n, rng)
-        return z / self._root_precisions(params, h, n, rng)
+        return z / self._roots(params, h, n, rng)
 
-    def _offset(self, params: SkewTParams) -> FloatArray:
+    def _offset(self, params: Any) -> FloatArray:
         # E|V| = sqrt(ν/π) Γ((ν−1)/2) / Γ(ν/2)
         factor = np.full((len(params.nu), 1), np.nan)
         for h, v in enumerate(params.nu):
@@ -244,7 +234,7 @@ class SkewT(StudentT):
                 factor[h] = math.sqrt(2 / math.pi * v / (v - 1)) * ratio
         return factor * params.deltas
 
-    def n_parameters(self, params: SkewTParams) -> int:
+    def n_parameters(self, params: Any) -> int:
         return super().n_parameters(params) + params.location.size
 
     def attributes(self, params: Any) -> dict[str, FloatArray]:
@@ -275,7 +265,6 @@ class SkewNormal(SkewT):
 
     in_words = "skew-normal"
     likeness = "lopsided"
-
     dof: float | Sequence[float] | None = math.inf
     tied_dof: bool = False
 

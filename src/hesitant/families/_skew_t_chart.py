@@ -34,21 +34,16 @@ class SkewTChart(HeavyTailedChart):
     a class leaning far, the plane η·u = 0, stays in place while the scale matrix changes. The
     size of ζ moves as ``sinh`` does: by amounts if it is small, by factors if it is large.
 
-    Location, skewness and tails of a skew-t are strongly correlated, so scaling each coordinate
-    by itself leaves long valleys. The information in the classes' own scores, estimated from a
-    thousand draws of each class, removes them. At the edge of a class that leans far a few rows
-    (or many that share a value) know more than all draws: what they say is added. Some directions
-    stay a thousand times flatter than the chart is scaled for, and promise too little.
+    Location, skewness and tails are strongly correlated, and would leave long valleys but for the
+    information in the scores of a thousand draws of each class. At the edge of a class that leans
+    far a few rows know more than all draws: what they say is added. Some directions stay a
+    thousand times flatter than the chart is scaled for, and promise too little.
     """
 
     caution = 1e-3
 
     def __init__(
-        self,
-        family: Any,
-        reference: SkewTParams,
-        counts: FloatArray,
-        edge: Statistics | None = None,
+        self, family: Any, reference: SkewTParams, counts: FloatArray, edge: Statistics = ()
     ) -> None:
         super().__init__(family, reference, counts)
         self.slants = self.size
@@ -103,13 +98,11 @@ class SkewTChart(HeavyTailedChart):
             out[places] = free[places] @ axes
         return out
 
-    def _blocks(
-        self, counts: FloatArray, edge: Statistics | None
-    ) -> list[tuple[IntArray, FloatArray]]:
+    def _blocks(self, counts: FloatArray, edge: Statistics) -> list[tuple[IntArray, FloatArray]]:
         """Return coordinates that belong together, with steps of one standard error along them.
 
-        Those of a class do; those of all classes, if they share any. Of very many each keeps its
-        own unit: a matrix of their information would cost more than it saves.
+        Those of a class do; those of all classes, if they share any. A matrix for very many
+        would cost more than it saves.
         """
         shared = not self.family._separate
         if (self.size if shared else self.size // self.g) > _LARGEST:
@@ -121,7 +114,7 @@ class SkewTChart(HeavyTailedChart):
             information = counts[h] * np.einsum("ki,kj->ij", scores, scores) / _DRAWS
             information.flat[:: len(places) + 1] *= 1.0 + _FLOOR
             spots = np.concatenate((np.arange(self.p), np.arange(-self.p, 0)))
-            if edge is not None:
+            if edge:
                 information[np.ix_(spots, spots)] += self._edge(h, *edge)
             own.append((places, information))
         if shared:
@@ -137,7 +130,7 @@ class SkewTChart(HeavyTailedChart):
         p, slant, nu = self.p, self.reference.slant[h], self.reference.nu[h : h + 1]
         z = skewed_normals(slant, _DRAWS, np.random.default_rng(0))
         rng = np.random.default_rng(1)
-        z /= self.family._root_precisions(self.reference, h, _DRAWS, rng)
+        z /= self.family._roots(self.reference, h, _DRAWS, rng)
         q, along = np.einsum("ij,ij->i", z, z)[:, None], (z @ slant)[:, None]
         _, precision, logs, drive = skew_t_rows(q, along, nu, p, tables(nu, p))
         places, scores = self._rows(h, z, drive * slant - precision * z, -precision * z)

@@ -71,10 +71,7 @@ _TO_POWERS = np.array(
 
 
 def tables(nu: FloatArray, p: int) -> tuple[FloatArray, FloatArray]:
-    """Return polynomials of ``(t + c) P`` and ``(t + c) N1`` (g, cells, terms, 2), 2a = ν + p.
-
-    Then, at zero, ``2 N`` and ``N1 / N`` (g, 2).
-    """
+    """Polynomials of ``(t + c) P`` and ``(t + c) N1`` (g, cells, terms, 2); at zero 2N, N1/N."""
     return _tables(nu.tobytes(), p)
 
 
@@ -97,12 +94,7 @@ def _tables(nu: bytes, p: int) -> tuple[FloatArray, FloatArray]:
 def skew_t_rows(
     q: FloatArray, along: FloatArray, nu: FloatArray, p: int, tables: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """All that the skew-t family needs of each row and class, as arrays (n, g).
-
-    From squared distances |z|² and slanted residuals λ·z (n, g): the log density, less the
-    constants of the class; the expected latent precision E[W]; the part of E[log W] that varies
-    with the row; and ``drive``, the derivative of the log density in ``along``.
-    """
+    """Give log densities less a class's constants, E[W], E[log W] likewise, and slopes in λ·z."""
     table, at_zero = tables
     n, g = q.shape
     log_density, precision = np.empty((n, g)), np.empty((n, g))

@@ -1,17 +1,13 @@
 """Parameters of skew-t classes: where they start, and how EM moves them.
 
-Symmetry is a stationary point of the likelihood, so a start must lean one way or another.
-
 A skew-t residual has a latent precision W and a latent positive V,
 
     V | x, W ~ N(η·(x − ξ), α²/W), kept where V > 0,
 
 whose spread α is a parameter the data cannot see. EM that estimates it all the same, and then
 scales it away, climbs faster than EM that holds it fixed, and never falls (a parameter expansion).
-The scale matrix Ω of x stands alone in it and can have any structure.
-
-A prior ``−½ r tr Ω⁻¹`` is r times the identity added to the scatter of x: rows of no weight, but
-with residuals, of which V follows as it does of others. One of ``−½ ρ |λ|²`` on slants is a ridge.
+The scale matrix Ω of x stands alone in it and can have any structure. A prior ``−½ r tr Ω⁻¹`` is
+r times the identity added to the scatter of x, one of ``−½ ρ |λ|²`` on slants is a ridge.
 """
 
 import dataclasses
@@ -117,9 +113,9 @@ def leaning(
 ) -> Iterator[SkewTParams]:
     """Yield guesses that keep the mean and covariance of the rows of each class, and lean.
 
-    They lean along the direction in which rows are most skewed: as much as their skewness says,
-    and nearly as much as can be. Then so that they are cut off at a value of one feature, of the
-    few most skewed ones in turn: detection limits do that. ``params`` is a symmetric fit.
+    Symmetry is a stationary point. They lean along the direction in which rows are most skewed,
+    as much as that says, and nearly as much as can be; then as if cut off at a value of one of
+    the most skewed features: detection limits do that. ``params`` is a symmetric fit.
     """
     q = distances(params, X)
     classes = [_skewness(params, X, q[:, h], weights[:, h], h) for h in range(len(params.dof))]
@@ -144,10 +140,7 @@ def leaning(
 def _skewness(
     params: HeavyTailedParams, X: AnyArray, q: FloatArray, weight: FloatArray, h: int
 ) -> tuple[FloatArray, ...]:
-    """Return a class's mean, covariance, and how far and where it leans.
-
-    Last a direction for each feature, the most skewed first, as if rows were cut off at a value.
-    """
+    """Return a class's mean, covariance, how far and where it leans, and where it may be cut."""
     p, nu = params.center.size, params.nu[h]
     rows = np.flatnonzero(weight > 0)
     weight = weight[rows]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -14,7 +14,7 @@ from scipy.special import zeta
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Coordinates, Statistics, improved, of_classes
 from hesitant.families._gaps import Seen, complete
-from hesitant.families._gaussian import Gaussian, LocationScaleParams
+from hesitant.families._gaussian import Gaussian, Given, LocationScaleParams
 from hesitant.families._gaussian_chart import LocationScaleChart
 from hesitant.families._kernels import Place, squared_distances, whiten
 
@@ -134,7 +134,7 @@ class StudentT(Gaussian):
         """Whether no parameter is shared by classes."""
         return not (self.structure.shared or self.tied_dof)
 
-    def _first_dof(self, g: int, given: Mapping[str, Any]) -> FloatArray:
+    def _first_dof(self, g: int, given: Given) -> FloatArray:
         """Return what dof starts from: fixed values, or those a user names, or a guess."""
         value = self.dof if self.dof is not None else given.get("dof", _START)
         dof = np.asarray(value, dtype=np.float64)
@@ -150,9 +150,7 @@ class StudentT(Gaussian):
                 dof[:] = np.exp(np.log(dof).mean())
         return dof
 
-    def _params(
-        self, place: Place, whitener: FloatArray, given: Mapping[str, Any] | None = None
-    ) -> Any:
+    def _params(self, place: Place, whitener: FloatArray, given: Given | None = None) -> Any:
         dof = self._first_dof(len(whitener), given or {})
         if given is not None and "scales" not in given:  # given are covariances
             nu = np.clip(dof, 2.5, _INFINITE)
@@ -210,15 +208,11 @@ class StudentT(Gaussian):
         q = np.einsum("ij,ij->i", z, z)[:, None]
         return -z * ((nu + z.shape[1]) / (nu + q))
 
-    def _standard_sample(
-        self, params: Any, h: int, n: int, rng: np.random.Generator
-    ) -> FloatArray:
-        z = super()._standard_sample(params, h, n, rng)
-        return z / self._root_precisions(params, h, n, rng)
+    def _draw(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
+        z = super()._draw(params, h, n, rng)
+        return z / self._roots(params, h, n, rng)
 
-    def _root_precisions(
-        self, params: Any, h: int, n: int, rng: np.random.Generator
-    ) -> FloatArray:
+    def _roots(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw roots of latent precisions W of class h, as a column."""
         dof = params.dof[h]
         if math.isinf(dof):
