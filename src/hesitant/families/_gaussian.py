@@ -168,12 +168,6 @@ class Gaussian(Family):
         return Gaussian.look(self, params, X)[0]
 
     def look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
-        gaps, filled, seen, q, volume = self._measure(params, X)
-        density, kept = self._densities(params, q, volume, seen)
-        return density, (gaps, filled, seen, kept)
-
-    def _measure(self, params: Any, X: AnyArray) -> tuple[Any, Any, Seen, FloatArray, FloatArray]:
-        """Return gaps, rows filled up, features seen, squared distances and log volumes."""
         gaps, filled = find_gaps(X), None
         seen: Seen = X.shape[1]
         volume = log_volumes(params.whitener, params.spread)
@@ -183,29 +177,23 @@ class Gaussian(Family):
             filled, q[gaps.places], own = gaps.fill(params)
             volume, seen = np.repeat(volume[None], len(X), axis=0), np.full(len(X), seen)
             volume[gaps.places], seen[gaps.places] = own, gaps.n_seen
-        return gaps, filled, seen, q, volume
+        density, kept = self._densities(params, q, volume, seen)
+        return density, (gaps, filled, seen, kept)
 
     def statistics(
         self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
         gaps, filled, seen, kept = kept or Gaussian.look(self, params, X)[1]
         precise, last = self._precisions(params, weights, seen, kept)
-        return *self._sums(params, X, weights, precise, gaps, filled), last
-
-    def _sums(
-        self, params: Any, X: AnyArray, weights: FloatArray, precise: FloatArray, *gaps: Any
-    ) -> Statistics:
-        """Return the sums that statistics begin with, from what :meth:`_measure` has found."""
         count = np.einsum("ih->h", weights)
         mass = count if precise is weights else np.einsum("ih->h", precise)
-        if gaps[0] is None:
-            return count, mass, *weighted_moments(X, params.place, precise)
-        gap, filled = gaps
-        own, precise = precise[gap.places], precise.copy()
-        precise[gap.places] = 0.0
-        whole = weighted_moments(gap.rest, params.place, precise)
-        incomplete = gap.moments(params, filled, own, weights[gap.places])
-        return count, mass, *(a + b for a, b in zip(whole, incomplete, strict=True))
+        if gaps is None:
+            return count, mass, *weighted_moments(X, params.place, precise), last
+        own, precise = precise[gaps.places], precise.copy()
+        precise[gaps.places] = 0.0
+        whole = weighted_moments(gaps.rest, params.place, precise)
+        incomplete = gaps.moments(params, filled, own, weights[gaps.places])
+        return count, mass, *(a + b for a, b in zip(whole, incomplete, strict=True)), last
 
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
         center, spread = self._units(X)

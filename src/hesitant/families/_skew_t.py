@@ -12,8 +12,8 @@ from hesitant._typing import AnyArray, FloatArray
 from hesitant.families import _skew_t_params as steps
 from hesitant.families import _student_t as tails
 from hesitant.families._base import Coordinates, Statistics, of_classes
-from hesitant.families._gaps import complete
-from hesitant.families._gaussian import Given, positive_counts
+from hesitant.families._gaps import Seen, complete
+from hesitant.families._gaussian import Gaussian, Given, positive_counts
 from hesitant.families._kernels import Place, some_rows, standardise, weighted_moments
 from hesitant.families._skew_t_chart import SkewTChart
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
@@ -87,7 +87,7 @@ class SkewT(StudentT):
         return SkewT.look(self, params, X)[0]
 
     def look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
-        gaps, filled, seen, q, volume = self._measure(params, X)
+        q, (gaps, filled, seen, volume) = Gaussian.look(self, params, X)
         q[~(q < tails.FAR)] = np.inf
         along, left = _along(params, X if gaps is None else gaps.rest), None
         if gaps is not None:
@@ -108,7 +108,14 @@ class SkewT(StudentT):
             density[own] += constant + math.log(2.0)
             if d < p:  # counted from what whole rows have in common
                 terms[1][own] += tails.digamma(0.5 * (nu + d)) - tails.digamma(0.5 * (nu + p))
-        return density, (gaps, filled, left, terms)
+        return density, (gaps, filled, seen, (left, *terms))
+
+    def _densities(self, params: Any, q: FloatArray, volume: FloatArray, seen: Seen) -> Any:
+        return q, volume  # as they are
+
+    def _precisions(self, params: Any, weights: FloatArray, seen: Seen, kept: Any) -> Any:
+        _, precision, logs, _ = kept
+        return weights * precision, np.einsum("ih,ih->h", weights, logs)
 
     # Statistics are those of the t family; then drive, the sum of derivatives of the log density
     # in the slanted residual η·u, and driven, that of the derivative times u.
@@ -116,10 +123,10 @@ class SkewT(StudentT):
     def statistics(
         self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
-        gaps, filled, left, terms = kept or SkewT.look(self, params, X)[1]
-        precision, logs, each = (weights * term for term in terms)
-        known = self._sums(params, X, weights, precision, gaps, filled)
-        count, mass, first, second = known
+        kept = kept or SkewT.look(self, params, X)[1]
+        count, mass, first, second, logs = Gaussian.statistics(self, params, X, weights, kept)
+        gaps, _, _, (left, _, _, drive) = kept
+        each = weights * drive
         if gaps is not None:
             X, own = gaps.rest, each[gaps.places]
             each[gaps.places] = 0.0
@@ -136,7 +143,7 @@ class SkewT(StudentT):
             second = second + cross + cross.transpose(0, 2, 1)
             drive = drive + (d0 / ratio).sum(axis=0)
             driven += ((d1 - d2) / ratio[:, :, None]).sum(axis=0)
-        return count, mass, first, second, np.einsum("ih->h", logs), drive, driven
+        return count, mass, first, second, logs, drive, driven
 
     def maximise(self, params: Any, statistics: Statistics) -> Any:
         count, mass, first, second, logs, drive, driven = statistics
