@@ -176,3 +176,8 @@ def test_messages_hold_no_control_characters():
         data = bytearray(archive.getvalue()[:-1])
         data[8:10] = damage
         refused(bytes(data))
+    one = io.BytesIO()
+    with zipfile.ZipFile(one, "w") as file:
+        file.writestr("a.csv", "x,y\n1,2\n")
+    renamed = one.getvalue().replace(b"a.csv", b"b.csv", 1)  # in the header alone
+    assert " b'" not in str(refused(renamed, "'b.csv'"))

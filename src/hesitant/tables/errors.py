@@ -65,7 +65,8 @@ def show_path(path: object) -> str:
 
 def reason(error: BaseException) -> str:
     """Return what a library says of a file, as a short part of a sentence."""
-    text = printable(str(error).partition("\n")[0]).strip(" .") or type(error).__name__
+    text = str(error).partition("\n")[0].replace(" b'", " '")  # names, not bytes
+    text = printable(text).strip(" .") or type(error).__name__
     return text if len(text) <= 2 * _SHOWN else text[: 2 * _SHOWN] + "…"
 
 
