@@ -235,6 +235,7 @@ def test_models_combined_by_held_out_rows_come_back(tmp_path):
     again = load(save(clf, tmp_path / "a.model"))
     np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
     assert again.weights_ == clf.weights_
+    assert not hasattr(again, "held_out_proba_")  # of rows, which do not travel
 
 
 def test_what_no_file_can_carry_is_refused(tmp_path):

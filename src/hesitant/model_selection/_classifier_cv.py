@@ -69,7 +69,7 @@ class MixtureClassifierCV(PatternClassifier):
         gap_error (its standard error), weight, n_parameters, seconds, note.
     held_out_proba_ : array of shape (n, g)
         The combination's probabilities of every row when it was held out, NaN if it never was
-        (candidates are judged on some 5,000 rows at most, and fitted to all).
+        (candidates are judged on some 5,000 rows at most, and fitted to all). Files leave it out.
 
     Examples
     --------

@@ -137,8 +137,9 @@ def _encode_object(name: str, value: BaseEstimator) -> dict[str, Any]:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """Return what a fit has left in an object."""
-    return {k: encode(k, v) for k, v in vars(value).items() if k[-1] == "_" != k[0]}
+    """Return what a fit has left in an object; what it found of each row does not travel."""
+    kept = {k: v for k, v in vars(value).items() if k[-1] == "_" != k[0]}
+    return {k: encode(k, v) for k, v in kept.items() if k != "held_out_proba_"}
 
 
 def _decode_object(document: dict[str, Any]) -> Any:
