@@ -127,12 +127,9 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
     }
 
 
-# A case's own pictures are made at once for every case, by templates/pictures.html.j2 from the
-# numbers below, and show labels and features alone, nothing that the model thinks.
-
-
 def ranges(model: Model, row: int) -> list[dict[str, Any]]:
     """Return each feature of a case against the range of each class, the most telling first."""
+    # here and below: labels and features alone, nothing that the model thinks
     view, setup, x = model.view, model.data.setup, model.data.X[row]
     low, high = np.fmin(view.ends[0], x), np.fmax(view.ends[1], x)
     share, at = np.clip((view.ranges - low) / (high - low), 0, 1), (x - low) / (high - low)
@@ -186,14 +183,11 @@ def boundary(model: Model, before: Model | None) -> str | None:
     rows = data.X, np.concatenate(model.view.dots), model.codes
     with drawing():
         named = list(data.setup.classes), list(data.setup.features), pair
-        return regions(model.clf, old if same else None, *rows, *named)
+        return regions(model.clf, old if same else None, rows, *named)
 
 
 def hesitation(answers: Sequence[Answer], model: Model, reader: str) -> dict[str, Any]:
-    """Draw a reader's audit cases by difficulty, labelled above and can't tell below.
-
-    Only audit cases count: the others were chosen because they were hard.
-    """
+    """Draw a reader's audit cases by difficulty: the others were chosen because they are hard."""
     own = [a for a in answers if a["reader"] == reader and a["audit"] and model.clf is not None]
     own = [a for a in own if a["answer"] != "not shown"]
     scale = np.log(len(model.data.setup.classes))

@@ -79,11 +79,7 @@ class Journal:
         return next(iter(self.answers(stands, row, reader)), None)
 
     def add(self, row: int, reader: str, **answer: Any) -> Answer:
-        """Write an answer, and return it; it is on disk by then.
-
-        If the reader has answered this row meanwhile, from another window or process, that answer
-        is returned and nothing is written.
-        """
+        """Return the answer when it is on disk, or what this reader has said there meanwhile."""
         # whoever took an answer back here has seen the guess
         taken_back = self.answers("undone IS NOT NULL AND row = ? AND reader = ?", row, reader)
         made = {"row": row, "reader": reader, **answer, "time": now()}

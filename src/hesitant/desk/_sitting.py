@@ -187,10 +187,7 @@ class Desk:
         return self.data, self.model
 
     def case(self, reader: str, window: str = "") -> dict[str, Any] | None:
-        """Return the case in front of a window, or give it one; None if nothing is left.
-
-        Nothing in it tells what the model thinks, nor whether the case is an audit.
-        """
+        """Return the case in front of a window, or a new one; it tells neither guess nor audit."""
         with self._lock:
             data, _ = self.ready()
             shown = self._windows.get((reader, window))

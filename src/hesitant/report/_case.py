@@ -83,10 +83,7 @@ class Case:
 
     @cached_property
     def held_out(self) -> tuple[FloatArray, str]:
-        """Class probabilities of rows by models without them (NaN: none), or why there are none.
-
-        They are the model's own if it has them, else those of five folds.
-        """
+        """Class probabilities of rows by models without them (NaN: none), or why not."""
         proba = np.full((self.n, len(self.classes)), np.nan)
         own = getattr(self.whole, "held_out_proba_", None)
         if own is not None and np.shape(own) == proba.shape and np.isfinite(own).any():

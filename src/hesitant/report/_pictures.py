@@ -15,7 +15,7 @@ import numpy as np
 
 from hesitant import _drawing as draw
 from hesitant._drawing import GREY, as_text, class_color, drawing
-from hesitant._typing import FloatArray, IntArray
+from hesitant._typing import IntArray
 from hesitant._words import noun, percent, short
 from hesitant.diagnostics import EntropyDisplay, RegionsDisplay
 from hesitant.diagnostics._by_reader import ReadersDisplay
@@ -54,13 +54,10 @@ def panel(height: float = 2.6, width: float = 3.5) -> tuple[Any, Any]:
 
 
 def regions(
-    clf: Any, other: Any, X: FloatArray, shown: IntArray, codes: IntArray, *named: Any
+    clf: Any, other: Any, rows: Any, classes: list[str], features: list[str], pair: Any
 ) -> str:
-    """Draw some rows over the regions of a model, and dashed the borders of another, if any.
-
-    ``named`` are the classes, the features, and the two of these that span the picture.
-    """
-    classes, features, pair = named
+    """Draw rows (all, which to show, and codes) over a model's regions and another's borders."""
+    X, shown, codes = rows
     plane, (figure, ax) = choose_plane(X, pair, features), panel(3.9, 5.2)
     drawn = RegionsDisplay.on_plane(plane, clf, other, X, codes, classes, m=GRID, shown=shown)
     drawn.plot(ax).ax_.get_legend().remove()
@@ -71,7 +68,7 @@ def regions(
 def _map(case: Case) -> str:
     other = case.diagnosis.ignorance if case.informed is case.clf else None
     rows = case.values, case.drawn, case.labels.codes
-    return regions(case.whole, other, *rows, case.classes, case.features, case.plane)
+    return regions(case.whole, other, rows, case.classes, case.features, case.plane)
 
 
 def _strip(case: Case) -> str:

@@ -264,6 +264,11 @@ def _change(case: Case) -> dict[str, Any]:
     each |= {"weight_without": ignorance.weights_, "weight_with": informed.weights_}
     each |= {"blank_without": np.bincount(old[blank], minlength=g)}
     each |= {"blank_with": np.bincount(new[blank], minlength=g)}
+    if_by_class = case.tilted and (
+        f"If equally hard rows of class {short(case.tilted.of, 20)} were labelled up to three "
+        "times more or less readily than others, at most "
+        f"{percent(float(case.tilted.changed.max()))} of rows would change class."
+    )
     found = {
         "available": True,
         "model_uses_pattern": case.clf.mechanism_.informative,
@@ -273,7 +278,7 @@ def _change(case: Case) -> dict[str, Any]:
         "rows": _records(rows),
         "classes": _records(each),
         "precision_gain": _precision_gain(case),
-        "if_by_class": _if_by_class(case),
+        "if_by_class": if_by_class or "",
     }
     return {**found, "words": _what_changes(found, case.diagnosis.finding)}
 
@@ -292,16 +297,6 @@ def _what_changes(change: dict[str, Any], finding: str) -> str:
     if not change["model_uses_pattern"]:
         text += ". The model in this report was asked to ignore it"
     return f"{text}."
-
-
-def _if_by_class(case: Case) -> str:
-    if case.tilted is None:
-        return ""
-    most = percent(float(case.tilted.changed.max()))
-    return (
-        f"If equally hard rows of class {short(case.tilted.of, 20)} were labelled up to three "
-        f"times more or less readily than others, at most {most} of rows would change class."
-    )
 
 
 def _shift(old: Any, new: Any, h: int) -> float | None:
