@@ -14,11 +14,11 @@ import typer
 
 from hesitant._words import noun, number, percent, short
 from hesitant.cli import _options as o
-from hesitant.cli._data import learn, stem, table_notes
-from hesitant.cli._predictions import allows_gaps, check_target, prediction_frame, write_frame
+from hesitant.cli import _tables as tables
 from hesitant.cli._terminal import Terminal, in_options
 
 FEWEST_LABELS = 10  # of fewer, none can be held out to compare models by
+_BESIDE = "beside the table, named after it"
 _LISTED = 12  # features that are named; the report has them all
 
 
@@ -61,9 +61,9 @@ def output_files(source: str, out: str | None) -> dict[str, Path]:
         refuse_folder(source)  # it has no name to call the files after
     start = Path(out or "")
     if out is None:
-        start = (Path(".") if source == "-" else Path(source).parent) / stem(source)
+        start = (Path(".") if source == "-" else Path(source).parent) / tables.stem(source)
     elif os.path.isdir(out) or out.endswith(("/", os.sep)):
-        start = start / stem(source)
+        start = start / tables.stem(source)
     ends = {"report": ".report.html", "predictions": ".predictions.csv", "model": ".model"}
     return {what: start.with_name(start.name + end) for what, end in ends.items()}
 
@@ -72,9 +72,7 @@ def analyse(
     table: o.TableOptions,
     model: o.ModelOptions,
     terminal: Terminal,
-    out: Annotated[
-        str | None, o.output("out", "beside the table, named after it", metavar="PREFIX")
-    ] = None,
+    out: Annotated[str | None, o.output("out", _BESIDE, metavar="PREFIX")] = None,
     force: o.Force = False,
     config: o.Config = None,
     **also: Path,  # files to name beside those written
@@ -88,11 +86,11 @@ def analyse(
 
     files = output_files(table.table, out)
     with terminal.stage("Reading"):
-        gaps = allows_gaps(classifier(model)) and not (model.standardise or model.pca)
-        frame, columns, notes = learn(table, gaps)
+        gaps = tables.allows_gaps(classifier(model)) and not (model.standardise or model.pca)
+        frame, columns, notes = tables.learn(table, gaps)
     output.prepare_targets(files.values(), force=force, keep=table.inputs)
     command = _command(table, model)
-    notes += table_notes(columns, command)
+    notes += tables.table_notes(columns, command)
     X, preparation = prepare(columns, model.standardise, model.pca)
     with terminal.stage("Fitting"), collect_warnings() as warned:
         said, reviewed = columns.said, columns.reviewed
@@ -131,7 +129,7 @@ def analyse(
         least = least_density(main.fitted_, main.fit_rows)
         origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
         origin |= {"least_density": repr(least), "options": json.dumps(options)}
-        predictions = prediction_frame(clf, checked, columns, frame, least, told)
+        predictions = tables.prediction_frame(clf, checked, columns, frame, least, told)
         contents = (
             # lone surrogates, as broken exports have them, cannot be written as UTF-8
             report.to_html().encode("utf-8", "replace"),
@@ -264,7 +262,7 @@ def demo(
     prepare_targets([table, *output_files(str(table), None).values()], force=force, keep=())
     frame = make_cytometry_like(2000, random_state=1).to_frame("population")
     frame.insert(0, "cell", [f"cell-{i + 1:04d}" for i in range(len(frame))])
-    write_frame(frame, str(table), force=force)
+    tables.write_frame(frame, str(table), force=force)
     terminal.say(
         f"{len(frame):,} invented cells, four populations, three markers; those "
         "between the populations are mostly left ungated."
@@ -313,10 +311,10 @@ def compare(
     from hesitant.tables import write_table
 
     if out is not None:
-        check_target(out, force=force, keep=table.inputs)
+        tables.check_target(out, force=force, keep=table.inputs)
     with terminal.stage("Reading"):
-        _, columns, notes = learn(table, gaps=False)  # not every candidate can do with them
-    notes += table_notes(columns)
+        _, columns, notes = tables.learn(table, gaps=False)  # not every candidate can do with them
+    notes += tables.table_notes(columns)
     for note in notes:
         terminal.note(note)
     X, _ = prepare(columns, standardise, pca)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from hesitant.cli import _analysis, _predictions
+from hesitant.cli import _analysis, _tables
 from hesitant.cli import _options as o
 from hesitant.cli._terminal import Terminal, in_options, reporting
 
@@ -159,9 +159,9 @@ def _register(work: Callable[..., None], short_help: str | None) -> None:
 
 
 _register(_analysis.analyse, "Fit a model to a table, and report on it.")
-_register(_predictions.predict, None)
+_register(_tables.predict, None)
 _register(_analysis.compare, "Rank models of a table.")
-_register(_predictions.simulate, "Draw data to play with.")
+_register(_tables.simulate, "Draw data to play with.")
 _register(_analysis.demo, "Analyse built-in data.")
 _register(reproduce, "Reproduce the paper.")
 _register(desk, "Answer cases on a local page; the model learns at once.")

@@ -1,0 +1,331 @@
+"""Tables into a command and out of it: the columns of a fit, predictions, invented rows."""
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hesitant._words import noun, printable
+from hesitant.cli import _options as o
+from hesitant.cli._terminal import Terminal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hesitant.tables import Columns
+    from hesitant.tables.annotations import Joined
+
+_BESIDE = "beside it, as TABLE.predictions.csv"
+_SUFFIXES = r"\.(csv|tsv|txt|tab|xlsx|jsonl?|ndjson|parquet|pq|feather|arrow|fcs)"
+
+
+def read(options: o.ReadOptions, *text: str, min_columns: int = 2) -> "pd.DataFrame":
+    """Read the table; identifiers and labels stay text, so that 007 is not 7."""
+    from hesitant.tables import read_table
+
+    how = ("format", "encoding", "delimiter", "decimal", "transform", "compensate")
+    chosen: dict[str, Any] = {name: getattr(options, name) for name in how}
+    words = [*text, options.id or ""]
+    return read_table(options.table, text=words, min_columns=min_columns, **chosen)
+
+
+def select(options: o.ReadOptions, frame: "pd.DataFrame", gaps: bool, **chosen: Any) -> "Columns":
+    """Take the columns apart; ``gaps`` tells whether the model can do with empty features."""
+    from hesitant.tables import select_columns
+
+    if options.on_missing == "model" and not gaps:
+        problem = "this model needs every feature: give drop or error, or use --family gaussian"
+        problem += " without --standardise and --pca."
+        raise typer.BadParameter(problem, param_hint="'--on-missing'")
+    features = split_names(options.features or (), frame) or None
+    on_missing = options.on_missing or ("model" if gaps else "error")
+    given = {"label": None, "features": features, "id": options.id, "on_missing": on_missing}
+    return select_columns(frame, **{**given, **chosen})
+
+
+def learn(table: o.TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns", list[str]]:
+    """Return the table, its columns by their parts, and what was noticed on the way."""
+    shown = None
+    if table.features_from:
+        frame, labels, shown, notes = _join(table)
+    else:
+        label = table.label or ""
+        frame = read(table, label, *map(str.strip, label.split(",")))
+        notes = list(frame.attrs["hesitant"].get("notes", ()))
+        if table.label is None:
+            raise typer.BadParameter(_which_label(frame), param_hint="'--label'")
+        labels = split_names([label], frame)
+    columns = select(
+        table,
+        frame,
+        gaps,
+        label=labels[0] if len(labels) == 1 else labels,
+        drop=split_names(table.drop or (), frame),
+        reviewed=table.reviewed,
+        weight=table.weight,
+        missing=table.missing or None,
+    )
+    if shown is not None and not shown.all() and table.reviewed is None:
+        seen = shown[columns.rows]
+        several, alone = (seen, None) if len(labels) > 1 else (None, seen[:, 0])
+        columns = replace(columns, shown=several, reviewed=alone)
+    return frame, columns, notes
+
+
+def _join(options: o.TableOptions) -> "Joined":
+    from hesitant.tables import annotations, read_table, reading, sources
+
+    if options.id is None:
+        problem = "--features-from needs the column of identifiers that both files have."
+        raise typer.BadParameter(problem, param_hint="'--id'")
+    table = read_table(
+        str(options.features_from),
+        text=[options.id],
+        transform=options.transform,
+        compensate=options.compensate,
+    )
+    content = sources.open_source(options.table)
+    if (options.format or reading.recognise(content)) in ("json", "jsonl"):
+        export = reading.parse_json(content, options.encoding)
+        if isinstance(export, dict) and isinstance(export.get("records"), list):
+            export = export["records"]
+    else:
+        export = read(options, options.label or "label")
+    return annotations.join(export, table, content.name, id=options.id, label=options.label)
+
+
+def _which_label(frame: "pd.DataFrame") -> str:
+    from hesitant.tables.errors import quote, quote_all
+    from hesitant.tables.selection import likeliest_label
+
+    likely = likeliest_label(frame)
+    guess = f" Is it {quote(likely)}? Then add --label {likely!r}." if likely else ""
+    names = quote_all(frame.columns, limit=12)
+    return f"which column holds the labels?{guess} The columns are {names}."
+
+
+def split_names(given: Sequence[str], frame: "pd.DataFrame") -> list[str]:
+    """Split names at commas, except where a column has commas in its name."""
+    # shorter names of columns, such as a marker's or a detector's alone
+    aliases = frame.attrs.get("hesitant", {}).get("aliases", {})
+    names: list[str] = []
+    for value in given:
+        whole = value in frame or "," not in value
+        names += [value] if whole else [p.strip() for p in value.split(",") if p.strip()]
+    return [name if name in frame else aliases.get(name, name) for name in names]
+
+
+def stem(source: str) -> str:
+    """Return what output files are called after: the table's name without its suffixes.
+
+    >>> stem("data/cells.csv.gz"), stem("-")
+    ('cells', 'hesitant')
+    """
+    name = PurePath(source).name
+    name = re.sub(rf"(?i)(?<=.)({_SUFFIXES})?(\.(gz|bz2|xz|zip))?$", "", name)
+    return "hesitant" if source == "-" else name
+
+
+def table_notes(columns: "Columns", command: str = "") -> list[str]:
+    """Say what was left out of a table, and what may not be what it is taken for.
+
+    ``command`` is what was run, for advice that can be pasted.
+    """
+    from hesitant.tables.errors import quote, quote_all
+
+    notes = dropped_note(columns)
+    if columns.ignored:
+        notes.append(f"Columns that are not numeric have no part: {quote_all(columns.ignored)}.")
+    seen = columns.reviewed_like
+    aside = [f"{quote(name)} {why}" for name, why in columns.set_aside.items() if name != seen]
+    if aside:
+        told = "Columns set aside, unless you name them with --features"
+        notes.append(f"{told}: {'; '.join(aside)}.")
+    if seen is not None:
+        notes.append(
+            f"The column {quote(seen)} reads like whether an expert saw the row and has no part; "
+            f"if it is that, add --reviewed {shlex.quote(seen)}."
+        )
+    notes += [
+        f"Are {' and '.join(map(quote, names))} one class? They differ only in case or blanks and "
+        "are taken for several; if they are one, write them alike."
+        for names in columns.alike
+    ]
+    if columns.single:
+        single = quote_all(columns.single)
+        notes.append(f"A single labelled row says little about a class: {single}.")
+    if columns.unused_missing:
+        values = quote_all(columns.unused_missing)
+        notes.append(f"Given to --missing, and not among the labels: {values}.")
+    if columns.blank_like:
+        listed = ", ".join(f"{quote(v)} ({noun(count, 'row')})" for v, count in columns.blank_like)
+        options = [shlex.quote(f"--missing={label}") for label, _ in columns.blank_like]
+        repeat = " ".join([command, *options, "--force"] if command else options)
+        notes.append(
+            f"Taken for {'a class' if len(options) == 1 else 'classes'}: {listed}. If this should "
+            f"count as 'not labelled', {'repeat with' if command else 'add'}: {repeat}"
+        )
+    return notes
+
+
+def dropped_note(columns: "Columns") -> list[str]:
+    """Say which rows were left out, if any."""
+    count = len(columns.dropped)
+    shown = ", ".join(str(i + 1) for i in columns.dropped[:5]) + (", …" if count > 5 else "")
+    rows = noun(count, "row was", "rows were")
+    return [f"{rows} left out for a blank or infinite feature: {shown}."] if count else []
+
+
+def allows_gaps(model: Any) -> bool:
+    """Tell whether a model can do with rows that lack features."""
+    return bool(model.__sklearn_tags__().input_tags.allow_nan)
+
+
+def prediction_frame(
+    model: Any, X: Any, columns: "Columns", table: "pd.DataFrame", least: float, told: Any = None
+) -> "pd.DataFrame":
+    """Return what a model says of rows, beside the table's own columns and in its order.
+
+    A row is ``unusual`` if its log density is below ``least``, unless that is NaN; a column of the
+    table that has one of our names is called ``... (table)``. ``told`` are class probabilities
+    given what was said of the rows: of blank rows, and of a panel's, they count.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from hesitant.labels import names_of
+
+    classifier, Z = model, X
+    if hasattr(model, "steps"):
+        classifier, Z = model.steps[-1][1], model[:-1].transform(X)
+    tau = classifier.predict_proba(Z)
+    if told is not None and columns.y is not None:
+        settled = pd.isna(columns.y) | (columns.opinions is not None)
+        tau = np.where(settled[:, None], told, tau)
+    said: list[tuple[str, Any]] = [
+        # as objects: an array of text would repeat the longest name's length in every row
+        ("predicted", classifier.classes_.astype(object)[tau.argmax(axis=1)]),
+        ("probability", tau.max(axis=1)),
+        ("entropy", classifier.entropy(Z)),
+        ("labelling_probability", classifier.labelling_probability(Z)),
+    ]
+    if not np.isnan(least):
+        main = getattr(classifier, "model_", classifier)
+        said.append(("unusual", main.score_samples(Z) < least))
+    said += [(f"P({name})", tau[:, h]) for h, name in enumerate(names_of(classifier.classes_))]
+    ours = {"row", *(name for name, _ in said)}
+    own = table.iloc[columns.rows].reset_index(drop=True)
+    own.columns = pd.Index([f"{name} (table)" if name in ours else name for name in own.columns])
+    # one by one, because two names may be alike once printed
+    added = [pd.Series(values, name=name) for name, values in said]
+    frame = pd.concat([pd.Series(columns.rows + 1, name="row"), own, *added], axis=1)
+    frame.attrs = {}
+    return frame
+
+
+def predict(
+    model: Annotated[str, o.argument("A model file from analyse.", "MODEL")],
+    table: o.ReadOptions,
+    terminal: Terminal,
+    out: Annotated[str | None, o.output("predictions", _BESIDE, metavar="FILE")] = None,
+    force: o.Force = False,
+    config: o.Config = None,
+) -> None:
+    """Classify the rows of a table with a model."""
+    if out == "-" and terminal.as_json:
+        raise typer.BadParameter("--out - and --json both ask for standard output: choose one.")
+    import pandas as pd
+
+    from hesitant.persistence import load, read_notes
+    from hesitant.tables.cells import Sheet
+
+    beside = str(Path(table.table).parent / f"{stem(table.table)}.predictions.csv")
+    target = out or ("-" if table.table == "-" else beside)
+    check_target(target, force=force, keep=[table.table, model])
+    with terminal.stage("Loading the model"):
+        fitted, least = load(model), read_notes(model).get("least_density", "nan")
+    with terminal.stage("Reading"):
+        frame = read(table, min_columns=1)
+        names = getattr(fitted, "feature_names_in_", None)
+        chosen: dict[str, Any] = {}
+        if names is not None:
+            chosen["features"] = [str(n) for n in names]
+            Sheet(frame).require(chosen["features"], "that the model needs")
+        columns = select(table, frame, allows_gaps(fitted), **chosen)
+    X: Any = columns.X if names is None else pd.DataFrame(columns.X, columns=pd.Index(names))
+    if names is None and X.shape[1] != fitted.n_features_in_:
+        problem = f"The table has {X.shape[1]} numeric columns; the model, whose features have no"
+        problem += f" names, needs {fitted.n_features_in_}."
+        remedy = "Choose them, in the order of the fit, with --features."
+        raise Sheet(frame).error(problem, remedy)
+    with terminal.stage("Predicting"):
+        result = prediction_frame(fitted, X, columns, frame, float(least))
+    write_frame(result, target, force=force)
+    if names is not None and table.features:
+        terminal.note("--features has no effect: the model's features have names.")
+    for note in dropped_note(columns):
+        terminal.note(note)
+    counts = {str(k): int(v) for k, v in result["predicted"].value_counts(sort=False).items()}
+    if target != "-":
+        left_out = {"rows": len(result), "rows_left_out": len(columns.dropped)}
+        terminal.answer({"out": target, **left_out, "predicted": counts})
+        terminal.table(("predicted", "rows"), [(k, f"{v:,}") for k, v in counts.items()])
+        terminal.path("predictions", target)
+
+
+def check_target(target: str, *, force: bool, keep: Sequence[str] = ()) -> None:
+    """Refuse, before the work, a name that no table can be written to; make its folder."""
+    from hesitant.tables.output import check_format, prepare_targets
+
+    if target != "-":
+        check_format(target)
+        prepare_targets([target], force=force, keep=keep)
+
+
+def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:
+    """Write a table in the format of its file's name, or as CSV to standard output for ``-``."""
+    from hesitant.tables import write_table
+    from hesitant.tables.output import table_bytes
+
+    if target != "-":
+        write_table(frame, target, force=force)
+    elif sys.stdout.isatty():  # names and cells must not steer a terminal
+        print(printable(table_bytes(frame).decode(), keep="\n"), end="")
+    else:
+        sys.stdout.buffer.write(table_bytes(frame))
+        sys.stdout.buffer.flush()
+
+
+def simulate(
+    terminal: Terminal,
+    n: Annotated[int, o.plain("How many rows.", True, "--n", **o.within(1))] = 500,
+    kind: Annotated[str, o.plain("kind", True, **o.one_of("paper", "cytometry"))] = "paper",
+    out: Annotated[str, o.plain("simulated", True, metavar="FILE")] = "-",
+    truth: Annotated[bool, o.plain("truth", False, "--truth")] = False,
+    seed: o.Seed = 0,
+    force: o.Force = False,
+    config: o.Config = None,
+) -> None:
+    """Draw data to play with: labels are missing where the classes overlap."""
+    if out == "-" and terminal.as_json:
+        raise typer.BadParameter("--json needs a file for the table: name one with --out.")
+    from hesitant import datasets
+
+    check_target(out, force=force)
+    if kind == "cytometry":
+        data, label = datasets.make_cytometry_like(n, random_state=seed), "population"
+    else:
+        data, label = datasets.simulate(n, random_state=seed), "label"
+    frame = data.to_frame(label)
+    if truth:
+        frame["truth"] = data.truth
+    write_frame(frame, out, force=force)
+    if out != "-":
+        terminal.answer({"out": out, "rows": len(data), "blank": data.n_blank, "label": label})
+        terminal.say(f"{noun(len(data), 'row')}, {data.n_blank:,} without a label, in {out}")
+        terminal.say(f"Next: hesitant analyse {out} --label {label}")
