@@ -59,11 +59,9 @@ def output_files(source: str, out: str | None) -> dict[str, Path]:
 
     if source != "-":
         refuse_folder(source)  # it has no name to call the files after
-    start = Path(out or "")
-    if out is None:
-        start = (Path(".") if source == "-" else Path(source).parent) / tables.stem(source)
-    elif os.path.isdir(out) or out.endswith(("/", os.sep)):
-        start = start / tables.stem(source)
+    start = Path(source).parent if out is None else Path(out)
+    if out is None or os.path.isdir(out) or out.endswith(("/", os.sep)):
+        start /= tables.stem(source)
     ends = {"report": ".report.html", "predictions": ".predictions.csv", "model": ".model"}
     return {what: start.with_name(start.name + end) for what, end in ends.items()}
 
