@@ -17,7 +17,7 @@ from hesitant._optional import need
 
 from .annotations import tool_of
 from .cells import BLANK_CELLS
-from .errors import TableError, check_shape, option, quote, quote_all, reason, ways
+from .errors import TableError, check_shape, option, quote, quote_all, ways
 from .sources import Source, TableSource, blaming, check_size, open_source
 
 FORMATS = ("csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "fcs")
@@ -185,11 +185,9 @@ def _read_fcs(
                 problem = "The file holds no compensation matrix ($SPILLOVER)."
                 raise source.error(problem, f"{remedy} recorded.")
             undo = need("flowutils.compensate", "fcs")
-            try:
+            with blaming(source, "Its $SPILLOVER makes no sense"):
                 matrix, channels = undo.get_spill(file.text[keys[0]])
                 events = undo.compensate(events, matrix, [detectors.index(c) for c in channels])
-            except (ValueError, IndexError) as error:  # LinAlgError is a ValueError
-                raise ValueError(f"$SPILLOVER makes no sense ({reason(error)})") from error
         if transform is not None:
             scale = getattr(need("flowutils.transforms", "fcs"), transform)
             # the usual parameters of cytometers
@@ -245,9 +243,7 @@ def parse_json(source: Source, encoding: str | None) -> Any:
 
     text = decode(source, encoding).rstrip()
     decoder, documents, end = json.JSONDecoder(), [], 0
-    with blaming(
-        source, "This is not a readable JSON file"
-    ):  # deeper, or with more digits, than any table
+    with blaming(source, "This is not a readable JSON file"):  # nested too deeply, perhaps
         try:
             while end < len(text):
                 document, end = decoder.raw_decode(text, _SPACE.match(text, end).end())

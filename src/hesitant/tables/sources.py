@@ -109,8 +109,8 @@ def blaming(source: Source, what: str) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of calamine is no Exception
         why = "it ends too early" if isinstance(error, EOFError) else reason(error)
-        remedy = "Copy or export it again; if it is in another format, name it with its usual"
-        raise source.error(f"{what}: {why}.", f"{remedy} suffix.") from error
+        remedy = "Copy or export it again, or give it the suffix of the format that it is in."
+        raise source.error(f"{what}: {why}.", remedy) from error
 
 
 def check_size(total: int, source: Source) -> None:
