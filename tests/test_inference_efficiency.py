@@ -17,7 +17,7 @@ from hesitant._result import percent
 from hesitant.datasets import simulate
 from hesitant.experts import Readers
 from hesitant.families import StudentT
-from hesitant.inference import _boundary, _fisher, efficiency
+from hesitant.inference import _fisher, efficiency
 
 
 def test_complete_labels_have_a_closed_form():
@@ -174,7 +174,7 @@ def test_classes_too_far_apart_for_any_gain(gap):
 
 def test_a_family_of_ones_own_draws_from_the_model_alone(monkeypatch):
     """Its density may be meant for part of the space only."""
-    monkeypatch.setattr(_boundary, "Gaussian", StudentT)
+    monkeypatch.setattr(_fisher, "Gaussian", StudentT)
     beta = (1.0, -3.0)
     found = efficiency(univariate("entropy", beta), n_rows=1, n_draws=40_000, random_state=0)
     for way, info in quadrature(beta).items():
@@ -194,7 +194,7 @@ def test_weights_are_bounded_and_average_to_one(three_classes):
     X, y = three_classes
     clf = MixtureClassifier().fit(X, y)
     rng = np.random.default_rng(0)
-    sampler = _boundary.fit_sampler(clf.fitted_, rng)
+    sampler = _fisher.fit_sampler(clf.fitted_, rng)
     X = sampler.draw(20_000, rng)
     w = np.exp(sampler.log_weights(X, clf.score_samples(X)))
     assert len(X) == 20_000

@@ -2,25 +2,21 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.stats import norm
 
 from hesitant._drawing import COLORS, Drawing, as_text, class_color, drawing
-from hesitant._optional import need
 from hesitant._replicates import refit
 from hesitant._result import Result, Table
 from hesitant._typing import FloatArray
 from hesitant._words import p_value, percent
+from hesitant.diagnostics._diagnosis import ALPHA, FEW
 from hesitant.diagnostics._tests import mann_whitney
-from hesitant.diagnostics._verdict import ALPHA, FEW
 from hesitant.experts import Panel, reader_records
 from hesitant.statements import WITHHELD, Statements
 from hesitant.uncertainty import Shannon
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _DASHES = ("-", "--", ":", "-.")
 _FINDINGS = {
@@ -46,8 +42,8 @@ class ReadersDiagnosis(Result):
 
     readers: list[dict[str, Any]]
     remarks: list[str]
-    entropy: FloatArray = dataclasses.field(repr=False)
-    speaking: FloatArray = dataclasses.field(repr=False)
+    entropy: FloatArray = dataclasses.field(repr=False)  # (n,), of a fit that ignores hesitation
+    speaking: FloatArray = dataclasses.field(repr=False)  # (n, J), chances that readers speak
 
     def _content(self) -> Iterator[str | Table]:
         for line in self.readers:
@@ -61,9 +57,8 @@ class ReadersDiagnosis(Result):
         shown = ("reader", "labelled", "withheld", "mean_labelled", "mean_withheld", "slope")
         yield Table(shown, [[line[name] for name in shown] for line in self.readers])
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return a row a reader."""
-        return need("pandas", "data").DataFrame(self.readers)
+    def _columns(self) -> dict[str, Any]:
+        return {name: [line[name] for line in self.readers] for name in self.readers[0]}
 
     def plot(self, axes: Any = None) -> "ReadersDisplay":
         """Draw each reader's chance of speaking against the entropy of rows."""
@@ -101,8 +96,7 @@ def diagnose_readers(estimator: Any, X: Any, y: Any, said: Statements, **given: 
     if not isinstance(getattr(full, "mechanism_", None), Panel) or full.mechanism is None:
         mechanism = "entropy" if estimator.mechanism is None else estimator.mechanism
         full = refit(estimator, X, y, mechanism=mechanism, warned=warned, **given)
-    entropy = silent.entropy(X, Shannon())
-    log_tau = np.asarray(full.predict_log_proba(X))
+    entropy, log_tau = silent.entropy(X, Shannon()), np.asarray(full.predict_log_proba(X))
     lines = []
     for j, found in enumerate(reader_records(full)):
         groups = {"labelled": said.said[:, j] >= 0, "withheld": said.said[:, j] == WITHHELD}

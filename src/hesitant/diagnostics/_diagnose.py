@@ -9,23 +9,14 @@ from hesitant._cores import one_blas_thread
 from hesitant._replicates import refit
 from hesitant.base import check_classifier
 from hesitant.checks import check_number
+from hesitant.diagnostics import _fits, _smoother, _tests
 from hesitant.diagnostics._by_class import compare_mechanisms, labelled_shares
 from hesitant.diagnostics._by_reader import diagnose_readers
-from hesitant.diagnostics._diagnosis import Diagnosis
-from hesitant.diagnostics._fits import (
-    Fits,
-    bootstrap_likelihood_ratio,
-    likelihood_ratio,
-    score_test,
-    shape_test,
-    wald_test,
-)
-from hesitant.diagnostics._smoother import check_bandwidth, labelling_curve
-from hesitant.diagnostics._tests import kolmogorov_smirnov, mann_whitney
-from hesitant.diagnostics._verdict import decide
+from hesitant.diagnostics._diagnosis import Diagnosis, decide
+from hesitant.diagnostics._fits import Fits
 from hesitant.experts import as_readers, is_panel
 from hesitant.intake import CheckedData
-from hesitant.mechanisms import EntropyMechanism, Mechanism, as_mechanism
+from hesitant.mechanisms import EntropyMechanism, as_mechanism
 from hesitant.model import FittedModel
 
 _WEIGHED = (
@@ -91,7 +82,7 @@ def diagnose(
     """
     check_number("n_boot", n_boot, Integral, 0)
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
-    check_bandwidth(bandwidth)
+    _smoother.check_bandwidth(bandwidth)
     if estimator is None:
         from hesitant.classifier import MixtureClassifier
 
@@ -110,16 +101,16 @@ def diagnose(
     measured, t, seen = fits.measured, fits.measured.entropy, fits.measured.seen
     groups = {"labelled": t[seen], "blank": t[~seen]}
     tests = {
-        "ks": kolmogorov_smirnov(*groups.values()),
-        "mw": mann_whitney(*groups.values()),
-        "lr": likelihood_ratio(fits),
-        "wald": wald_test(fits),
-        "score": score_test(fits),
-        "shape": shape_test(fits),
+        "ks": _tests.kolmogorov_smirnov(*groups.values()),
+        "mw": _tests.mann_whitney(*groups.values()),
+        "lr": _fits.likelihood_ratio(fits),
+        "wald": _fits.wald_test(fits),
+        "score": _fits.score_test(fits),
+        "shape": _fits.shape_test(fits),
     }
     if n_boot:
         draws = {"random_state": random_state, "n_jobs": n_jobs, "progress": progress}
-        tests["bootstrap"] = bootstrap_likelihood_ratio(fits, n_boot, **draws)
+        tests["bootstrap"] = _fits.bootstrap_likelihood_ratio(fits, n_boot, **draws)
     if np.unique(measured.weight).size > 1:
         remarks.append(_WEIGHED)
     if fits.full is not None:
@@ -138,7 +129,7 @@ def diagnose(
         found |= {"by_class": shares.records, "mechanisms": bic, "coefficients": beta}
         if t.size >= 10:
             how = {"fitted": measured.probability, "bandwidth": bandwidth, "level": level}
-            found["curve"] = labelling_curve(t, seen, **how)
+            found["curve"] = _smoother.labelling_curve(t, seen, **how)
     pairs = groups["labelled"].size * groups["blank"].size
     found["harder_share"] = float(1 - tests["mw"].statistic / pairs) if pairs else np.nan
     for name, group in groups.items():
@@ -160,40 +151,32 @@ def diagnose(
 
 def _fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str]]:
     """Return both fits; what the template already knows of these rows is not fitted again."""
-    mechanism, remarks = _logistic(as_mechanism(template.mechanism))
+    own = as_mechanism(template.mechanism)
+    mechanism, remarks = own.testable() or EntropyMechanism(), []
+    if mechanism is not own and own.informative:
+        remarks = [
+            f"The tests of difficulty use the mechanism {mechanism.in_words!r} in place of "
+            f"{own.in_words!r}: its other parts are not identified where difficulty plays no part."
+        ]
     warned: list[str] = []
     how: dict[str, Any] = {"solver": "auto", "warned": warned}
     rows = dict(zip(("sample_weight", "reviewed"), given, strict=False))
-    known = silent = False
+    ignorance, full, known = template, None, False
     if hasattr(template, "fitted_"):
         data = template.check(X, y, *given)
-        known, silent = _knows(template.fitted_, data), not template.mechanism_.informative
-        X, y, rows, how["start"] = data, None, {}, template
-    ignorance = template
-    if not (known and silent):
+        known, X, y, rows, how["start"] = _knows(template.fitted_, data), data, None, {}, template
+    if known and template.mechanism_.informative and not remarks:
+        full = template
+    if not known or template.mechanism_.informative:
         ignorance = refit(template, X, y, mechanism=None, alpha=0.5, **how, **rows)
         data = ignorance.check()
-    full = template if known and not (remarks or silent) else None
-    fits = Fits(ignorance, full, data)
-    tally, how["start"] = data.rows.tally, ignorance
-    if not (tally.reviewed_labelled and tally.reviewed_blank):
+    fits, how["start"] = Fits(ignorance, full, data), ignorance
+    if not (data.rows.tally.reviewed_labelled and data.rows.tally.reviewed_blank):
         full = None
     # A fit that ended below what no slope at all achieves is not the best there is.
     elif full is None or full.log_likelihood_ < ignorance.log_likelihood_ + fits.chance - 1e-6:
         full = refit(ignorance, data, None, mechanism=mechanism, **how)
     return Fits(ignorance, full, data), remarks + warned
-
-
-def _logistic(given: Mechanism) -> tuple[Mechanism, list[str]]:
-    """Return a mechanism with coefficients that can be tested, and what was changed."""
-    testable = given.testable() or EntropyMechanism()
-    if testable is given or not given.informative:
-        return testable, []
-    words = (
-        f"The tests of difficulty use the mechanism {testable.in_words!r} in place of "
-        f"{given.in_words!r}: its other parts are not identified where difficulty plays no part."
-    )
-    return testable, [words]
 
 
 def _knows(model: FittedModel, data: CheckedData) -> bool:

@@ -1,62 +1,130 @@
-"""What a diagnosis found."""
+"""What a diagnosis found: decided once, and said in the same words everywhere."""
 
 import dataclasses
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+from scipy.stats import rankdata
 
 from hesitant._optional import need
 from hesitant._result import Result, Table, number
 from hesitant._typing import FloatArray
+from hesitant._words import noun, p_value, percent
+from hesitant.diagnostics._fits import ROWS_A_PARAMETER, Fits
 from hesitant.diagnostics._smoother import LabellingCurve
 from hesitant.diagnostics._tests import Test
 from hesitant.inference._information import ObservedInformation
 
-if TYPE_CHECKING:
-    import pandas as pd
+ALPHA = 0.05
+FEW = 20  # the test of a handful of rows finds nothing, whatever the truth
+# Of those that allow for estimated classes the score test, at the fit without the pattern, keeps
+# its size best; the likelihood ratio rejects true chance too often as parameters grow in number.
+_ORDER = ("bootstrap", "score", "lr", "mw")
+
+_HEADLINES = {
+    "hard": "The blanks mark the hard cases.",
+    "easy": "The blanks mark the easy cases.",
+    "mixed": "The blanks depend on difficulty, but not in one direction.",
+    "random": "The blanks look random.",
+    "few": "There are too few rows to tell what the blanks mean.",
+    "crowded": "There are too many parameters to tell what the blanks mean.",
+    "all": "Every {row} has a label.",
+    "none": "No {row} has a label.",
+    "unseen": "No row was reviewed.",
+}
+# Where labels may be missing by class, no more than that is claimed.
+_BY_CLASS = {
+    "hard": "The blanks mark hard cases, or whole classes.",
+    "easy": "The blanks mark easy cases, or whole classes.",
+    "mixed": "The blanks depend on difficulty, or on the class.",
+    "random": "The blanks look random in difficulty, but not in class.",
+    "few": _HEADLINES["few"],
+}
+_NO_PATTERN = (
+    "Without both labelled and blank rows among those reviewed there is no pattern to learn from; "
+    "the classes were fitted as usual."
+)
+_EVIDENCE = {
+    **dict.fromkeys(("all", "none", "unseen"), _NO_PATTERN),
+    "few": "{blank} beside {labelled} show no clear link with difficulty, and are too few to rule "
+    "one out.",
+    "crowded": "There are {each:.2g} rows for each parameter of the model; with fewer than "
+    "{needed:g} the tests find a link where there is none and miss one where there is.",
+}
+_PAIRS = (
+    "Take a blank row and a labelled one at random: the blank one is the harder to classify in "
+    "{share} of cases, where pure chance would give about 50 % ({test} test, {p})."
+)
+_MEANING = {
+    "hard": "Labels are missing where the classes overlap, so the pattern of blanks is itself "
+    "evidence of where that is.",
+    "easy": "It is the clear-cut rows that were left blank, which is unusual: make sure that "
+    "blank cells mean what they seem to mean.",
+    "mixed": "Labels depend on difficulty, but not simply more or less with more of it: look at "
+    "the labelling curve, try a more flexible one (in Python EntropyMechanism(basis='spline')), "
+    "and make sure what blank cells mean in this table.",
+    "random": "These data show no link between missing labels and difficulty: mechanism=None "
+    "loses nothing that can be seen here.",
+    "crowded": "Use fewer features or a simpler covariance, and ask again.",
+}
+_MISSING_BY_CLASS = (
+    "Some classes are labelled far more readily than their difficulty explains: labels may be "
+    "missing by class, and then their pattern says little about where the classes overlap."
+)
+_SHAPE = (
+    "The chance of a label does not follow difficulty along quite the curve that was assumed "
+    "({p}): take labelling probabilities as approximate, and try a more flexible curve (in Python "
+    "EntropyMechanism(basis='spline')) or another family."
+)
+_CAVEATS = (
+    "The evidence uses a model fitted to these same rows. The rank tests treat its entropies as "
+    "measured; the likelihood ratio and Wald tests come out too sure when rows are few for the "
+    "parameters (a spline basis, many features, few labels), the score test least. {bootstrap} "
+    "refits the model every time and so allows for it.",
+    "Entropies are those of {family} classes. If the classes are not shaped so, a row in a tail "
+    "may look easy or hard for the wrong reason: see whether another family says the same.",
+    "That labels are missing where the classes meet does not prove why: anything else that makes "
+    "labels rare there looks alike.",
+)
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Diagnosis(Result):
-    """The evidence on whether blanks are about difficulty.
-
-    The ``finding`` is "hard" or "easy" (what the blanks are), "mixed", "random", "few" (rows, to
-    tell), "crowded" (parameters, to tell), "all", "none" or "unseen". Entropies are transformed,
-    ``logit(e / log g)``, and those of the ignorance fit. ``by_class`` has for each class its
-    reviewed "rows" (blank ones by their posteriors), the share "labelled", and the share
-    "expected": that of rows equally difficult, whatever their class.
-    """
+    """The evidence on whether blanks are about difficulty."""
 
     title: ClassVar[str] = "Are the blanks about difficulty?"
 
     headline: str
-    explanation: str
+    explanation: str  # what lies behind the headline
     caution: str
-    finding: str
-    decisive: Test | None
+    finding: str  # hard, easy, mixed, random, few, crowded (parameters), all, none or unseen
+    decisive: Test | None  # the one of the tests that the verdict rests on
     n_labelled: int
     n_blank: int
-    n_not_reviewed: int
-    mean_labelled: float
+    n_not_reviewed: int  # rows that inform the classes but no test
+    mean_labelled: float  # transformed entropy, logit(e / log g), under the ignorance fit
     mean_blank: float
     median_labelled: float
     median_blank: float
-    harder_share: float
+    harder_share: float  # chance that a random blank row is harder than a random labelled one
     tests: list[Test]
     curve: LabellingCurve | None = None
-    coefficients: dict[str, float] = dataclasses.field(default_factory=dict)
+    coefficients: dict[str, float] = dataclasses.field(default_factory=dict)  # of the mechanism
+    # For each class its reviewed "rows" (blank ones by their posteriors), the share "labelled",
+    # and the share "expected": that of rows equally difficult, whatever their class.
     by_class: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    missing_by_class: bool
-    mechanisms: dict[str, float] = dataclasses.field(default_factory=dict)
-    suggested: str
+    missing_by_class: bool  # whether labels may be missing by class
+    mechanisms: dict[str, float] = dataclasses.field(default_factory=dict)  # BIC of each
+    suggested: str  # the best of the mechanisms
     family: str
     caveats: list[str]
     remarks: list[str]
-    ignorance: Any = dataclasses.field(repr=False)
-    full: Any = dataclasses.field(repr=False)
+    ignorance: Any = dataclasses.field(repr=False)  # the two fits
+    full: Any = dataclasses.field(repr=False)  # None if there is no pattern to fit
     labelled_entropy: FloatArray = dataclasses.field(repr=False)
     blank_entropy: FloatArray = dataclasses.field(repr=False)
-    information: ObservedInformation | None = dataclasses.field(repr=False)
+    information: ObservedInformation | None = dataclasses.field(repr=False)  # if a test needs it
 
     @property
     def verdict(self) -> str:
@@ -78,7 +146,7 @@ class Diagnosis(Result):
         known = ", ".join(repr(t.name) for t in self.tests)
         raise KeyError(f"no test is called {name!r}; there are {known}")
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> Any:
         """Return one row for each test."""
         frame = need("pandas", "data").DataFrame([dataclasses.asdict(t) for t in self.tests])
         frame = frame.rename(columns={"name": "test"}).astype({"df": "Int64"})
@@ -98,11 +166,12 @@ class Diagnosis(Result):
         yield Table(("rows", "count", "mean", "median"), rows, f"{words} the pattern")
         if self.n_not_reviewed:
             yield f"{self.n_not_reviewed:,} rows that were not reviewed are in no test."
+        notes = [t.note if len(t.note) <= 60 else "see below" for t in self.tests]
         yield Table(
             ("test", "statistic", "df", "p-value", "how", "note"),
             [
-                (t.name, t.statistic, number(t.df), _p(t.p_value), t.method, _short(t.note))
-                for t in self.tests
+                (t.name, t.statistic, number(t.df), _p(t.p_value), t.method, note)
+                for t, note in zip(self.tests, notes, strict=True)
             ],
             "Chance (labels missing at random) against difficulty; whether the fitted curve has "
             "the right shape; difficulty and class, each given the other",
@@ -123,13 +192,63 @@ class Diagnosis(Result):
         if self.coefficients:
             listed = ", ".join(f"{k} {number(v)}" for k, v in self.coefficients.items())
             yield f"Mechanism under the full likelihood: {listed}."
-        long = [f"{t.name}: {t.note}." for t in self.tests if _short(t.note) != t.note]
+        long = [f"{t.name}: {t.note}." for t in self.tests if len(t.note) > 60]
         yield from (f"* {note}" for note in (*long, *self.caveats))
-
-
-def _short(note: str) -> str:
-    return note if len(note) <= 60 else "see below"
 
 
 def _p(value: float) -> float | str:
     return "< 1e-300" if value < 1e-300 else value  # none is zero
+
+
+def decide(fits: Fits, tests: dict[str, Test], share: float, by_class: bool) -> dict[str, Any]:
+    """Decide whether blanks are about difficulty; return those fields of Diagnosis that say it.
+
+    A test that could not have rejected (a bootstrap of a few replicates) has no say.
+    """
+    able = [tests[k] for k in _ORDER if k in tests and not tests[k].was_skipped]
+    test = next((test for test in able if test.least_p < ALPHA), None)
+    finding = _finding(fits, test, share)
+    headline, evidence = _HEADLINES[finding], _EVIDENCE.get(finding, _PAIRS)
+    meaning, bent = _MEANING.get(finding, ""), tests["shape"].p_value
+    if by_class and finding in _BY_CLASS:
+        headline, meaning = _BY_CLASS[finding], _MISSING_BY_CLASS
+    words = {
+        "row": "row" if sum(fits.counts) == fits.rows.tally.n else "reviewed row",
+        "labelled": noun(fits.counts[0], "labelled row"),
+        "blank": noun(fits.counts[1], "blank row"),
+        "share": percent(share),
+        "test": test and test.name,
+        "p": test and p_value(test.p_value),
+        "each": fits.rows_a_parameter,
+        "needed": ROWS_A_PARAMETER,
+        "family": fits.ignorance.family_.in_words,
+        "bootstrap": "The bootstrap" if "bootstrap" in tests else "n_boot=199 adds a test that",
+    }
+    # a skipped test has a p-value of NaN, which is not below anything
+    caution = bent < ALPHA and finding in ("hard", "easy", "mixed")
+    return {
+        "finding": finding,
+        "decisive": None if evidence is _NO_PATTERN else test,
+        "headline": headline.format_map(words),
+        "explanation": f"{evidence.format_map(words)} {meaning}".strip(),
+        "caution": _SHAPE.format(p=p_value(bent)) if caution else "",
+        "caveats": [caveat.format_map(words) for caveat in _CAVEATS],
+    }
+
+
+def _finding(fits: Fits, test: Test | None, harder_share: float) -> str:
+    n_labelled, n_blank = fits.counts
+    if not n_blank or not n_labelled:
+        return "all" if n_labelled else "none" if n_blank else "unseen"
+    # neither a link nor its absence shows where the model can fit any rows whatever
+    if fits.rows_a_parameter < ROWS_A_PARAMETER:
+        return "crowded"
+    if test is None:
+        return "few"
+    if test.p_value >= ALPHA:
+        return "random" if min(n_labelled, n_blank) >= FEW else "few"
+    difficulty = rankdata(fits.measured.entropy)
+    falls = (difficulty - difficulty.mean()) @ fits.measured.probability < 0  # by and large
+    if (harder_share > 0.5) != falls:
+        return "mixed"
+    return "hard" if falls else "easy"

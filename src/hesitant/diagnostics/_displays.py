@@ -1,7 +1,6 @@
 """Pictures of rows: their entropies in three panels, and their features two at a time."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -42,6 +41,10 @@ class EntropyDisplay(draw.Drawing):
         self, labelled: FloatArray, blank: FloatArray, curve: LabellingCurve | None = None
     ) -> None:
         self.labelled, self.blank, self.curve = np.sort(labelled), np.sort(blank), curve
+        # The far left, where rows are certain, is cut off.
+        low, high = shown_range(np.concatenate((self.labelled, self.blank)))
+        margin = 0.05 * (high - low) + 1e-9
+        self.limits_ = low - margin, high + 2 * margin
 
     @classmethod
     def from_estimator(
@@ -105,13 +108,6 @@ class EntropyDisplay(draw.Drawing):
                 faint = float(np.clip(120 / max(t.size, 1), 0.06, 0.6))
                 ax.plot(t, np.full(t.size, height), "|", color=color, alpha=faint, markersize=5)
         return self
-
-    @cached_property
-    def limits_(self) -> tuple[float, float]:
-        """The range to show; the far left, where rows are certain, is cut off."""
-        low, high = shown_range(np.concatenate((self.labelled, self.blank)))
-        margin = 0.05 * (high - low) + 1e-9
-        return low - margin, high + 2 * margin
 
     def _groups(self) -> list[tuple[str, FloatArray, dict[str, str]]]:
         groups = (("labelled", self.labelled, _SEEN, "-"), ("blank", self.blank, BLANK, "--"))

@@ -12,14 +12,13 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
-from hesitant._replicates import refit, replicate, workers
+from hesitant._replicates import refit, replicate, side_by_side
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.chart import chart_at
 from hesitant.diagnostics._tests import CannotTest, Test, chi_squared, named, need_rows
 from hesitant.inference._information import ObservedInformation, information_of
-from hesitant.inference._scores import Weights, find_axes, products
+from hesitant.inference._scores import Weights, find_axes, outer, products
 from hesitant.intake import CheckedData
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import Basis, Spline, row_term
@@ -107,9 +106,6 @@ def _measure(block: Block, ignorance: FittedModel, full: FittedModel | None) -> 
     return Measured(*given, tau, t, u, p)
 
 
-# -- tests of the mechanism's slopes --------------------------------------------------------------
-
-
 @named("likelihood ratio")
 def likelihood_ratio(fits: Fits) -> Test:
     """Compare the full likelihood with labels missing completely at random."""
@@ -163,21 +159,17 @@ def bootstrap_likelihood_ratio(fits: Fits, n_boot: int, **options: Any) -> Test:
     """Compare the likelihood ratio with those of rows drawn from the ignorance fit."""
     need_rows(*fits.counts, SMALLEST_GROUP)
     observed = _ratio(fits.ignorance, fits.full, fits.chance)
-    several = effective_n_jobs(workers(options["n_jobs"], n_boot)) > 1  # then one core each
-    given = [np.concatenate(part) for part in zip(*fits.rows.collect(_given), strict=True)]
-    task = partial(_null_ratio, fits.ignorance, fits.full, fits.chance, given)
-    task = partial(task, 1 if several else fits.full.n_jobs)
-    parts = replicate(task, n_boot, description="bootstrap under chance", **options)
-    count = len(parts.values)
+    parts = fits.rows.collect(lambda block: (block.labelled, block.review > 0, block.weight))
+    given = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    n_jobs = 1 if side_by_side(options["n_jobs"], n_boot) else fits.full.n_jobs
+    task = partial(_null_ratio, fits.ignorance, fits.full, fits.chance, given, n_jobs)
+    drawn = replicate(task, n_boot, description="bootstrap under chance", **options)
+    count, note = len(drawn.values), drawn.in_words()
     if not count:
-        raise CannotTest(parts.in_words())
-    beyond, least = int(np.sum(np.array(parts.values) >= observed)), 1 / (1 + count)
-    method, note = f"{count} replicates", parts.in_words()
+        raise CannotTest(note)
+    beyond, least = int(np.sum(np.array(drawn.values) >= observed)), 1 / (1 + count)
+    method = f"{count} replicates"
     return Test("", observed, (1 + beyond) * least, method=method, note=note, least_p=least)
-
-
-def _given(block: Block) -> tuple[BoolArray, BoolArray, FloatArray]:
-    return block.labelled, block.review > 0, block.weight
 
 
 def _null_ratio(
@@ -190,9 +182,6 @@ def _null_ratio(
     rows: dict[str, Any] = {"reviewed": reviewed, "sample_weight": weight, "n_jobs": n_jobs}
     null = refit(ignorance, X, y, start=ignorance, **rows)
     return _ratio(null, refit(full, X, y, start=null, **rows), chance)
-
-
-# -- is the mechanism's shape right? --------------------------------------------------------------
 
 
 @named("shape of the mechanism")
@@ -242,12 +231,10 @@ def _information(rows: Block, model: FittedModel) -> Weights:
     # The scores of a row that is labelled and of one that is not differ by the slopes of the log
     # odds, whose variance is the product of both chances.
     pull, gradient = said.pull - not_said.pull, said.gradient - not_said.gradient
-    chance = (rows.review * np.exp(said.log_p + not_said.log_p))[:, None]
+    told = outer(rows.review * np.exp(said.log_p + not_said.log_p), pull, gradient)
     given = np.where(rows.labelled[:, None], np.eye(tau.shape[1])[rows.codes], tau)
-    outer = (chance * pull)[:, :, None] * pull[:, None]
-    outer += (rows.weight[:, None] * given)[:, :, None] * given[:, None]
-    edges = (chance * pull)[:, :, None] * gradient[:, None]
-    return outer, edges, (chance * gradient).T @ gradient
+    label = outer(rows.weight, given, np.zeros_like(gradient))
+    return told[0] + label[0], told[1], told[2]
 
 
 class _WithSplines(Basis):

@@ -5,6 +5,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.special import xlog1py, xlogy
 from scipy.stats import norm, rankdata
 
 from hesitant._typing import BoolArray, FloatArray
@@ -79,14 +80,14 @@ def shown_range(t: FloatArray) -> tuple[float, float]:
 def check_bandwidth(given: float | str) -> None:
     """Raise unless this is a rule, or a share of the rows."""
     share = isinstance(given, Real) and not isinstance(given, bool | np.bool_) and 0 < given <= 1
-    if not (share or (isinstance(given, str) and given in ("cv", "silverman"))):
+    if not (share or given in ("cv", "silverman")):
         raise ValueError(
             f"bandwidth={given!r}: give 'cv', 'silverman' or a number above 0 and up to 1, the "
             "kernel's width as a share of the rows."
         )
 
 
-def _smooth(values: FloatArray, h: float, power: int = 1) -> FloatArray:
+def _smooth(values: FloatArray, h: Any, power: int = 1) -> FloatArray:
     """Return sums over neighbouring bins, weighted by (a power of) a kernel of width h."""
     length = 1024  # a circle on which bins that are far apart stay so
     away = np.minimum(np.arange(length), length - np.arange(length)) / (h * (BINS - 1))
@@ -98,19 +99,14 @@ def _smooth(values: FloatArray, h: float, power: int = 1) -> FloatArray:
 def _cross_validated(rows: FloatArray, labels: FloatArray) -> float:
     """Return the bandwidth under which each row is best predicted by all the others."""
     n, rate = rows.sum(), labels.sum() / rows.sum()
-
-    def left_out(h: float) -> float:
-        mass, hits = _smooth(np.array([rows, labels]), h)
-        # Without the row itself, whose kernel is one there, and with half a row at the overall
-        # rate: a lone row must not be predicted with certainty.
-        for_label, for_blank = (hits + rate / 2 - np.array([[1], [0]])) / (mass - 0.5)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gain = np.where(labels > 0, labels * np.log(for_label), 0.0)
-            gain += np.where(rows > labels, (rows - labels) * np.log1p(-for_blank), 0.0)
-        return float(gain.sum())
-
     candidates = np.geomspace(max(5 / n, 2 / BINS), 0.5, 25)
-    return float(candidates[np.argmax([left_out(h) for h in candidates])])
+    mass, hits = (_smooth(values, candidates[:, None]) for values in (rows, labels))
+    # Without the row itself, whose kernel is one there, and with half a row at the overall rate: a
+    # lone row must not be predicted with certainty.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for_label, for_blank = ((hits + rate / 2 - own) / (mass - 0.5) for own in (1, 0))
+        gain = xlogy(labels, for_label) + xlog1py(rows - labels, -for_blank)
+    return float(candidates[np.nansum(gain, axis=1).argmax()])
 
 
 def wilson(p: Any, n: Any, level: float = 0.95) -> tuple[Any, Any]:

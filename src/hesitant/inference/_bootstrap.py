@@ -15,7 +15,7 @@ from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import check_in_memory
 from hesitant.checks import check_number
 from hesitant.families._base import listed
-from hesitant.inference._estimates import Estimates, Scale, natural_units
+from hesitant.inference._information import Estimates, Scale, natural_units
 from hesitant.intake import CheckedData
 from hesitant.likelihood import State, log_posterior
 from hesitant.rows import Rows

@@ -16,8 +16,8 @@ from hesitant._result import Result, Table, number, percent
 from hesitant._typing import FloatArray
 from hesitant.checks import check_number
 from hesitant.inference import _displays, _fisher
-from hesitant.inference._estimates import natural_units
 from hesitant.inference._fisher import PAIRS, WAYS, Review
+from hesitant.inference._information import natural_units
 from hesitant.model import FittedModel
 
 BATCHES, DRAWS = 10, 20_000
