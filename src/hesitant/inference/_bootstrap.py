@@ -1,6 +1,7 @@
 """How sure we are, without formulas: refit to rows drawn again."""
 
 import dataclasses
+from collections.abc import Iterator
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from scipy.stats import norm
 
 from hesitant._choices import look_up, renamed
 from hesitant._replicates import refit, replicate, side_by_side
+from hesitant._result import Table
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import check_in_memory
 from hesitant.checks import check_number
@@ -50,27 +52,22 @@ class BootstrapResult(Estimates):
         replicates, "basic" those reflected about the estimate.
         """
         check_number("level", level, Real, 1e-6, 1 - 1e-6)
-        return interval_of(self.replicates, self.estimate, self.scales, level, method)
+        drawn, estimate, scales = self.replicates, self.estimate, self.scales
+        if method == "normal":
+            z = norm.ppf(0.5 + level / 2)
+            each = zip(scales, estimate, drawn.T, strict=True)
+            ends = [s.interval(x, z * np.nanstd(s.forward(d), ddof=1)) for s, x, d in each]
+            return np.array(ends, dtype=float)
+        found: FloatArray = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
+        if method == "percentile":
+            return found
+        if method == "basic":
+            return 2 * estimate[:, None] - found[:, ::-1]
+        raise ValueError(f"method={method!r}: choose 'normal', 'percentile' or 'basic'.")
 
-    def _introduction(self) -> str:
-        return f"{self.n_replicates:,} {self.kind} replicates."
-
-
-def interval_of(
-    drawn: FloatArray, estimate: FloatArray, scales: list[Scale], level: float, method: str
-) -> FloatArray:
-    """Return lower and upper bounds (k, 2) from replicates (b, k)."""
-    if method == "normal":
-        z = norm.ppf(0.5 + level / 2)
-        reach = [z * np.nanstd(s.forward(d), ddof=1) for s, d in zip(scales, drawn.T, strict=True)]
-        each = zip(scales, estimate, reach, strict=True)
-        return np.array([scale.interval(x, r) for scale, x, r in each], dtype=float)
-    ends: FloatArray = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
-    if method == "percentile":
-        return ends
-    if method == "basic":
-        return 2 * estimate[:, None] - ends[:, ::-1]
-    raise ValueError(f"method={method!r}: choose 'normal', 'percentile' or 'basic'.")
+    def _content(self) -> Iterator[str | Table]:
+        yield f"{self.n_replicates:,} {self.kind} replicates."
+        yield from super()._content()
 
 
 @renamed(n="n_boot")
@@ -152,15 +149,14 @@ def bootstrap(
         f"{names} have no finite value in {undefined.any(axis=1).sum()} of {len(drawn)} "
         "replicates, which are left out for them: their errors are too small.": undefined.any(),
     }
-    lower, upper = interval_of(drawn, estimate, units.scales, level, "normal").T
-    return BootstrapResult(
+    result = BootstrapResult(
         kind=kind,
         parameters=units.names,
         estimate=estimate,
         bias=np.nanmean(drawn, axis=0) - estimate,
         std_error=np.nanstd(drawn, axis=0, ddof=1),
-        lower=lower,
-        upper=upper,
+        lower=estimate,
+        upper=estimate,
         level=float(level),
         n_replicates=len(drawn),
         n_failed=done.n_failed,
@@ -171,6 +167,8 @@ def bootstrap(
         replicates=drawn,
         scales=units.scales,
     )
+    lower, upper = result.interval(level).T
+    return dataclasses.replace(result, lower=lower, upper=upper)
 
 
 def _replicate(

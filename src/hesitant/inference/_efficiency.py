@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._cores import one_blas_thread
@@ -182,36 +181,37 @@ def efficiency(
     units = natural_units(model)
     jacobian = units.jacobian(axes)[:, : axes.size]
     # A parameter at the edge of its range cannot move to first order: it counts as known.
-    if not _exceeds(parts["complete"].sum(axis=0), 1e-9):
-        value, vector = np.linalg.eigh(parts["complete"].sum(axis=0))
+    if not _exceeds(sum(parts["complete"]), 1e-9):
+        value, vector = np.linalg.eigh(sum(parts["complete"]))
         U = vector[:, value > 1e-9 * value.mean()]
-        parts = {name: U.T @ part @ U for name, part in parts.items()}
+        parts = {name: [U.T @ one @ U for one in part] for name, part in parts.items()}
         jacobian = jacobian @ U
-    units, kept = units.reduce(jacobian, model.state)
-    slopes, n, std_errors = csr_array(jacobian[kept]), float(batches["n"].sum()), {}
+    if review.share == 0 or not len(batches["full"][0]) > len(batches["ignorance"][0]):
+        parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
+    V: dict[str, Any] = {}
     for way in WAYS:
-        information = parts[way].sum(axis=0)
+        information = sum(parts[way])
         if not _exceeds(information, 1e-10):
             raise ValueError(
                 f"The information of the classes is singular under {way} labels: with so few "
                 "labels the model is not identified, so there is no efficiency to compute. "
                 "summary() names what the data do not determine."
             )
-        spread = np.einsum("ij,ij->i", jacobian[kept], slopes @ np.linalg.inv(information))
-        std_errors[way] = np.sqrt(n / n_rows * spread)
-    near, squared = float(batches["near"].sum()), float(batches["near_squared"].sum())
-    usable = squared > 0 and near**2 / squared >= ENOUGH
+        V[way] = np.linalg.inv(information)
+    units, kept = units.reduce(jacobian, model.state)
+    slopes, scale = jacobian[kept], sum(batches["n"]) / n_rows
+    std_errors = {w: np.sqrt(scale * np.einsum("ij,ij->i", slopes @ V[w], slopes)) for w in WAYS}
+    near, squared = sum(batches["near"]), sum(batches["near_squared"])
+    usable = bool(squared > 0 and near**2 / squared >= ENOUGH)
     if not usable:
-        parts["boundary"] = np.full_like(parts["boundary"], np.nan)
+        parts["boundary"] = [np.full_like(one, np.nan) for one in parts["boundary"]]
     # Of a panel's rows none is quite settled; of one expert's, those with a label are.
     labelled, by = _fisher.ratio(batches["labelled"], batches["n"])
     open_rows = n_rows * (1 - labelled), -labelled / max(1 - labelled, 1e-300) * by
     if model.readers:
         open_rows = float(n_rows), np.zeros(BATCHES)
-    if review.share == 0 or not batches["full"].shape[1] > batches["ignorance"].shape[1]:
-        parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
     with np.errstate(divide="ignore", invalid="ignore"):
-        figures = _fisher.figures_of(parts, log_unit - np.log(n_rows), open_rows)
+        figures = _fisher.figures_of(parts, V, log_unit - np.log(n_rows), open_rows)
     figures["bayes_error"] = _fisher.ratio(batches["bayes"], batches["n"])
     found = {name: value for name, (value, _) in figures.items()}
     error = {
@@ -262,7 +262,7 @@ def _review(clf: Any, given: float | None) -> tuple[Review, float]:
     return Review(share, float(max(labelled, 0.0) / hidden)), share
 
 
-def _exceeds(info: FloatArray, share: float) -> bool:
+def _exceeds(info: Any, share: float) -> bool:
     """Whether all eigenvalues are more than a share of their mean."""
     floor = share * np.trace(info) / len(info)
     try:

@@ -48,6 +48,7 @@ PILOT, ROUNDS, TAIL, WIDER = 2500, 3, 5, 4.0
 # Differences of log criteria below this are rounding.
 ROUNDING = 1e-11
 
+Batches: TypeAlias = list[FloatArray]
 Figure: TypeAlias = tuple[float, FloatArray]
 """A number, and the batches' influence on it (to first order, and relative to it)."""
 Rng: TypeAlias = np.random.Generator
@@ -170,7 +171,7 @@ def _shaped_like(z: FloatArray, log_w: FloatArray, wider: float = 1.0) -> Any:
 
 def draw_moments(
     model: FittedModel, n_draws: int, n_batches: int, review: Review, rng: Rng
-) -> tuple[Axes, float, dict[str, FloatArray]]:
+) -> tuple[Axes, float, dict[str, list[Any]]]:
     """Draw features about a fitted model; return axes, log unit of Q, and the batches' sums."""
     X, state = model.draw(max(n_draws // n_batches, 500), rng)[0], model.state
     rows = Rows(X, np.full(len(X), -1), n_classes=len(model.classes))
@@ -185,7 +186,7 @@ def draw_moments(
     for k in range(n_batches):  # each has rows from everywhere
         batch = (np.ascontiguousarray(part[k::n_batches]) for part in drawn)
         parts.append(_moments(model, axes, kernel, review, rng, *batch))
-    return axes, kernel[1], {name: np.array([part[name] for part in parts]) for name in parts[0]}
+    return axes, kernel[1], {name: [part[name] for part in parts] for name in parts[0]}
 
 
 def _kernel(log_tau: FloatArray, log_w: FloatArray) -> Kernel:
@@ -296,21 +297,23 @@ def _said(
     yield said.given.any(axis=1) | settled, ways[0], ways[1]
 
 
-def of_classes(batches: FloatArray, k: int) -> FloatArray:
-    """Return each batch's share (b, k, k) of the classes' information, all else estimated.
+def of_classes(batches: Batches, k: int) -> Batches:
+    """Return each batch's share (k, k) of the classes' information, all else estimated.
 
     Of the joint information [[A, B], [Bᵀ, D]] the classes keep ``A − B D⁻¹ Bᵀ``, to first order
     the sum over batches of ``RᵀJR`` with R = (1, −B D⁻¹)ᵀ.
     """
-    A, B, D = batches[:, :k, :k], batches[:, :k, k:], batches[:, k:, k:]
-    if not D.size:
-        return A
-    C = _regression(B.sum(axis=0), D.sum(axis=0))
-    cross = B @ C
-    return np.asarray(A - cross - cross.transpose(0, 2, 1) + C.T @ D @ C)
+    if len(batches[0]) == k:
+        return batches
+    C = _regression(sum(J[:k, k:] for J in batches), sum(J[k:, k:] for J in batches))
+    crosses = [J[:k, k:] @ C for J in batches]
+    return [
+        J[:k, :k] - cross - cross.T + C.T @ J[k:, k:] @ C
+        for J, cross in zip(batches, crosses, strict=True)
+    ]
 
 
-def _regression(B: FloatArray, D: FloatArray) -> FloatArray:
+def _regression(B: Any, D: Any) -> FloatArray:
     """Return ``D⁻¹ Bᵀ``; what D says nothing about explains nothing."""
     # Far apart classes leave a slope in entropy next to no information: scale before judging.
     size = np.sqrt(np.diag(D))
@@ -348,29 +351,28 @@ def _boundary(
     return out, weight
 
 
-def ratio(above: FloatArray, below: FloatArray) -> Figure:
+def ratio(above: list[float], below: list[float]) -> Figure:
     """Return the ratio of two sums over batches."""
-    total = float(above.sum())
-    by = above / (total or 1.0) - below / below.sum()
-    return total / float(below.sum()), by
+    total, whole = float(sum(above)), float(sum(below))
+    return total / whole, np.array(above) / (total or 1.0) - np.array(below) / whole
 
 
 def figures_of(
-    parts: dict[str, FloatArray], log_unit: float, open_rows: Figure
+    parts: dict[str, Batches], V: dict[str, Any], log_unit: float, open_rows: Figure
 ) -> dict[str, Figure]:
-    """Return all that one number tells, but for the Bayes error."""
+    """Return all that one number tells, but for the Bayes error; V are the ways' covariances."""
     Q = parts["boundary"]
-    known = {way: _criteria(parts[way], Q) for way in WAYS}
+    known = {way: _criteria(parts[way], V[way], Q) for way in WAYS}
     out = {}
     for way in WAYS:
         size, by = known[way]["error"]
         out[f"excess {way}"] = math.exp(size + log_unit), by
     # With a share of the open rows settled the information is I + share D. In coordinates where I
     # is the identity and D diagonal both criteria are sums.
-    D = parts["complete"] - parts["ignorance"]
-    half = np.linalg.cholesky(parts["ignorance"].sum(axis=0))
-    gain, vector = np.linalg.eigh(_whitened(half, D.sum(axis=0)))
-    weight = np.einsum("jk,jk->k", vector, _whitened(half, Q.sum(axis=0)) @ vector)
+    D = [a - b for a, b in zip(parts["complete"], parts["ignorance"], strict=True)]
+    half = np.linalg.cholesky(sum(parts["ignorance"]))
+    gain, vector = np.linalg.eigh(np.asarray(_whitened(half, sum(D)), dtype=float))
+    weight = np.einsum("jk,jk->k", vector, _whitened(half, sum(Q)) @ vector)
     log_size: dict[str, Callable[[float], float]] = {
         "error": lambda share: np.log(np.sum(weight / (1 + share * gain))),
         "parameters": lambda share: -np.log(np.abs(1 + share * gain)).mean(),
@@ -384,27 +386,29 @@ def figures_of(
         share = _share_worth(of_share, gained) if pattern else 0.0
         by = np.zeros(len(Q))
         if 0 < share < 2:
-            there = _criteria(parts["ignorance"] + share * D, Q)[name][1]
+            some = [a + share * d for a, d in zip(parts["ignorance"], D, strict=True)]
+            there = _criteria(some, np.linalg.inv(sum(some)), Q)[name][1]
             slope = (of_share(share + 1e-5) - of_share(share - 1e-5)) / 2e-5
             by = (known["full"][name][1] - there) / (slope * share)
         out[f"labels_worth {name}"] = share * open_rows[0], by + open_rows[1]
     return out
 
 
-def _criteria(info: FloatArray, boundary: FloatArray) -> dict[str, Figure]:
+def _criteria(info: Batches, V: Any, boundary: Batches) -> dict[str, Figure]:
     """Return logarithms of what estimates with this information are judged by, with influences."""
-    V, Q = np.linalg.inv(info.sum(axis=0)), boundary.sum(axis=0)
-    shares = np.einsum("jk,bjk->b", V, info) / len(V)
+    Q, shares = sum(boundary), np.array([np.vdot(V, J) for J in info]) / len(V)
     trace, error = float(np.vdot(V, Q)), (math.nan, np.full(len(info), math.nan))
     # A kernel with negative parts may, from very few rows, give a negative sum: then nothing is
     # known of the error.
     if trace > 0:
-        by = np.einsum("jk,bjk->b", V, boundary) - np.einsum("jk,bjk->b", V @ Q @ V, info)
+        bent = V @ Q @ V
+        each = zip(boundary, info, strict=True)
+        by = np.array([np.vdot(V, B) - np.vdot(bent, J) for B, J in each])
         error = math.log(trace), by / trace
     return {"error": error, "parameters": (float(np.linalg.slogdet(V)[1]) / len(V), -shares)}
 
 
-def _whitened(half: FloatArray, A: FloatArray) -> FloatArray:
+def _whitened(half: Any, A: Any) -> FloatArray:
     """Return ``L⁻¹ A L⁻ᵀ``."""
     once = solve_triangular(half, A, lower=True, check_finite=False)
     return np.asarray(solve_triangular(half, once.T, lower=True, check_finite=False))

@@ -2,13 +2,11 @@
 
 import dataclasses
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import expit, logit
 from scipy.stats import norm
 
@@ -223,12 +221,7 @@ class Estimates(Result):
     def _columns(self) -> dict[str, Any]:
         return {"parameter": self.parameters, **{c: getattr(self, c) for c in self.columns}}
 
-    @abstractmethod
-    def _introduction(self) -> str:
-        """Return what the errors rest on."""
-
     def _content(self) -> Iterator[str | Table]:
-        yield self._introduction()
         yield Table.of(self._columns(), f"Intervals at {percent(self.level, 0)}")
 
 
@@ -250,9 +243,10 @@ class ObservedInformation(Estimates):
     chart_covariance: FloatArray = dataclasses.field(repr=False)
     axes: Axes = dataclasses.field(repr=False)
 
-    def _introduction(self) -> str:
+    def _content(self) -> Iterator[str | Table]:
         kind = "sandwich" if self.robust else "observed information"
-        return f"{self.n_rows:,} rows; standard errors from the {kind}."
+        yield f"{self.n_rows:,} rows; standard errors from the {kind}."
+        yield from super()._content()
 
 
 def information(
@@ -319,8 +313,7 @@ def information_of(
     uphill = np.einsum("kd,kl,ld->d", flat, from_data, flat) < -UPHILL
     directions = [_in_words(v, units.names, jacobian) for v in flat[:, ~uphill].T]
     kinks = [_in_words(v, units.names, jacobian) for v in (*flat[:, uphill].T, *sharp.T)]
-    few = csr_array(jacobian)  # entries of many: a class's numbers depend on its own axes
-    covariance = few @ (few @ V).T
+    covariance = jacobian @ V @ jacobian.T
     std_error = slope * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
     std_error[lost] = np.inf
