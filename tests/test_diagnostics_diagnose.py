@@ -130,12 +130,12 @@ def test_shape_test_finds_a_wrong_shape():
 def test_shape_test_of_many_rows_is_that_of_few(monkeypatch):
     """Of very many rows every few tell the average information."""
     from hesitant.diagnostics._diagnose import _fit_both
-    from hesitant.diagnostics._fits import shape_test
+    from hesitant.diagnostics._tests import shape_test
 
     data = simulate(n=20_000, random_state=1)
     fits, _ = _fit_both(MixtureClassifier(), data.features, data.labels)
     few = shape_test(fits)
-    monkeypatch.setattr("hesitant.diagnostics._fits.SAMPLE", 4000)
+    monkeypatch.setattr("hesitant.diagnostics._tests.SAMPLE", 4000)
     many = shape_test(fits)
     assert many.df == few.df
     assert many.statistic == pytest.approx(few.statistic, rel=0.02)
@@ -411,7 +411,7 @@ def test_separation_has_no_wald_test_worth_the_name():
 
 
 def test_failed_replicates_are_counted(data, monkeypatch):
-    from hesitant.diagnostics import _fits as module
+    from hesitant.diagnostics import _tests as module
 
     real = module.refit
     calls = {"n": 0}
@@ -475,7 +475,7 @@ def test_tests_that_no_verdict_needs_are_left_out_where_they_take_long(data, mon
     crowded = diagnose(X[:, :24], y)
     assert crowded.test("Wald").note == "0.92 rows a parameter, needs 2"
     assert crowded.test("shape").was_skipped
-    monkeypatch.setattr("hesitant.diagnostics._fits.MOST_WORK", 1000)
+    monkeypatch.setattr("hesitant.diagnostics._tests.MOST_WORK", 1000)
     many = diagnose(data.features, data.labels)
     assert "summary()" in many.test("Wald").note
     assert not many.test("shape").was_skipped

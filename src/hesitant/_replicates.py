@@ -144,11 +144,11 @@ def refit(
     **changes: Any,
 ) -> Any:
     """Fit a copy to other rows, from where ``start`` ended; ``warned`` gets its warnings."""
-    new = clone(clf).set_params(**changes, verbose=0)
     if start is not None and start.family_.has_from_attributes:
-        new.set_params(init=start, n_init=1)
+        changes |= {"init": start, "n_init": 1}
     if hasattr(clf, "classes_"):  # a class may lose all its labels and must stay
-        new.set_params(classes=clf.classes_.tolist())
+        changes["classes"] = clf.classes_.tolist()
+    new = clone(clf).set_params(verbose=0, **changes)
     with collect_warnings() as said:
         new.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
     if warned is not None:

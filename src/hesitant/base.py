@@ -137,4 +137,5 @@ def check_in_memory(clf: Any, X: Any, *given: Any, **columns: Any) -> CheckedDat
 def likelihood_of(clf: Any, *given: Any, **columns: Any) -> Likelihood:
     """Return a fitted classifier's likelihood of rows, by default those of its fit."""
     check_classifier(clf)
-    return cast(Likelihood, clf.fitted_.likelihood(clf.check(*given, **columns).rows))
+    rows = clf.check(*given, **columns).rows  # which says so if there was no fit
+    return cast(Likelihood, clf.fitted_.likelihood(rows))

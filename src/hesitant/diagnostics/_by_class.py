@@ -9,8 +9,8 @@ from scipy.stats import chi2
 from hesitant._replicates import refit
 from hesitant._result import percent
 from hesitant._typing import FloatArray
-from hesitant.diagnostics._fits import SMALLEST_GROUP, Fits
-from hesitant.diagnostics._tests import CannotTest, Test, chi_squared, named, need_rows
+from hesitant.diagnostics import _tests
+from hesitant.diagnostics._tests import Fits, Test
 from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, as_mechanism
 from hesitant.rows import Rows
 
@@ -67,12 +67,9 @@ def labelled_shares(fits: Fits) -> Shares:
         "classes that get labels also get too many of the blanks, with either likelihood. Ask how "
         "labels were given, and see whether another family says the same."
     )
-    records = [
-        {"class": name, "rows": n, "labelled": share, "expected": of_all}
-        for name, n, share, of_all in zip(
-            names, total.tolist(), labelled.tolist(), expected.tolist(), strict=True
-        )
-    ]
+    values = zip(names, total.tolist(), labelled.tolist(), expected.tolist(), strict=True)
+    keys = ("class", "rows", "labelled", "expected")
+    records = [dict(zip(keys, own, strict=True)) for own in values]
     doubtful = bool(never.any() or (p_value < SURE and apart >= LARGE))
     return Shares(records, p_value, doubtful, words)
 
@@ -119,13 +116,13 @@ def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], l
     value["entropy+class"] = max(value.values())
 
     def ratio(smaller: str) -> Test:
-        need_rows(*fits.counts, SMALLEST_GROUP)
+        _tests.need_rows(*fits.counts, _tests.SMALLEST_GROUP)
         df = size["entropy+class"] - size[smaller]
         if df < 1:
-            raise CannotTest("no parameter tells the two apart")
-        return chi_squared(2 * (value["entropy+class"] - value[smaller]), df)
+            raise _tests.CannotTest("no parameter tells the two apart")
+        return _tests.chi_squared(2 * (value["entropy+class"] - value[smaller]), df)
 
     given = {"difficulty, given the class": "class", "class, given the difficulty": "entropy"}
-    tests = {name: named(name)(ratio)(smaller) for name, smaller in given.items()}
+    tests = {name: _tests.named(name)(ratio)(smaller) for name, smaller in given.items()}
     n = math.log(max(fits.rows.tally.weight, 2.0))
     return {name: size[name] * n - 2 * value[name] for name in value}, tests, remarks

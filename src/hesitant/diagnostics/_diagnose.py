@@ -9,11 +9,11 @@ from hesitant._cores import one_blas_thread
 from hesitant._replicates import refit
 from hesitant.base import check_classifier
 from hesitant.checks import check_number
-from hesitant.diagnostics import _fits, _smoother, _tests
+from hesitant.diagnostics import _smoother, _tests
 from hesitant.diagnostics._by_class import compare_mechanisms, labelled_shares
 from hesitant.diagnostics._by_reader import diagnose_readers
 from hesitant.diagnostics._diagnosis import Diagnosis, decide
-from hesitant.diagnostics._fits import Fits
+from hesitant.diagnostics._tests import Fits
 from hesitant.experts import as_readers, is_panel
 from hesitant.intake import CheckedData
 from hesitant.mechanisms import EntropyMechanism, as_mechanism
@@ -103,14 +103,14 @@ def diagnose(
     tests = {
         "ks": _tests.kolmogorov_smirnov(*groups.values()),
         "mw": _tests.mann_whitney(*groups.values()),
-        "lr": _fits.likelihood_ratio(fits),
-        "wald": _fits.wald_test(fits),
-        "score": _fits.score_test(fits),
-        "shape": _fits.shape_test(fits),
+        "lr": _tests.likelihood_ratio(fits),
+        "wald": _tests.wald_test(fits),
+        "score": _tests.score_test(fits),
+        "shape": _tests.shape_test(fits),
     }
     if n_boot:
         draws = {"random_state": random_state, "n_jobs": n_jobs, "progress": progress}
-        tests["bootstrap"] = _fits.bootstrap_likelihood_ratio(fits, n_boot, **draws)
+        tests["bootstrap"] = _tests.bootstrap_likelihood_ratio(fits, n_boot, **draws)
     if np.unique(measured.weight).size > 1:
         remarks.append(_WEIGHED)
     if fits.full is not None:

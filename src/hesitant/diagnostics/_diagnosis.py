@@ -11,9 +11,8 @@ from hesitant._optional import need
 from hesitant._result import Result, Table, number
 from hesitant._typing import FloatArray
 from hesitant._words import noun, p_value, percent
-from hesitant.diagnostics._fits import ROWS_A_PARAMETER, Fits
 from hesitant.diagnostics._smoother import LabellingCurve
-from hesitant.diagnostics._tests import Test
+from hesitant.diagnostics._tests import ROWS_A_PARAMETER, Fits, Test
 from hesitant.inference._information import ObservedInformation
 
 ALPHA = 0.05

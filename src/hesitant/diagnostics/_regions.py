@@ -49,13 +49,13 @@ class RegionsDisplay(draw.Drawing):
 
     grid_x: FloatArray
     grid_y: FloatArray
-    proba: FloatArray
-    points: FloatArray
-    codes: IntArray
+    proba: FloatArray  # (m_y, m_x, g)
+    points: FloatArray  # the rows on the plane (n, 2)
+    codes: IntArray  # the class of each row, −1 for a blank
     classes: list[str]
-    names: tuple[str, str]
-    reference: FloatArray | None = None
-    outlines: Sequence[tuple[int, FloatArray]] = ()
+    names: tuple[str, str]  # of the two axes
+    reference: FloatArray | None = None  # probabilities under a model whose boundaries are dashed
+    outlines: Sequence[tuple[int, FloatArray]] = ()  # class and outline (m, 2) of each component
 
     @classmethod
     def from_estimator(
@@ -157,7 +157,6 @@ class RegionsDisplay(draw.Drawing):
         return self
 
     def _shade(self, ax: Any) -> None:
-        """Fill where each class is the most probable, more strongly where it is surer."""
         from matplotlib.colors import to_rgba
 
         logs = np.log(np.maximum(self.proba, 1e-300))

@@ -3,7 +3,7 @@
 import warnings
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import entr
@@ -15,7 +15,7 @@ from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import check_classifier
 from hesitant.chart import chart_at
 from hesitant.checks import check_number
-from hesitant.diagnostics._fits import ROWS_A_PARAMETER
+from hesitant.diagnostics._tests import ROWS_A_PARAMETER
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel
 from hesitant.inference._curvature import curvature
@@ -25,9 +25,6 @@ from hesitant.intake import CheckedData, check_features, refuse_dask
 from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows, Rows
 from hesitant.uncertainty import Shannon
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BLOCK = 4096
 # Directions that the data hardly determine count as known to this share of complete labels, so
@@ -41,8 +38,6 @@ _FEW = (
     "would teach: rows are ranked by their entropy times the chance of an answer."
 )
 
-Looked: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-"""Class probabilities, entropies and chances of an answer of all rows."""
 Known: TypeAlias = tuple[Axes, FloatArray]
 """Axes of the classes' parameters, and the covariance of the estimates there."""
 
@@ -56,7 +51,7 @@ def triage(
     sample_weight: Any = None,
     reviewed: Any = None,
     top: int | None = None,
-) -> "pd.DataFrame":
+) -> Any:
     """Rank blank rows by what asking for their labels would teach.
 
     The gain of a row is the information, in nats, that its label is expected to give about the
@@ -129,12 +124,11 @@ def triage(
     columns: dict[str, Any] = {"row": places}
     if hasattr(X, "index") and hasattr(X, "columns"):
         columns["index"] = np.asarray(X.index)[places]
-    columns["expected_gain"], columns["gain"] = gain * chance[places], gain
-    columns["entropy"], columns["labelling_probability"] = entropy[places], chance[places]
+    columns |= {"expected_gain": gain * chance[places], "gain": gain, "entropy": entropy[places]}
+    columns["labelling_probability"] = chance[places]
     if reader is not None:
         columns["reader"] = np.array([*model.readers, None], dtype=object)[reader[places]]
-    columns["unusual"] = far[places]
-    columns["predicted"] = model.classes[tau[places].argmax(axis=1)]
+    columns |= {"unusual": far[places], "predicted": model.classes[tau[places].argmax(axis=1)]}
     columns |= {f"P({name})": tau[places, h] for h, name in enumerate(model.class_names)}
     library = "polars" if type(X).__module__.startswith("polars") else "pandas"
     return need(library, "data").DataFrame(columns)
@@ -149,13 +143,12 @@ def _look(block: Block, model: FittedModel) -> tuple[FloatArray, ...]:
 
 def least_density(model: FittedModel, rows: ManyRows) -> float:
     """Return the log density that nearly all labelled rows exceed; below, a row fits no class."""
-    if not isinstance(rows, Rows):
-        return -np.inf
-    labelled = rows.codes >= 0 if rows.said is None else rows.said.given.any(axis=1)
-    if labelled.sum() < FEWEST:
-        return -np.inf
-    density = model.by_rows(rows.X[labelled], lambda *found: found[2], 1)
-    return float(np.quantile(density, UNUSUAL))
+    if isinstance(rows, Rows):
+        labelled = rows.codes >= 0 if rows.said is None else rows.said.given.any(axis=1)
+        if labelled.sum() >= FEWEST:
+            density = model.by_rows(rows.X[labelled], lambda *found: found[2], 1)
+            return float(np.quantile(density, UNUSUAL))
+    return -np.inf
 
 
 def known_of(model: FittedModel, rows: ManyRows, fitted_to: ManyRows | None) -> Known | None:
@@ -185,10 +178,10 @@ def known_from(axes: Axes, information: FloatArray) -> Known:
 
 @one_blas_thread()
 def rank(
-    known: Known | None, X: AnyArray, places: IntArray, looked: Looked, top: int | None
+    known: Known | None, X: AnyArray, places: IntArray, looked: Any, top: int | None
 ) -> tuple[IntArray, FloatArray]:
     """Return those of some rows with the largest gain times chance of an answer, and the gains."""
-    tau, entropy, chance = looked
+    tau, entropy, chance = looked  # of all rows: class probabilities, entropies, chances
     # No gain exceeds its entropy: once enough rows have more than is left, the rest may rest.
     most = entropy * chance
     places = places[np.argsort(-most[places], kind="stable")]

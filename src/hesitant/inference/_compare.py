@@ -160,11 +160,12 @@ def compare(
         return math.inf if math.isnan(value) else value  # those without the criterion come last
 
     ranked = sorted(done, key=rank)
-    failed = [f"{c.name}: {c.note.removeprefix(FAILED)}" for c in ranked if FAILED in c.note[:8]]
-    if len(failed) == len(ranked):
-        raise ValueError(f"No candidate could be fitted. {failed[0]}")
+    failed = [c for c in ranked if c.note.startswith(FAILED)]
     if failed:
-        words = f"{len(failed)} of {len(ranked)} candidates could not be fitted. {failed[0]}"
+        reason = f"{failed[0].name}: {failed[0].note.removeprefix(FAILED)}"
+        if len(failed) == len(ranked):
+            raise ValueError(f"No candidate could be fitted. {reason}")
+        words = f"{len(failed)} of {len(ranked)} candidates could not be fitted. {reason}"
         warnings.warn(words, FitWarning, stacklevel=2)
     return Comparison(ranked, sort_by, ranked[0].name, _remarks(models, data, bool(folds)))
 

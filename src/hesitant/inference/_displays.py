@@ -30,7 +30,6 @@ def chosen(names: Sequence[str], part: str | None) -> list[int]:
 
 
 def _one_a_line(ax: Any, names: Sequence[str]) -> None:
-    """Write a name at each height, the first on top."""
     ax.set_yticks(range(len(names)), [as_text(name, 80) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
 

@@ -37,15 +37,17 @@ class Efficiency(Result):
     n_draws: int
     reviewed_share: float
     share_labelled: float
-    bayes_error: float
-    excess_error: dict[str, float]
+    bayes_error: float  # of the best rule
+    excess_error: dict[str, float]  # of the fitted rule above that, under each of the three
+    # Rows of the second kind that one of the first is worth ("full / ignorance" and other pairs),
+    # by the geometric mean over all parameters and by the excess error.
     parameter_efficiency: dict[str, float]
     error_efficiency: dict[str, float]
-    labels_worth: dict[str, float]
-    worth_all: dict[str, bool]
+    labels_worth: dict[str, float]  # of so many random blanks (panel: rows), by "error" and so on
+    worth_all: dict[str, bool]  # whether even labels for all blanks would clearly do less
     parameters: list[str]
     std_errors: dict[str, FloatArray]
-    monte_carlo_error: dict[str, float]
+    monte_carlo_error: dict[str, float]  # what the draws leave in each scalar above
     remarks: list[str]
     readers: list[str] | None = None
 

@@ -9,7 +9,6 @@ polynomials of the second degree, so theirs are moments of the rows, whatever th
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from itertools import combinations_with_replacement, zip_longest
 from typing import Any, TypeAlias
 
@@ -166,21 +165,18 @@ def products(
     ``weigh`` gives the weights of a block's rows, of which ``balanced`` says whether those of a
     row's classes sum to zero; with a ``stride`` some rows stand for all.
     """
-    work = partial(_block_products, axes=axes, weigh=weigh, balanced=balanced, stride=stride)
+
+    def work(block: Block) -> tuple[FloatArray]:
+        block, total = block[::stride], np.zeros(())
+        size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
+        for start in range(0, max(len(block.X), 1), size):
+            part = block[start : start + size]
+            total = total + Scores(axes, part.X).total(*weigh(part), balanced)
+        return (total,)
+
     with one_blas_thread():
         total: FloatArray = rows.sum(work)[0]
     return stride * total
-
-
-def _block_products(
-    block: Block, axes: Axes, weigh: Callable[[Block], Weights], balanced: bool, stride: int
-) -> tuple[FloatArray]:
-    block, total = block[::stride], np.zeros(())
-    size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
-    for start in range(0, max(len(block.X), 1), size):
-        part = block[start : start + size]
-        total = total + Scores(axes, part.X).total(*weigh(part), balanced)
-    return (total,)
 
 
 class Scores:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hesitant import mechanisms
 from hesitant._replicates import refit
 from hesitant._result import Result, Table, percent
 from hesitant._typing import BoolArray, FloatArray
@@ -14,13 +15,7 @@ from hesitant.base import check_in_memory
 from hesitant.experts import Panel
 from hesitant.inference._displays import SensitivityDisplay
 from hesitant.inference._information import information
-from hesitant.mechanisms import (
-    ClassMechanism,
-    EntropyClassMechanism,
-    EntropyMechanism,
-    Mechanism,
-    MixedMechanism,
-)
+from hesitant.mechanisms import ClassMechanism, EntropyMechanism, Mechanism
 
 CLEAR = 2.0  # log-likelihood by which the data prefer a tilt, before it is worth saying
 
@@ -31,15 +26,15 @@ class Sensitivity(Result):
 
     title: ClassVar[str] = "What if blanks also depend on the class?"
 
-    of: str
+    of: str  # the class that the tilt is about
     classes: list[str]
-    tilts: FloatArray
+    tilts: FloatArray  # (k,), log odds of its labels against equally difficult rows of the others
     log_likelihood: FloatArray
-    shares: FloatArray
-    errors: FloatArray
-    changed: FloatArray
-    turns: FloatArray = dataclasses.field(repr=False)
-    models: list[Any] = dataclasses.field(repr=False)
+    shares: FloatArray  # of the classes (k, g)
+    errors: FloatArray  # of the shares
+    changed: FloatArray  # share of rows whose predicted class is not that of tilt 0
+    turns: FloatArray = dataclasses.field(repr=False)  # each row's nearest tilt that changes it
+    models: list[Any] = dataclasses.field(repr=False)  # the fits
 
     @property
     def stable(self) -> BoolArray:
@@ -174,10 +169,12 @@ def tilted(mechanism: Mechanism, tilt: FloatArray) -> Mechanism:
         return ClassMechanism(tilt=tilt.tolist())
     if isinstance(mechanism, ClassMechanism):
         return ClassMechanism(mechanism.ridge, mechanism.link, tilt.tolist())
-    if not isinstance(mechanism, EntropyMechanism) or isinstance(mechanism, MixedMechanism):
+    if not isinstance(mechanism, EntropyMechanism) or isinstance(
+        mechanism, mechanisms.MixedMechanism
+    ):
         raise TypeError(
             f"sensitivity knows no tilt of the mechanism {mechanism.in_words!r}: fit with "
             "mechanism='entropy' or None."
         )
     own = mechanism.basis, mechanism.uncertainty, mechanism.ridge, mechanism.link
-    return EntropyClassMechanism(1.0, *own, tilt.tolist())
+    return mechanisms.EntropyClassMechanism(1.0, *own, tilt.tolist())

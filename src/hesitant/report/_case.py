@@ -12,7 +12,7 @@ from hesitant._drawing import share_between
 from hesitant._replicates import refit
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.diagnostics import diagnose
-from hesitant.diagnostics._fits import MOST_PARAMETERS
+from hesitant.diagnostics._tests import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
 from hesitant.inference import ObservedInformation
 from hesitant.inference._information import information_of
