@@ -348,7 +348,7 @@ def test_fitted_without_a_mechanism(data, mechanism):
 
 def test_a_pipeline_is_told_what_to_give(data):
     pipe = make_pipeline(StandardScaler(), MixtureClassifier()).fit(data.features, data.labels)
-    with pytest.raises(TypeError, match=r"pipe\[-1\] and pipe\[:-1\]"):
+    with pytest.raises(TypeError, match=r"pipe\[-1\], and pipe\[:-1\]"):
         diagnose(data.features, data.labels, estimator=pipe)
     with pytest.raises(TypeError, match="give a MixtureClassifier"):
         diagnose(data.features, data.labels, estimator=LogisticRegression())
