@@ -274,7 +274,7 @@ class Mechanism(BaseEstimator):
         return None
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
-        """Return a copy that knows its parameters (and the share of rows labelled)."""
+        """Return a copy that knows its parameters, and the share of rows labelled."""
         out = copy.copy(self)
         out.parameters_ = np.asarray(theta, dtype=float)
         return out

@@ -18,6 +18,8 @@ Function: TypeAlias = Callable[[FloatArray], FloatArray]
 class Basis(BaseEstimator):
     """Base of the bases: functions b_1..b_T of the uncertainty, and their derivatives."""
 
+    endless = ""  # what to use instead where the uncertainty has no end, if this needs one
+
     @abstractmethod
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
         """Return (b, db), each (n, T), at uncertainties ``u`` in [0, maximum]."""
@@ -34,6 +36,11 @@ class Basis(BaseEstimator):
 
     def check(self, maximum: float) -> None:
         """Raise ValueError if the basis does not fit an uncertainty with this maximum."""
+        if self.endless and not np.isfinite(maximum):
+            raise ValueError(
+                f"{type(self).__name__} needs an uncertainty with a largest value (an entropy): "
+                f"use {self.endless} with this measure."
+            )
 
 
 class Linear(Basis):
@@ -93,6 +100,7 @@ class Spline(Basis):
     """
 
     size = property(lambda self: self.df)
+    endless = "Polynomial, Log or Functions"
 
     def __init__(self, df: int = 4) -> None:
         self.df = df
@@ -107,7 +115,7 @@ class Spline(Basis):
     def check(self, maximum: float) -> None:
         if not (isinstance(self.df, Integral) and self.df >= 3):
             raise ValueError(f"df={self.df!r}: a cubic spline needs a whole number >= 3.")
-        _need_an_end("Spline", maximum, "Polynomial, Log or Functions")
+        super().check(maximum)
 
 
 class Log(Basis):
@@ -132,6 +140,7 @@ class Log(Basis):
     def check(self, maximum: float) -> None:
         if not (isinstance(self.floor, Real) and 1e-300 <= self.floor < 1e-2):
             raise ValueError(f"floor={self.floor!r}: give a number from 1e-300 to 1e-2.")
+        super().check(maximum)
 
 
 class Logit(Log):
@@ -145,16 +154,13 @@ class Logit(Log):
     """
 
     names = ["logit u"]  # noqa: RUF012
+    endless = "Log"
 
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
         share = np.clip(u / maximum, self.floor, 1.0 - 1e-9)
         inside = share == u / maximum
         slope = np.where(inside, 1.0 / (share * (1.0 - share) * maximum), 0.0)
         return (np.log(share) - np.log1p(-share))[:, None], slope[:, None]
-
-    def check(self, maximum: float) -> None:
-        super().check(maximum)
-        _need_an_end("Logit", maximum, "Log")
 
 
 class Functions(Basis):
@@ -195,14 +201,6 @@ class Functions(Basis):
                     f"for each uncertainty, and is not finite at u = {u[np.argmin(finite)]:.3g}, "
                     "where rows may lie: bound it, for example by np.maximum(u, 1e-12)."
                 )
-
-
-def _need_an_end(basis: str, maximum: float, instead: str) -> None:
-    if not np.isfinite(maximum):
-        raise ValueError(
-            f"{basis} needs an uncertainty with a largest value (an entropy): use {instead} with "
-            "this measure."
-        )
 
 
 BASES: dict[str, type[Basis]] = {"linear": Linear, "polynomial": Polynomial, "spline": Spline}

@@ -114,12 +114,9 @@ class EntropyMechanism(Mechanism):
         return EntropyMechanism(self.order, basis, self.uncertainty, self.ridge)
 
     def natural(self, theta: FloatArray) -> dict[str, float]:
-        first, middle, last = self._split(theta)
-        return {
-            **dict(zip(self._intercept_names(), map(float, first), strict=True)),
-            **{f"coef[{n}]": float(b) for n, b in zip(self._basis().names, middle, strict=True)},
-            **self._link().natural(last),
-        }
+        names = self._intercept_names() + [f"coef[{name}]" for name in self._basis().names]
+        own = dict(zip(names, theta.tolist(), strict=False))
+        return own | self._link().natural(theta[len(names) :])
 
     def _split(self, theta: FloatArray) -> Terms:
         """Return parameters of the intercepts, of the basis and of the link."""
@@ -217,9 +214,8 @@ class EntropyMechanism(Mechanism):
         return Pattern(*_sum_logistic(self, seen, codes, said, weight, theta))
 
     def strength(self, theta: FloatArray) -> FloatArray:
-        out = super().strength(theta)
-        if self._link().names:  # a link's parameter has a prior of its own
-            out[-1] += self._link().prior
+        out, link = super().strength(theta), self._link()
+        out[out.size - len(link.names) :] += link.prior  # of the link's parameter, if it has one
         return out
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
