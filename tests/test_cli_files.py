@@ -9,6 +9,7 @@ import pytest
 
 from helpers_tables import xlsx
 from hesitant import MixtureClassifier
+from hesitant.cli._tables import split_names, stem
 from hesitant.datasets import simulate
 from hesitant.persistence import load
 
@@ -152,3 +153,14 @@ def test_minus_one_and_none_mean_the_same_as_in_python(blank, run, tmp_path):
     )
     assert answer["classes"] == [str(int(c)) for c in python.classes_]
     assert answer["labels"]["blank"] == int(DATA["y"].isna().sum())
+
+
+def test_names_are_split_at_commas_unless_a_column_has_them():
+    frame = pd.DataFrame(columns=["CD3", "CD5 (FL1)", "a,b"])
+    frame.attrs["hesitant"] = {"aliases": {"CD5": "CD5 (FL1)"}}
+    assert split_names(["CD3, CD5", "a,b"], frame) == ["CD3", "CD5 (FL1)", "a,b"]
+
+
+@pytest.mark.parametrize(("table", "name"), [("data/cells.csv.gz", "cells"), ("-", "hesitant")])
+def test_results_are_called_after_the_table(table, name):
+    assert stem(table) == name

@@ -126,10 +126,7 @@ def desk(
 
 
 def _register(work: Callable[..., None], short_help: str | None) -> None:
-    """Make a command of a function; dataclasses among its parameters are groups of options.
-
-    Whatever goes wrong becomes a message.
-    """
+    """Make a command of a function; dataclasses among its parameters are groups of options."""
     keyword = Parameter.KEYWORD_ONLY
     parameters: list[Parameter] = []
     groups: dict[str, Any] = {}

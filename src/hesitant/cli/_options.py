@@ -116,8 +116,7 @@ def within(low: float, high: float = math.inf) -> dict[str, Any]:
 def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
     """Make the values of a TOML file the defaults of this command's options.
 
-    Keys are the options' names, with hyphens or underscores, at the top of the file or in a table
-    named after the command; the top may hold options of other commands.
+    They stand at its top, with those of other commands, or in a table named after the command.
     """
     if path is None:
         return None

@@ -121,11 +121,7 @@ def split_names(given: Sequence[str], frame: "pd.DataFrame") -> list[str]:
 
 
 def stem(source: str) -> str:
-    """Return what output files are called after: the table's name without its suffixes.
-
-    >>> stem("data/cells.csv.gz"), stem("-")
-    ('cells', 'hesitant')
-    """
+    """Return what output files are called after: ``cells`` of ``data/cells.csv.gz``."""
     name = PurePath(source).name
     name = re.sub(rf"(?i)(?<=.)({_SUFFIXES})?(\.(gz|bz2|xz|zip))?$", "", name)
     return "hesitant" if source == "-" else name

@@ -24,8 +24,7 @@ _PLAINER = str.maketrans({"−": "-", "–": "-", "…": "...", "→": "->"})
 class Terminal:
     """Standard output for answers, standard error for progress, notes and mistakes.
 
-    Colour and a spinner appear only where there is a terminal to show them. With ``as_json`` a
-    program is listening, and the one answer is a JSON document; ``quiet`` prints mistakes only.
+    Colour and a spinner appear only where there is a terminal to show them.
     """
 
     as_json: Annotated[bool, output("Print one JSON document.", False, "--json")] = False
@@ -121,10 +120,8 @@ _REWORDED = (
 def in_options(text: str) -> str:
     """Return a message of the library's in the words of the command line.
 
-    >>> in_options("Use covariance='tied', or mechanism=None.")
-    'Use --covariance tied, or --mechanism none.'
-    >>> in_options("Replace it with --force (force=True in Python).")
-    'Replace it with --force.'
+    >>> in_options("Replace it (force=True in Python), or use mechanism=None.")
+    'Replace it, or use --mechanism none.'
     """
     for words, own in _REWORDED:
         text = re.sub(words, own, text)

@@ -1,7 +1,4 @@
-"""The columns of a table as a fit needs them: numbers, weights, labels, yes and no.
-
-What a column holds is decided on its different cells, of which there are few, and not row by row.
-"""
+"""The columns of a table as a fit needs them: numbers, labels, yes and no."""
 
 import hashlib
 import re
@@ -107,7 +104,7 @@ class Column:
     """A column: ``codes`` number its different cells, -1 where blank, and ``values`` are these.
 
     They are of one type: text without blanks around it, True and False, or numbers; whatever else
-    there is can only be compared as words.
+    there is can only be compared as words. What a column holds is decided on them, not on rows.
     """
 
     def __init__(self, sheet: Sheet, name: str) -> None:
@@ -205,12 +202,10 @@ class Column:
         self.refuse(bad, "is not a number", remedy, like)
 
     def labels(self, missing: Collection[object] | None) -> tuple[AnyArray, tuple[str, ...]]:
-        """Return the labels, None where blank, and the values listed as missing that do not occur.
-
-        Where no value is listed, the number -1 is blank, as it is in Python.
-        """
+        """Return the labels, None where blank, and what is listed as missing but not there."""
         values = self._typed()
         numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+        # where no value is listed, the number -1 is blank, as it is in Python
         given = ([-1] if numbers else []) if missing is None else missing
         texts = [as_shown(value).strip() for value in given]  # options arrive as text
         listed = {as_shown(float(t)) if numbers and is_number(t) else t for t in texts}
@@ -248,11 +243,8 @@ class Column:
         kind = int if all(float(value).is_integer() for value in values) else float
         return [kind(value) for value in values]
 
-    def check_classes(self, counts: Counter[Any], rows: int, code: bool) -> None:
-        """Refuse labels that cannot be learnt: blank, of one class, or different in every row.
-
-        ``code`` tells whether -1 was taken for a blank.
-        """
+    def check_classes(self, counts: Counter[Any], rows: int, coded: bool) -> None:
+        """Refuse labels that cannot be learnt: blank, of one class, or different in every row."""
         given, classes = counts.total(), list(counts)
         unique = len(classes) == given > 1 and (given == rows or given > _MANY)
         many = len(classes) > max(_MANY, given / 2)
@@ -269,7 +261,7 @@ class Column:
         elif len(classes) == 1:
             problem = f"The label has a single class, {quote(classes[0])}, in {given:,} rows."
             meaning = "that value means 'not labelled', list it with"
-            if code and {-1, "-1", "-1.0"} & set(self.values):
+            if coded and {-1, "-1", "-1.0"} & set(self.values):  # -1 was taken for a blank
                 meaning = "-1, which means 'not labelled', is a class here, give none to"
             remedy = f"Label some rows of a second class; if {meaning} {option('missing')}."
         else:

@@ -54,11 +54,10 @@ def write_together(
 ) -> list[Path]:
     """Write a set of files, as `write_atomically` writes one: all of them, or none.
 
-    Every content goes to a temporary file beside its target and reaches the disk; only then do
-    all take their names. Whatever interrupts this leaves the files that were there, with a
-    `TableError` if that is the file system's doing. Killing the process leaves whole files too,
-    and at worst a temporary one, ``.hesitant-*.part``. Files in ``keep`` are being read, and not
-    replaced even by ``force``.
+    Contents go to temporary files beside their targets, and take their names once all are on the
+    disk. Whatever interrupts this leaves the files that were there, with a `TableError` if that
+    is the file system's doing; killing the process leaves whole files too, and at worst a
+    temporary one. Files in ``keep`` are being read, and not replaced even by ``force``.
     """
     targets = [Path(path) for path in files]
     real = [_check_target(target, force, keep) for target in targets]

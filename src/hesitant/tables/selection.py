@@ -151,7 +151,7 @@ def select_columns(
     counts = Counter[object](() if y is None else y)
     counts.pop(None, None)
     if y is not None:
-        sheet[readers[0]].check_classes(counts, len(y), code=missing is None)
+        sheet[readers[0]].check_classes(counts, len(y), coded=missing is None)
     return Columns(
         X=X if len(kept) == len(X) else X[kept],
         feature_names=tuple(names),

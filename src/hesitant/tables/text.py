@@ -1,8 +1,4 @@
-"""Text tables: comma, semicolon, tab and bar separated values.
-
-The csv module reads the cells, since it knows the line of a row that is wrong; Arrow makes numbers
-of them.
-"""
+"""Text tables: the csv module finds the cells and their lines, Arrow makes numbers of them."""
 
 import csv
 import io
