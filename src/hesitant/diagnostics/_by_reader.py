@@ -42,8 +42,8 @@ class ReadersDiagnosis(Result):
 
     readers: list[dict[str, Any]]
     remarks: list[str]
-    entropy: FloatArray = dataclasses.field(repr=False)  # (n,), of a fit that ignores hesitation
-    speaking: FloatArray = dataclasses.field(repr=False)  # (n, J), chances that readers speak
+    entropy: FloatArray = dataclasses.field(repr=False)  #: (n,), of a fit that ignores hesitation
+    speaking: FloatArray = dataclasses.field(repr=False)  #: (n, J), chances that readers speak
 
     def _content(self) -> Iterator[str | Table]:
         for line in self.readers:

@@ -95,35 +95,35 @@ class Diagnosis(Result):
     title: ClassVar[str] = "Are the blanks about difficulty?"
 
     headline: str
-    explanation: str  # what lies behind the headline
+    explanation: str  #: what lies behind the headline
     caution: str
-    finding: str  # hard, easy, mixed, random, few, crowded (parameters), all, none or unseen
-    decisive: Test | None  # the one of the tests that the verdict rests on
+    finding: str  #: hard, easy, mixed, random, few, crowded (parameters), all, none or unseen
+    decisive: Test | None  #: the one of the tests that the verdict rests on
     n_labelled: int
     n_blank: int
-    n_not_reviewed: int  # rows that inform the classes but no test
-    mean_labelled: float  # transformed entropy, logit(e / log g), under the ignorance fit
+    n_not_reviewed: int  #: rows that inform the classes but no test
+    mean_labelled: float  #: transformed entropy, logit(e / log g), under the ignorance fit
     mean_blank: float
     median_labelled: float
     median_blank: float
-    harder_share: float  # chance that a random blank row is harder than a random labelled one
+    harder_share: float  #: chance that a random blank row is harder than a random labelled one
     tests: list[Test]
     curve: LabellingCurve | None = None
-    coefficients: dict[str, float] = dataclasses.field(default_factory=dict)  # of the mechanism
-    # For each class its reviewed "rows" (blank ones by their posteriors), the share "labelled",
-    # and the share "expected": that of rows equally difficult, whatever their class.
+    coefficients: dict[str, float] = dataclasses.field(default_factory=dict)  #: of the mechanism
+    #: For each class its reviewed "rows" (blank ones by their posteriors), the share "labelled",
+    #: and the share "expected": that of rows equally difficult, whatever their class.
     by_class: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    missing_by_class: bool  # whether labels may be missing by class
-    mechanisms: dict[str, float] = dataclasses.field(default_factory=dict)  # BIC of each
-    suggested: str  # the best of the mechanisms
+    missing_by_class: bool  #: whether labels may be missing by class
+    mechanisms: dict[str, float] = dataclasses.field(default_factory=dict)  #: BIC of each
+    suggested: str  #: the best of the mechanisms
     family: str
     caveats: list[str]
     remarks: list[str]
-    ignorance: Any = dataclasses.field(repr=False)  # the two fits
-    full: Any = dataclasses.field(repr=False)  # None if there is no pattern to fit
+    ignorance: Any = dataclasses.field(repr=False)  #: the two fits
+    full: Any = dataclasses.field(repr=False)  #: None if there is no pattern to fit
     labelled_entropy: FloatArray = dataclasses.field(repr=False)
     blank_entropy: FloatArray = dataclasses.field(repr=False)
-    information: ObservedInformation | None = dataclasses.field(repr=False)  # if a test needs it
+    information: ObservedInformation | None = dataclasses.field(repr=False)  #: if a test needs it
 
     @property
     def verdict(self) -> str:

@@ -71,7 +71,6 @@ class EntropyDisplay(draw.Drawing):
         """Draw entropies of any classifier's probabilities ``proba`` (n, g) for labels ``y``.
 
         Probabilities rounded to 0 and 1 have an entropy of exactly zero, drawn at the far left.
-        ``labelling_probability`` (n,) is that of a fitted mechanism.
         """
         tau = np.ascontiguousarray(proba, dtype=float)
         seen = encode(y, missing_label).labelled

@@ -49,13 +49,13 @@ class RegionsDisplay(draw.Drawing):
 
     grid_x: FloatArray
     grid_y: FloatArray
-    proba: FloatArray  # (m_y, m_x, g)
-    points: FloatArray  # the rows on the plane (n, 2)
-    codes: IntArray  # the class of each row, −1 for a blank
+    proba: FloatArray  #: (m_y, m_x, g)
+    points: FloatArray  #: the rows on the plane (n, 2)
+    codes: IntArray  #: the class of each row, −1 for a blank
     classes: list[str]
-    names: tuple[str, str]  # of the two axes
-    reference: FloatArray | None = None  # probabilities under a model whose boundaries are dashed
-    outlines: Sequence[tuple[int, FloatArray]] = ()  # class and outline (m, 2) of each component
+    names: tuple[str, str]  #: of the two axes
+    reference: FloatArray | None = None  #: probabilities under a model whose boundaries are dashed
+    outlines: Sequence[tuple[int, FloatArray]] = ()  #: class and outline (m, 2) of each component
 
     @classmethod
     def from_estimator(
@@ -168,7 +168,6 @@ class RegionsDisplay(draw.Drawing):
                 ax.contourf(self.grid_x, self.grid_y, odds, levels, colors=fill, zorder=0)
 
     def _boundaries(self, ax: Any, proba: FloatArray, style: Any) -> None:
-        """Draw where two classes tie, each pair once so that dashes stay dashes."""
         logs, winner = np.log(np.maximum(proba, 1e-300)), proba.argmax(axis=2)
         line = {"colors": [INK], "linewidths": 0.9, "linestyles": [style], "zorder": 2}
         for h, k in itertools.combinations(np.unique(winner), 2):

@@ -17,14 +17,14 @@ BINS, POINTS = 501, 201
 class LabellingCurve:
     """Labelling probability against transformed entropy."""
 
-    grid: FloatArray  # transformed entropies
-    probability: FloatArray  # Nadaraya-Watson estimate
-    lower: FloatArray  # pointwise band
+    grid: FloatArray  #: transformed entropies
+    probability: FloatArray  #: Nadaraya-Watson estimate
+    lower: FloatArray  #: pointwise band
     upper: FloatArray
-    fitted: FloatArray | None  # the fitted mechanism's, smoothed in the same way
-    bandwidth: float  # standard deviation of the kernel, as a share of the rows
+    fitted: FloatArray | None  #: the fitted mechanism's, smoothed in the same way
+    bandwidth: float  #: standard deviation of the kernel, as a share of the rows
     bandwidth_rule: str
-    level: float  # confidence of the band
+    level: float  #: confidence of the band
 
 
 def labelling_curve(

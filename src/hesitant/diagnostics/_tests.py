@@ -44,12 +44,12 @@ class Test:
     __test__ = False  # not one of pytest's
 
     name: str
-    statistic: float  # NaN, as the p-value, if the test was skipped
+    statistic: float  #: NaN, as the p-value, if the test was skipped
     p_value: float
-    df: int | None = None  # degrees of freedom, where the test has some
-    method: str = ""  # where the p-value comes from: exact, asymptotic, chi-squared, bootstrap
-    note: str = ""  # why the test was skipped, or what else to know
-    least_p: float = 0.0  # the smallest p-value there could have been; that of few replicates
+    df: int | None = None  #: degrees of freedom, where the test has some
+    method: str = ""  #: where the p-value comes from: exact, asymptotic, chi-squared, bootstrap
+    note: str = ""  #: why the test was skipped, or what else to know
+    least_p: float = 0.0  #: the smallest p-value there could have been; that of few replicates
 
     @property
     def was_skipped(self) -> bool:

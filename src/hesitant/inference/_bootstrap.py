@@ -37,11 +37,11 @@ class BootstrapResult(Estimates):
     kind: str
     bias: FloatArray
     n_replicates: int
-    n_failed: int  # replicates that are not among them
-    n_not_converged: int  # replicates that are, although the fit had not settled
-    n_relabelled: int  # replicates whose classes had to be matched to the original ones
-    failures: dict[str, int]  # the reasons, and how often
-    replicates: FloatArray = dataclasses.field(repr=False)  # (n_replicates, k), NaN if not finite
+    n_failed: int  #: replicates that are not among them
+    n_not_converged: int  #: replicates that are, although the fit had not settled
+    n_relabelled: int  #: replicates whose classes had to be matched to the original ones
+    failures: dict[str, int]  #: the reasons, and how often
+    replicates: FloatArray = dataclasses.field(repr=False)  #: (n_replicates, k), NaN if not finite
     scales: list[Scale] = dataclasses.field(repr=False)
 
     def interval(self, level: float = 0.95, method: str = "normal") -> FloatArray:

@@ -47,10 +47,10 @@ class Candidate:
     n_parameters: int = 0
     aic: float = math.nan
     bic: float = math.nan
-    icl: float = math.nan  # BIC plus twice the entropy of the blank rows' classes
-    cv_log_loss: float = math.nan  # mean log loss of held-out labelled rows
+    icl: float = math.nan  #: BIC plus twice the entropy of the blank rows' classes
+    cv_log_loss: float = math.nan  #: mean log loss of held-out labelled rows
     cv_error: float = math.nan
-    cv_gap: float = math.nan  # how much more that is than the best model's, on the same rows
+    cv_gap: float = math.nan  #: how much more that is than the best model's, on the same rows
     cv_gap_error: float = math.nan
     converged: bool = False
     note: str = ""

@@ -37,17 +37,17 @@ class Efficiency(Result):
     n_draws: int
     reviewed_share: float
     share_labelled: float
-    bayes_error: float  # of the best rule
-    excess_error: dict[str, float]  # of the fitted rule above that, under each of the three
-    # Rows of the second kind that one of the first is worth ("full / ignorance" and other pairs),
-    # by the geometric mean over all parameters and by the excess error.
+    bayes_error: float  #: of the best rule
+    excess_error: dict[str, float]  #: of the fitted rule above that, under each of the three
+    #: Rows of the second kind that one of the first is worth ("full / ignorance" and other pairs),
+    #: by the geometric mean over all parameters and by the excess error.
     parameter_efficiency: dict[str, float]
     error_efficiency: dict[str, float]
-    labels_worth: dict[str, float]  # of so many random blanks (panel: rows), by "error" and so on
-    worth_all: dict[str, bool]  # whether even labels for all blanks would clearly do less
+    labels_worth: dict[str, float]  #: of so many random blanks (panel: rows), by "error" and so on
+    worth_all: dict[str, bool]  #: whether even labels for all blanks would clearly do less
     parameters: list[str]
     std_errors: dict[str, FloatArray]
-    monte_carlo_error: dict[str, float]  # what the draws leave in each scalar above
+    monte_carlo_error: dict[str, float]  #: what the draws leave in each scalar above
     remarks: list[str]
     readers: list[str] | None = None
 
@@ -57,11 +57,7 @@ class Efficiency(Result):
         return {"parameter": self.parameters, **e, **ratios}
 
     def plot(self, axes: Any = None, parameters: str | None = None) -> Any:
-        """Draw standard errors of the parameters and expected error rates, on two axes.
-
-        Only of ``parameters`` whose name contains this, such as ``"mean"``; of more than 40 those
-        are drawn whose errors the blanks increase most.
-        """
+        """Draw errors of ``parameters`` whose name contains this (at most 40), and error rates."""
         return _displays.draw_efficiency(self, axes, parameters)
 
     def _content(self) -> Iterator[str | Table]:

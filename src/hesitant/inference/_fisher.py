@@ -327,10 +327,7 @@ def _regression(B: Any, D: Any) -> FloatArray:
 def _boundary(
     kernel: Kernel, log_w: FloatArray, log_tau: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return weights of ``Σ ½ w τ_a δ(D) (s_a − s_b)(s_a − s_b)ᵀ``, row by row and one by one.
-
-    D are the log odds of the two best classes, a and b.
-    """
+    """Return weights of ``Σ ½ w τ_a δ(D) (s_a − s_b)(s_a − s_b)ᵀ``, D the best two's log odds."""
     order = np.argsort(-log_tau, axis=1)
     ranked = np.take_along_axis(log_tau, order, axis=1)
     middle = (ranked[:, :1] + ranked[:, 1:]) / 2

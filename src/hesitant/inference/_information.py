@@ -238,8 +238,8 @@ class ObservedInformation(Estimates):
     n_rows: int
     robust: bool
     flat_directions: list[str]
-    covariance: FloatArray = dataclasses.field(repr=False)  # (k, k), along what is determined
-    # In internal coordinates, scaled so that complete labels would give the identity.
+    covariance: FloatArray = dataclasses.field(repr=False)  #: (k, k), along what is determined
+    #: In internal coordinates, scaled so that complete labels would give the identity.
     chart_information: FloatArray = dataclasses.field(repr=False)
     chart_covariance: FloatArray = dataclasses.field(repr=False)
     axes: Axes = dataclasses.field(repr=False)

@@ -26,15 +26,15 @@ class Sensitivity(Result):
 
     title: ClassVar[str] = "What if blanks also depend on the class?"
 
-    of: str  # the class that the tilt is about
+    of: str  #: the class that the tilt is about
     classes: list[str]
-    tilts: FloatArray  # (k,), log odds of its labels against equally difficult rows of the others
+    tilts: FloatArray  #: (k,), log odds of its labels against equally difficult rows of the others
     log_likelihood: FloatArray
-    shares: FloatArray  # of the classes (k, g)
-    errors: FloatArray  # of the shares
-    changed: FloatArray  # share of rows whose predicted class is not that of tilt 0
-    turns: FloatArray = dataclasses.field(repr=False)  # each row's nearest tilt that changes it
-    models: list[Any] = dataclasses.field(repr=False)  # the fits
+    shares: FloatArray  #: of the classes (k, g)
+    errors: FloatArray  #: of the shares
+    changed: FloatArray  #: share of rows whose predicted class is not that of tilt 0
+    turns: FloatArray = dataclasses.field(repr=False)  #: each row's nearest tilt that changes it
+    models: list[Any] = dataclasses.field(repr=False)  #: the fits
 
     @property
     def stable(self) -> BoolArray:
