@@ -172,14 +172,14 @@ def test_rows_at_infinity_are_merely_improbable():
 
 
 def test_gradient_without_the_metric(three_classes, build, monkeypatch):
-    monkeypatch.setattr("hesitant.families._skew_t_chart._LARGEST", 0)
+    monkeypatch.setattr("hesitant.families._skew_t_params._LARGEST", 0)
     X, y = three_classes
     assert_gradient(*build(X, encode(y).codes, EntropyMechanism(), family=SkewT()))
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
 def test_gradient_where_the_prior_on_slants_is_felt(build, covariance, monkeypatch):
-    monkeypatch.setattr("hesitant.families._skew_t_chart._LARGEST", 0)  # it would hide the prior
+    monkeypatch.setattr("hesitant.families._skew_t_params._LARGEST", 0)  # it would hide the prior
     X, y = two_classes(seed=2)
     likelihood, state = build(
         X[:5], y[:5].clip(0, 1), Ignorable(), covariance=covariance, family=SkewT()

@@ -46,8 +46,7 @@ def listed(names: Sequence[str], most: int = 5) -> str:
 class Coordinates:
     """An unconstrained chart of a family's parameters, for solvers that follow gradients.
 
-    The chart is centred on a reference point, where its vector is zero, and scaled so that the
-    complete-data information there is about the identity: a unit step is one standard error.
+    Its vector is zero at a reference point, where a unit step is about one standard error.
     """
 
     size: int
@@ -86,18 +85,15 @@ class Coordinates:
 class Family(BaseEstimator):
     """Base of the families. A family knows nothing of labels.
 
-    To add one, subclass it and write :meth:`initial`, :meth:`log_density`,
-    :meth:`statistics`, :meth:`maximise`, :meth:`sample`, :meth:`moments` and
-    :meth:`n_parameters`: EM and one-step-late EM then work. Write :meth:`coordinates` as well
-    and the quasi-Newton solvers and standard errors do too; :meth:`from_attributes`, and fits can
-    start from one another.
+    A new one writes the abstract methods: EM and one-step-late EM then work. With
+    :meth:`coordinates` the quasi-Newton solvers and standard errors do too, and with
+    :meth:`from_attributes` fits can start from one another.
     """
 
     in_words: ClassVar[str] = ""
     """What the shape is called; the class's own name unless it says otherwise."""
     likeness: ClassVar[str] = ""
     """What it is like, for a reader who does not know the name."""
-
     warm_up: int = 50
     """EM steps at most before a solver that follows gradients takes over."""
     takes_gaps: bool = False
@@ -184,10 +180,8 @@ class Family(BaseEstimator):
 
     def blend(self, params: Params, proposal: Params, share: float) -> Params:
         """Return parameters between two points, for steps that must be shortened."""
-        fields = vars(params)
-        return type(params)(
-            **{k: (1 - share) * v + share * getattr(proposal, k) for k, v in fields.items()}
-        )
+        pairs = {k: (v, getattr(proposal, k)) for k, v in vars(params).items()}
+        return type(params)(**{k: (1 - share) * a + share * b for k, (a, b) in pairs.items()})
 
     def permute(self, params: Params, order: AnyArray) -> Params:
         """Return parameters with the classes in another order."""
@@ -231,17 +225,12 @@ class Family(BaseEstimator):
 
 
 def improved(
-    family: Family,
-    params: Params,
-    X: AnyArray,
-    weights: FloatArray,
-    steps: int,
-    soften: Callable[[Statistics], Statistics] = tuple,
+    family: Family, params: Params, rows: tuple[Any, ...], steps: int, soften: Any = tuple
 ) -> Params:
-    """Return parameters after some EM steps on rows of known class."""
+    """Return parameters after some EM steps on rows of known class, statistics softened."""
     for _ in range(steps):
         try:
-            params = family.maximise(params, soften(family.statistics(params, X, weights)))
+            params = family.maximise(params, soften(family.statistics(params, *rows)))
         except StepError:
             break
     return params

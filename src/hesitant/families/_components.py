@@ -16,13 +16,10 @@ from hesitant.families._covariance import Shrunk
 from hesitant.families._gaps import complete
 from hesitant.families._gaussian import Gaussian
 
-# A share has the prior of this many rows, so that none is ever zero.
-_PRIOR = 0.5
-_MOST, _ROWS = 4, 2000  # components that "auto" considers, and rows of each class
-_FOLDS = 5
+_PRIOR = 0.5  # rows' worth that each share has, so that none is ever zero
+_MOST, _ROWS, _FOLDS = 4, 2000, 5  # components that "auto" considers, and rows of each class
 _LEAST = 2.0  # what a component more must gain: by chance alone it gains as much
-_STEPS = 40
-_TRIAL = 15  # steps from each guess
+_STEPS, _TRIAL = 40, 15  # of EM, and from each guess
 _PREFIX = "component_"
 
 
@@ -114,7 +111,7 @@ class Components(Family):
             alone, value = self._guessing([k]), 0.0
             for out in (fold == f for f in range(_FOLDS)):
                 inside = X[~out], weights[~out]
-                params = improved(alone, alone.initial(*inside), *inside, _STEPS)
+                params = improved(alone, alone.initial(*inside), inside, _STEPS)
                 value += float(weights[out, 0] @ alone.log_density(params, X[out])[:, 0])
             if value > highest + _LEAST:
                 best, highest = k, value
@@ -132,7 +129,7 @@ class Components(Family):
         best, chances = -np.inf, np.full((len(rows), k), 1.0 / k)
         for labels in _guesses(Z, w[:, 0], k):
             start = guess._start(Z, w * np.eye(k)[labels], one)
-            params = improved(guess, start, Z, w, _TRIAL)
+            params = improved(guess, start, (Z, w), _TRIAL)
             density, kept = guess.look(params, Z)
             value = float(w[:, 0] @ density[:, 0]) + guess.log_prior(params)
             if value > best:
@@ -147,13 +144,13 @@ class Components(Family):
         out._base, out.components = self._rough, components
         return out
 
-    def _start(self, X: AnyArray, own: FloatArray, owner: IntArray) -> ComponentsParams:
+    def _start(self, X: AnyArray, own: FloatArray, owner: IntArray) -> Any:
         return ComponentsParams(self._base.initial(X, own), _shares(own.sum(axis=0), owner), owner)
 
-    def log_density(self, params: ComponentsParams, X: AnyArray) -> FloatArray:
+    def log_density(self, params: Any, X: AnyArray) -> FloatArray:
         return Components.look(self, params, X)[0]
 
-    def look(self, params: ComponentsParams, X: AnyArray) -> tuple[FloatArray, Any]:
+    def look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
         joint, kept = self._base.look(params.base, X)
         joint += np.log(np.maximum(params.shares, 1e-300))
         edges = [*_starts(params.owner).tolist(), len(params.owner)]
@@ -163,55 +160,51 @@ class Components(Family):
         return density, (chances, kept)
 
     def statistics(
-        self, params: ComponentsParams, X: AnyArray, weights: FloatArray, kept: Any = None
+        self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None
     ) -> Statistics:
         chances, kept = kept or Components.look(self, params, X)[1]
         own = chances * weights[:, params.owner]
         given = () if kept is None else (kept,)
         return *self._base.statistics(params.base, X, own, *given), np.einsum("ik->k", own)
 
-    def maximise(self, params: ComponentsParams, statistics: Statistics) -> ComponentsParams:
+    def maximise(self, params: Any, statistics: Statistics) -> Any:
         *own, counts = statistics
         base = self._base.maximise(params.base, tuple(own))
         return ComponentsParams(base, _shares(counts, params.owner), params.owner)
 
-    def update_prior(self, params: ComponentsParams, statistics: Statistics) -> ComponentsParams:
+    def update_prior(self, params: Any, statistics: Statistics) -> Any:
         base = self._base.update_prior(params.base, statistics[:-1])
         return params if base is params.base else dataclasses.replace(params, base=base)
 
-    def log_prior(self, params: ComponentsParams) -> float:
-        sizes = _totals(np.ones(len(params.owner)), params.owner)
+    def log_prior(self, params: Any) -> float:
+        sizes = np.bincount(params.owner)[params.owner]
         shares = np.log(np.maximum(params.shares * sizes, 1e-300))
         return self._base.log_prior(params.base) + _PRIOR * float(shares.sum())
 
-    def blend(
-        self, params: ComponentsParams, proposal: ComponentsParams, share: float
-    ) -> ComponentsParams:
+    def blend(self, params: Any, proposal: Any, share: float) -> Any:
         shares = (1 - share) * params.shares + share * proposal.shares
         base = self._base.blend(params.base, proposal.base, share)
         return ComponentsParams(base, shares, params.owner)
 
-    def permute(self, params: ComponentsParams, order: AnyArray) -> ComponentsParams:
+    def permute(self, params: Any, order: AnyArray) -> Any:
         places = [np.flatnonzero(params.owner == h) for h in order]
         moved, owner = np.concatenate(places), np.repeat(range(len(places)), [*map(len, places)])
         base = self._base.permute(params.base, moved)
         return ComponentsParams(base, params.shares[moved], owner)
 
-    def inside_bounds(self, params: ComponentsParams) -> ComponentsParams:
+    def inside_bounds(self, params: Any) -> Any:
         return dataclasses.replace(params, base=self._base.inside_bounds(params.base))
 
-    def survey(self, params: ComponentsParams, X: AnyArray, weights: FloatArray) -> Statistics:
+    def survey(self, params: Any, X: AnyArray, weights: FloatArray) -> Statistics:
         if type(self._base).survey is Family.survey:
             return ()
         chances, _ = Components.look(self, params, X)[1]
         return self._base.survey(params.base, X, weights[:, params.owner] * chances)
 
-    def coordinates(
-        self, params: ComponentsParams, counts: FloatArray, *survey: FloatArray
-    ) -> Coordinates:
+    def coordinates(self, params: Any, counts: FloatArray, *survey: FloatArray) -> Coordinates:
         return _ComponentsCoordinates(self, params, counts, *survey)
 
-    def initial(self, X: AnyArray, weights: FloatArray) -> ComponentsParams:
+    def initial(self, X: AnyArray, weights: FloatArray) -> Any:
         given, g = self.components, weights.shape[1]
         sizes: Any = [given] * g if isinstance(given, int | np.integer) else given
         if not (isinstance(sizes, Sequence) and len(sizes) == g):
@@ -219,7 +212,7 @@ class Components(Family):
         own = [self._split(X, weights[:, h], k) for h, k in enumerate(sizes)]
         return self._start(X, np.concatenate(own, axis=1), np.repeat(np.arange(g), sizes))
 
-    def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> ComponentsParams:
+    def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Any:
         if f"{_PREFIX}weights" in given:
             names = [name for name in given if name.startswith(_PREFIX)]
             own = {name.removeprefix(_PREFIX): given[name] for name in names}
@@ -235,16 +228,14 @@ class Components(Family):
         density = self._base.log_density(params, np.ascontiguousarray(X, dtype=np.float64))
         return self.initial(X, np.eye(density.shape[1])[density.argmax(axis=1)])
 
-    def sample(
-        self, params: ComponentsParams, h: int, n: int, rng: np.random.Generator
-    ) -> FloatArray:
+    def sample(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
         own = np.flatnonzero(params.owner == h)
         counts = rng.multinomial(n, params.shares[own] / params.shares[own].sum())
         parts = zip(own.tolist(), counts.tolist(), strict=True)
         drawn = [self._base.sample(params.base, k, count, rng) for k, count in parts]
         return rng.permutation(np.concatenate(drawn))
 
-    def moments(self, params: ComponentsParams) -> tuple[FloatArray, FloatArray]:
+    def moments(self, params: Any) -> tuple[FloatArray, FloatArray]:
         means, covariances = self._base.moments(params.base)
         starts, shares = _starts(params.owner), params.shares[:, None]
         whole = np.add.reduceat(shares * means, starts, axis=0)
@@ -252,16 +243,16 @@ class Components(Family):
         spread = covariances + apart[:, :, None] * apart[:, None, :]
         return whole, np.add.reduceat(shares[:, :, None] * spread, starts, axis=0)
 
-    def n_parameters(self, params: ComponentsParams) -> int:
+    def n_parameters(self, params: Any) -> int:
         return self._base.n_parameters(params.base) + len(params.owner) - params.owner[-1] - 1
 
-    def attributes(self, params: ComponentsParams) -> dict[str, AnyArray]:
+    def attributes(self, params: Any) -> dict[str, AnyArray]:
         own = {_PREFIX + k: v for k, v in self._base.attributes(params.base).items()}
         shares = {f"{_PREFIX}weights": params.shares, f"{_PREFIX}classes": params.owner}
         return {**super().attributes(params), **shares, **own}
 
-    def remarks(self, params: ComponentsParams, names: list[str]) -> list[str]:
-        sizes = _totals(np.ones(len(params.owner)), params.owner)
+    def remarks(self, params: Any, names: list[str]) -> list[str]:
+        sizes = np.bincount(params.owner)[params.owner]
         place = np.arange(len(params.owner)) - _starts(params.owner)[params.owner]
         own = [
             f"{names[h]} ({k + 1} of {m:g})" if m > 1 else names[h]
@@ -277,7 +268,7 @@ class Components(Family):
             )
         return out
 
-    def defects(self, params: ComponentsParams, weights: FloatArray, total: float) -> list[Defect]:
+    def defects(self, params: Any, weights: FloatArray, total: float) -> list[Defect]:
         found = self._base.defects(params.base, weights[params.owner] * params.shares, total)
         owners = [None if d.classes is None else params.owner[d.classes] for d in found]
         classes = [None if o is None else np.isin(np.arange(len(weights)), o) for o in owners]
@@ -288,7 +279,7 @@ class _ComponentsCoordinates(Coordinates):
     """The components' chart, then directions in which shares can move within each class."""
 
     def __init__(
-        self, family: Components, reference: ComponentsParams, counts: FloatArray, *survey: Any
+        self, family: Components, reference: Any, counts: FloatArray, *survey: Any
     ) -> None:
         self.reference, self.counts = reference, counts
         owner, shares = reference.owner, reference.shares
@@ -300,14 +291,14 @@ class _ComponentsCoordinates(Coordinates):
         self.axes = block_diag(*(helmert(k).T / np.sqrt(max(n / k, 1.0)) for k, n in pairs))
         self.size = self.base.size + self.axes.shape[1]
 
-    def decode(self, vector: FloatArray) -> ComponentsParams:
+    def decode(self, vector: FloatArray) -> Any:
         base, move = vector[: self.base.size], self.axes @ vector[self.base.size :]
         owner = self.reference.owner
         logits = np.log(np.maximum(self.reference.shares, 1e-300)) + move
         part = np.exp(logits - np.maximum.reduceat(logits, _starts(owner))[owner])
         return ComponentsParams(self.base.decode(base), part / _totals(part, owner), owner)
 
-    def gradient(self, params: ComponentsParams, statistics: Statistics) -> FloatArray:
+    def gradient(self, params: Any, statistics: Statistics) -> FloatArray:
         *own, counts = statistics
         counts = counts + _PRIOR
         toward = counts - _totals(counts, params.owner) * params.shares

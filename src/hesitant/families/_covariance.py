@@ -7,14 +7,15 @@ and which free coordinate moves which entries of a class's lower triangular matr
 from abc import ABC, abstractmethod
 from functools import cache
 from numbers import Real
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
 
-# A pull beyond this is rigid, and leaves the data no digits.
-_FIRM = 1e9
+Entries: TypeAlias = tuple[IntArray, IntArray, IntArray]
+_FIRM = 1e9  # a pull beyond this is rigid, and leaves the data no digits
 
 
 class Structure(BaseEstimator, ABC):
@@ -35,7 +36,7 @@ class Structure(BaseEstimator, ABC):
         """Return the scale matrices (g, p, p) from class scatters and weighted counts."""
 
     @abstractmethod
-    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+    def entries(self, h: int, g: int, p: int) -> Entries:
         """Return which coordinate moves which entry (row, column) of class h's matrix."""
 
     def n_parameters(self, g: int, p: int) -> int:
@@ -84,7 +85,7 @@ class Full(Structure):
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
         return scatter / counts[:, None, None]
 
-    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+    def entries(self, h: int, g: int, p: int) -> Entries:
         row, column = np.tril_indices(p, -1)
         own, along = np.arange(p), np.arange(row.size)
         coordinate = np.concatenate((h * p + own, g * p + h * row.size + along))
@@ -100,7 +101,7 @@ class Tied(Full):
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
         return np.repeat(scatter.sum(axis=0)[None] / counts.sum(), counts.size, axis=0)
 
-    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+    def entries(self, h: int, g: int, p: int) -> Entries:
         return super().entries(0, 1, p)
 
 
@@ -112,7 +113,7 @@ class Diagonal(Structure):
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
         return scatter * np.eye(scatter.shape[1]) / counts[:, None, None]
 
-    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+    def entries(self, h: int, g: int, p: int) -> Entries:
         own = np.arange(p)
         return h * p + own, own, own
 
@@ -127,7 +128,7 @@ class Spherical(Structure):
         variance = np.trace(scatter, axis1=1, axis2=2) / (p * counts)
         return variance[:, None, None] * np.eye(p)
 
-    def entries(self, h: int, g: int, p: int) -> tuple[IntArray, IntArray, IntArray]:
+    def entries(self, h: int, g: int, p: int) -> Entries:
         own = np.arange(p)
         return np.full(p, h), own, own
 
@@ -139,9 +140,9 @@ class Shrunk(Full):
     """Every class has its own matrix, pulled towards the one all classes share.
 
     That is pulled towards its diagonal, and the classes' means towards their common mean. The
-    strength of each pull is a number of rows: beside many more rows it means nothing, and the fit
-    is that of "full"; beside far fewer it decides, and the fit is that of "tied", or of "tied" and
-    "diag" at once. What is None is chosen by the labels of rows left out of a first fit.
+    strength of each pull is a number of rows: beside many more it means nothing ("full"), beside
+    far fewer it decides ("tied", or "tied" and "diag" at once). What is None is chosen by the
+    labels of rows left out of a first fit.
 
     Parameters
     ----------
@@ -155,13 +156,9 @@ class Shrunk(Full):
     Examples
     --------
     >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
     >>> from hesitant.families import Shrunk
-    >>> data = simulate(n=100, random_state=0)
-    >>> clf = MixtureClassifier(covariance=Shrunk(towards_pooled=20))
-    >>> clf = clf.fit(data.features, data.labels)
-    >>> float(clf.shrinkage_[0])
-    20.0
+    >>> MixtureClassifier(covariance=Shrunk(towards_pooled=20))
+    MixtureClassifier(covariance=Shrunk(towards_pooled=20))
     """
 
     in_words = "each pulled towards a scale matrix that all share"

@@ -45,9 +45,7 @@ _SETTLED = 1e-3
 class LocationScaleParams:
     """Parameters of all classes, in standardised units: ``center + spread · value``.
 
-    The rest is empty unless a prior pulls classes together: how many rows' worth towards the
-    pooled matrix, that towards its diagonal, and locations towards the common mean; then where
-    they are pulled to, and how many rows each class had then.
+    The rest is empty unless a prior pulls classes together: strengths, and where to.
     """
 
     center: FloatArray  # (p,)
@@ -256,10 +254,7 @@ class Gaussian(Family):
     def _pull_together(
         self, params: Any, X: AnyArray, weights: FloatArray, known: FloatArray | float = np.nan
     ) -> Any:
-        """Return parameters with a prior fitted to rows of known class, if the structure has one.
-
-        ``known`` are strengths that an earlier fit has found.
-        """
+        """Give a structure that has a prior one that is fitted to rows of known class."""
         if not isinstance(self.structure, Shrunk):
             return params
         given = self.structure.given()
@@ -322,11 +317,8 @@ class Gaussian(Family):
         return self.reg_covar / g if self.structure.shared else self.reg_covar
 
     def log_prior(self, params: Any) -> float:
-        """Return ``−½ reg_covar Σ tr Ω⁻¹``: as if each class had a little extra scatter.
-
-        A structure that pulls classes together adds that of its made-up rows, relative to what it
-        would be were all classes alike.
-        """
+        # −½ reg_covar Σ tr Ω⁻¹, as if each class had a little extra scatter; then that of made-up
+        # rows which pull classes together, relative to what it would be were all classes alike.
         W = params.whitener
         out = -0.5 * self._prior_scatter(len(W)) * float(np.einsum("hjk,hjk->", W, W))
         if not params.shrinkage.size:

@@ -48,11 +48,7 @@ class LocationScaleChart(Coordinates):
     def fold(
         self, whitener: FloatArray, count: FloatArray, pull: FloatArray, outer: FloatArray
     ) -> FloatArray:
-        """Turn sums of scores into the chart's gradient.
-
-        With g_z the score in whitened residuals and u those before whitening, ``pull`` is Σ w g_z
-        and ``outer`` Σ w g_z uᵀ.
-        """
+        """Turn Σ w g_z and Σ w g_z uᵀ, g_z the score in z = W u, into the chart's gradient."""
         M = whitener @ self.half
         d_a = -(pull[:, None, :] @ M).ravel()
         prior = self.family._prior_scatter(self.g) * whitener
@@ -69,10 +65,7 @@ class LocationScaleChart(Coordinates):
     def _rows(
         self, h: int, z: FloatArray, pull: FloatArray, turn: FloatArray
     ) -> tuple[AnyArray, FloatArray]:
-        """Return axes of class h, and scores of rows along them.
-
-        From scores (n, p) in whitened residuals z, as locations and as whiteners move these.
-        """
+        """Return axes of class h, and rows' scores from those in z as location, whitener move."""
         own, at, j, k = self._axes(h)
         order = np.argsort(at, kind="stable")
         at, j, k = at[order], j[order], k[order]

@@ -34,9 +34,9 @@ class KernelParams:
 class KernelDensity(Family):
     """Classes of any shape: the sum of Laplace kernels at a class's labelled rows.
 
-    A feature has one width in all classes. Widths are those with which the labelled rows predict
-    each other's classes best, so that a feature which says nothing of the class stops counting.
-    Blank rows tell how frequent the classes are, and nothing else. There are no standard errors.
+    A feature's width, the same in all classes, is that with which labelled rows predict each
+    other's classes best: one that says nothing of the class stops counting. Blank rows tell how
+    frequent the classes are, and nothing else. There are no standard errors.
 
     Parameters
     ----------

@@ -1,10 +1,9 @@
-"""Compiled loops of the location-scale families.
+"""Compiled loops of the location-scale families, and the units they work in.
 
 Rows are taken in strips of a few hundred and transposed, so that each inner loop runs over
 contiguous rows: the compiler turns those into vector instructions, and a strip stays in the
-innermost cache. Features arrive in the user's units and type and are standardised on the way in,
-which costs nothing and saves a copy of X. Each has a plain version, for where compiling does not
-pay. They allocate nothing and return no arrays: compiling that takes longer than all the rest.
+innermost cache. Features are standardised on the way in, which saves a copy of X. Nothing is
+allocated in a loop's own code: compiling that takes longer than all the rest.
 """
 
 from typing import Any, TypeAlias
@@ -40,11 +39,7 @@ def some_rows(X: AnyArray) -> FloatArray:
 
 
 def robust_units(X: AnyArray) -> tuple[FloatArray, FloatArray]:
-    """Return a robust centre and spread of each feature.
-
-    Quartiles are those of the distinct values, so that a row of weight two and a row given twice
-    lead to the same units, to the last bit.
-    """
+    """Return a robust centre and spread of each feature."""
     rows = some_rows(X)
     quantiles = np.transpose([_quantiles(column) for column in rows.T])
     low, center, high, far = quantiles.copy()  # in one piece, as kernels are compiled for
@@ -60,6 +55,7 @@ def robust_units(X: AnyArray) -> tuple[FloatArray, FloatArray]:
 
 def _quantiles(column: FloatArray) -> tuple[float, float, float, float]:
     """Return quartiles of the distinct values, and how far from the middle nine in ten lie."""
+    # Distinct, so that a row of weight two and a row given twice lead to the same units.
     distinct = np.unique(column[~np.isnan(column)])
     if not distinct.size:
         return 0.0, 0.0, 0.0, 0.0

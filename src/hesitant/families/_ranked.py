@@ -100,10 +100,7 @@ class Ranked(Family):
 
 
 def _knots(X: FloatArray) -> FloatArray:
-    """Return values of each feature and their scores (k, 2, p), the last repeated to fill up.
-
-    Equal values have one score. A piece is added at either end, and its line goes on.
-    """
+    """Return values of each feature and their scores (k, 2, p), a piece added at either end."""
     out = np.empty((_KNOTS, 2, X.shape[1]))
     for j, x in enumerate(X.T):
         value, count = np.unique(x, return_counts=True)

@@ -4,9 +4,8 @@ The prior of covariance="shrunk" is that of made-up rows: some that spread like 
 of all classes, which in turn has some that spread like its diagonal, and some at the classes'
 common mean. How many of each is chosen by the probability that fits to most of the labelled rows
 give to the labels of the rest: what the classifier is for. Choices that labels can hardly tell
-apart are decided by the density of the rest: where only easy rows are labelled, classes of the
-labelled rows are too sure of themselves, and pulling them together would hide it. The density
-alone misleads where classes are not of the family's shape
+apart are decided by the density of the rest: where only easy rows are labelled, their classes are
+too sure of themselves. The density alone misleads where classes are not of the family's shape
 (``python -m benchmarks.study_shrinkage``).
 """
 
@@ -43,10 +42,7 @@ def pool(scatter: FloatArray, total: float, towards_diagonal: float, floor: floa
 
 
 def strengths(Z: FloatArray, weights: FloatArray, given: FloatArray, floor: float) -> FloatArray:
-    """Return how many rows' worth classes are pulled together (3,); NaN in ``given`` is sought.
-
-    Z are standardised features (n, p) and ``weights`` those of rows of known class (n, g).
-    """
+    """Return how many rows' worth classes are pulled together (3,); NaN in ``given`` is sought."""
     if not np.isnan(given).any():
         return given
     grid = [g if np.isnan(v) else np.array([v]) for v, g in zip(given, GRID, strict=True)]
@@ -60,11 +56,7 @@ def strengths(Z: FloatArray, weights: FloatArray, given: FloatArray, floor: floa
 
 
 def judged(by_label: FloatArray, by_density: FloatArray, close: float) -> FloatArray:
-    """Return a value for each point of the grid.
-
-    Labels decide; by how much less than ``close`` they prefer a point does not matter, and the
-    density has as large a say in its place.
-    """
+    """Return a value for each point; where labels differ less than ``close``, density counts."""
     behind = np.minimum(by_label - by_label.max() + close, 0.0)
     best = by_density[behind == 0.0].max()
     return behind + np.clip(by_density - best, -close, 0.0)

@@ -15,9 +15,8 @@ from hesitant.families._base import Coordinates, Statistics, of_classes
 from hesitant.families._gaps import Seen, complete
 from hesitant.families._gaussian import Gaussian, Given, positive_counts
 from hesitant.families._kernels import Place, some_rows, standardise, weighted_moments
-from hesitant.families._skew_t_chart import SkewTChart
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
-from hesitant.families._skew_t_params import STEEPEST, SkewTParams
+from hesitant.families._skew_t_params import STEEPEST, SkewTChart, SkewTParams
 from hesitant.families._student_t import StudentT
 
 # A slant beyond both, the latter a share of where its prior sets in, is a half-distribution for
@@ -235,10 +234,10 @@ class SkewT(StudentT):
     def _offset(self, params: Any) -> FloatArray:
         # E|V| = sqrt(ν/π) Γ((ν−1)/2) / Γ(ν/2)
         factor = np.full((len(params.nu), 1), np.nan)
-        for h, v in enumerate(params.nu):
-            if v > 1:
-                ratio = math.exp(-tails.log_gamma_ratio(0.5 * (v - 1), 0.5))
-                factor[h] = math.sqrt(2 / math.pi * v / (v - 1)) * ratio
+        for h in np.flatnonzero(params.nu > 1):
+            v = params.nu[h]
+            ratio = math.exp(-tails.log_gamma_ratio(0.5 * (v - 1), 0.5))
+            factor[h] = math.sqrt(2 / math.pi * v / (v - 1)) * ratio
         return factor * params.deltas
 
     def n_parameters(self, params: Any) -> int:

@@ -1,4 +1,4 @@
-"""Parameters of skew-t classes: where they start, and how EM moves them.
+"""Parameters of skew-t classes: where they start, how EM moves them, and their chart.
 
 A skew-t residual has a latent precision W and a latent positive V,
 
@@ -13,44 +13,35 @@ r times the identity added to the scatter of x, one of ``−½ ρ |λ|²`` on sl
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hesitant._typing import AnyArray, FloatArray
+from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.families._base import Statistics, StepError
 from hesitant.families._covariance import Structure
 from hesitant.families._gaussian import NOTHING
 from hesitant.families._kernels import whiten
-from hesitant.families._student_t import HeavyTailedParams, distances
+from hesitant.families._skew_t_kernels import skew_t_rows, tables
+from hesitant.families._student_t import HeavyTailedChart, HeavyTailedParams, digamma, distances
 
-# A lean below this is too near symmetry to leave it, one above too near the edge to return.
 STEEPEST = 250.0  # where the prior on the size of slants sets in, with rows enough
+# A lean below this is too near symmetry to leave it, one above too near the edge to return.
 _LEAST, _MOST = 0.6, 0.98
 _FAR, _CUT = 0.95, 0.99
 _EDGES = 4  # features tried
-# Rounds of EM's step: one is enough to climb, five come close to the best.
-_ROUNDS = 5
+_ROUNDS = 5  # of EM's step: one is enough to climb, five come close to the best
 
 
-def outer(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a bᵀ of each class."""
-    return a[:, :, None] * b[:, None, :]
+_DRAWS = 1000
+_LARGEST = 250  # coordinates
+_FLOOR = 1e-2  # near symmetry skewness and location are all but confounded: no direction is free
+_FEW = 10.0  # slants of this size put so few rows at the edge that draws may miss it
 
-
-def dot(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a·b of each class."""
-    return np.einsum("hj,hj->h", a, b)
-
-
-def times(matrix: AnyArray, a: FloatArray) -> FloatArray:
-    """Return M a of each class."""
-    return np.einsum("hjk,hk->hj", matrix, a)
-
-
-def transposed_times(matrix: AnyArray, a: FloatArray) -> FloatArray:
-    """Return Mᵀ a of each class."""
-    return np.einsum("hjk,hj->hk", matrix, a)
+# Of each class: a bᵀ, a·b, M a and Mᵀ a
+outer, dot = partial(np.einsum, "hj,hk->hjk"), partial(np.einsum, "hj,hj->h")
+times, t_times = partial(np.einsum, "hjk,hk->hj"), partial(np.einsum, "hjk,hj->hk")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +68,7 @@ class SkewTParams(HeavyTailedParams):
     @property
     def axis(self) -> FloatArray:
         """The slant η = Wᵀλ of standardised residuals, (g, p)."""
-        return transposed_times(self.whitener, self.slant)
+        return t_times(self.whitener, self.slant)
 
     @property
     def shapes(self) -> FloatArray:
@@ -85,19 +76,15 @@ class SkewTParams(HeavyTailedParams):
         return self.axis * np.sqrt(np.einsum("hjj->hj", self.scale))
 
     @property
-    def lean(self) -> FloatArray:
-        """λ / sqrt(1 + |λ|²), the skewness of whitened residuals, (g, p)."""
-        return self.slant / np.sqrt(1.0 + dot(self.slant, self.slant))[:, None]
-
-    @property
     def deltas(self) -> FloatArray:
         """The skewness δ = Ωη / sqrt(1 + |λ|²), in the user's units, (g, p)."""
-        return self.spread * np.linalg.solve(self.whitener, self.lean[:, :, None])[:, :, 0]
+        lean = self.slant / np.sqrt(1.0 + dot(self.slant, self.slant))[:, None]
+        return self.spread * np.linalg.solve(self.whitener, lean[:, :, None])[:, :, 0]
 
 
 def slants(whitener: FloatArray, axis: FloatArray) -> FloatArray:
     """Return λ = W⁻ᵀη."""
-    return transposed_times(np.linalg.inv(whitener), axis)
+    return t_times(np.linalg.inv(whitener), axis)
 
 
 def skewed_normals(slant: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
@@ -169,21 +156,17 @@ def _skewness(
     sides = weight @ u**3 / total / np.diagonal(covariance) ** 1.5
     unit = half / np.linalg.norm(half, axis=1)[:, None]
     edges = np.where(sides[:, None] >= 0, 1.0, -1.0) * (unit @ half.T)
-    order = np.argsort(-np.abs(sides))
-    lean = np.clip(lean, _LEAST, _MOST)
-    return mean, covariance, lean, toward, edges[order]
+    edges = edges[np.argsort(-np.abs(sides))]
+    return mean, covariance, np.clip(lean, _LEAST, _MOST), toward, edges
 
 
 def skewed_step(
-    pool: Callable[[FloatArray, FloatArray], FloatArray],
-    params: SkewTParams,
-    sums: Statistics,
+    pool: Callable[..., FloatArray], params: SkewTParams, sums: Statistics
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return shifts of location, whiteners and slant axes η, with Ω as ``pool`` says.
 
-    Scale and slant are found given the location, then the reverse. With u the residuals and
-    weights w the sums are Σ w, Σ w E[W], Σ w E[W] u, Σ w E[W] u uᵀ, then Σ w d and Σ w d u, d the
-    derivative of the log density in η·u. Of V they give all that is needed: E[WV] is
+    Scale and slant are found given the location, then the reverse. Of V the last two sums, Σ w d
+    and Σ w d u with d the derivative of the log density in η·u, give all that is needed: E[WV] is
     E[W] η·u + d, and E[WV²] is 1 + η·u E[WV].
     """
     count, mass, first, second, drive, driven = sums
@@ -191,9 +174,8 @@ def skewed_step(
     v0 = dot(axis, first) + drive
     shift, turned = np.zeros_like(first), axis
     # Rows of less weight than the prior would leave no scale at all.
-    ridge = np.minimum(params.ridge, 0.5 * count / np.maximum(dot(slant, slant), 1e-300))[
-        :, None, None
-    ]
+    most = 0.5 * count / np.maximum(dot(slant, slant), 1e-300)
+    ridge = np.minimum(params.ridge, most)[:, None, None]
     for _ in range(_ROUNDS):
         cross = outer(shift, first)
         scatter = second - cross - cross.transpose(0, 2, 1)
@@ -207,7 +189,7 @@ def skewed_step(
         aside = dot(axis, shift)[:, None]
         rest = driven - drive[:, None] * shift + aside * (first - mass[:, None] * shift)
         rest -= times(held, axis)
-        turned = axis + transposed_times(root, times(root, rest))
+        turned = axis + t_times(root, times(root, rest))
         spread = 1.0 + (aside[:, 0] * v0 - dot(rest, turned)) / count
         if not spread.min() > 0:
             raise StepError("the weights of a class leave its skewness undetermined")
@@ -225,3 +207,156 @@ def _whiten(matrix: FloatArray, before: FloatArray) -> FloatArray:
         return whiten(matrix)
     except StepError:
         return whiten(matrix + 1e-14 * before * np.eye(matrix.shape[1]))
+
+
+class SkewTChart(HeavyTailedChart):
+    """Locations, whiteners, degrees of freedom and slants, mixed by their joint information.
+
+    The coordinates of a slant are those of ζ = W₀⁻ᵀη, η the slant of residuals: then the edge of
+    a class leaning far, the plane η·u = 0, stays in place while the scale matrix changes. The
+    size of ζ moves as ``sinh`` does: by amounts if it is small, by factors if it is large.
+
+    Location, skewness and tails are strongly correlated, and would leave long valleys but for the
+    information in the scores of a thousand draws of each class. At the edge of a class that leans
+    far a few rows know more than all draws: what they say is added. Some directions stay a
+    thousand times flatter than the chart is scaled for, and promise too little.
+    """
+
+    caution = 1e-3
+
+    def __init__(
+        self, family: Any, reference: SkewTParams, counts: FloatArray, edge: Statistics = ()
+    ) -> None:
+        super().__init__(family, reference, counts)
+        self.slants = self.size
+        self.size += self.g * self.p
+        size = np.sqrt(dot(reference.slant, reference.slant))
+        unit = reference.slant / np.maximum(size, 1e-300)[:, None]
+        self.toward = np.where(size[:, None] > 0, unit, np.eye(self.p)[:1])
+        self.bend = np.arcsinh(size)
+        self.blocks = self._blocks(np.maximum(counts, 1.0), edge)
+
+    def decode(self, vector: FloatArray) -> SkewTParams:
+        free = vector.copy()
+        for places, axes in self.blocks:
+            free[places] = axes @ vector[places]
+        params = super().decode(free)
+        # How much larger the slants are, (g,), and how they are turned, (g, p)
+        y = free[self.slants :].reshape(self.g, self.p)
+        along = dot(y, self.toward)
+        bend = self.bend + along
+        widening = (np.cosh(bend) / np.cosh(self.bend))[:, None]
+        aside = y - along[:, None] * self.toward
+        zeta = np.sinh(bend)[:, None] * self.toward + widening * aside
+        axis = t_times(self.reference.whitener, zeta)
+        slant = _solve(params.whitener.transpose(0, 2, 1), axis)
+        return dataclasses.replace(params, slant=slant)
+
+    def gradient(self, params: SkewTParams, statistics: Statistics) -> FloatArray:
+        count, mass, first, second, _, drive, driven = statistics
+        W, slant = params.whitener, params.slant
+        pull = drive[:, None] * slant - times(W, first)
+        pulled, _, _, second = self.family._with_prior(params, (count, mass, first, second))
+        # The prior's pull on the slant, as one on η and on W
+        held = _solve(W, -params.ridge[:, None] * slant)
+        d_zeta = times(self.reference.whitener, driven + held)
+        # Where in the chart is this?
+        zeta = t_times(self.half, params.axis)
+        size = dot(zeta, self.toward)
+        root = np.sqrt(1.0 + size**2)
+        aside = zeta - size[:, None] * self.toward
+        d_along = root * dot(d_zeta, self.toward) + size / root * dot(d_zeta, aside)
+        d_aside = d_zeta * (root / np.cosh(self.bend))[:, None]
+        d_aside -= dot(d_aside, self.toward)[:, None] * self.toward
+        free = np.concatenate(
+            (
+                self.fold(W, pulled, pull, -outer(slant, held) - W @ second),
+                self.dof_gradient(params, statistics),
+                (d_along[:, None] * self.toward + d_aside).ravel(),
+            )
+        )
+        out = free.copy()
+        for places, axes in self.blocks:
+            out[places] = free[places] @ axes
+        return out
+
+    def _blocks(self, counts: FloatArray, edge: Statistics) -> list[tuple[IntArray, FloatArray]]:
+        """Return coordinates that belong together, with steps of one standard error along them.
+
+        Those of a class do; those of all classes, if they share any. A matrix for very many
+        would cost more than it saves.
+        """
+        shared = not self.family._separate
+        if (self.size if shared else self.size // self.g) > _LARGEST:
+            return []
+        own = []
+        for h in range(self.g):
+            places, scores = self._scores(h)
+            # Not a matrix product: so small a one would wait for threads longer than it runs.
+            information = counts[h] * np.einsum("ki,kj->ij", scores, scores) / _DRAWS
+            information.flat[:: len(places) + 1] *= 1.0 + _FLOOR
+            spots = np.concatenate((np.arange(self.p), np.arange(-self.p, 0)))
+            if edge:
+                information[np.ix_(spots, spots)] += self._edge(h, *edge)
+            own.append((places, information))
+        if shared:
+            joint = np.zeros((self.size, self.size))
+            for places, information in own:
+                joint[np.ix_(places, places)] += information
+            own = [(np.arange(self.size), joint)]
+        found = [(places, _standard_steps(information)) for places, information in own]
+        return [(places, axes) for places, axes in found if axes is not None]
+
+    def _scores(self, h: int) -> tuple[IntArray, FloatArray]:
+        """Return which unmixed coordinates class h has, and scores of draws from it in them."""
+        p, slant, nu = self.p, self.reference.slant[h], self.reference.nu[h : h + 1]
+        z = skewed_normals(slant, _DRAWS, np.random.default_rng(0))
+        z /= self.family._roots(self.reference, h, _DRAWS, np.random.default_rng(1))
+        q, along = np.einsum("ij,ij->i", z, z)[:, None], (z @ slant)[:, None]
+        _, precision, logs, drive = skew_t_rows(q, along, nu, p, tables(nu, p))
+        places, scores = self._rows(h, z, drive * slant - precision * z, -precision * z)
+        group = np.flatnonzero(self.groups[:, h])
+        known = 1.0 + digamma(0.5 * (nu[0] + p)) - digamma(0.5 * nu[0])
+        tails = 0.5 * (known + logs - precision) * self.dof_slope[group]
+        own = self.slants + h * p + np.arange(p)
+        scores = np.concatenate((scores.T, tails, drive * z @ self._turn(h)), axis=1)
+        return np.concatenate((places, self.base + group, own)), scores
+
+    def _turn(self, h: int) -> FloatArray:
+        """Return how the slant ζ of class h moves with its coordinates, at the reference."""
+        line = np.multiply.outer(self.toward[h], self.toward[h])
+        return np.eye(self.p) + (math.cosh(self.bend[h]) - 1.0) * line
+
+    def _edge(self, h: int, mass: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Return the information of rows at the edge of class h on its location and slant."""
+        p, slant, turn = self.p, self.reference.slant[h], self._turn(h)
+        W, unit = turn @ self.reference.whitener[h], slant * self.unit[h * p : (h + 1) * p]
+        cross = -np.multiply.outer(unit, W @ first[h])
+        own = mass[h] * np.multiply.outer(unit, unit)
+        out: FloatArray = np.block([[own, cross], [cross.T, W @ second[h] @ W.T]])
+        size = float(slant @ slant)
+        return size / (size + _FEW**2) * out
+
+
+def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the solution of a system for each class; NaN where a step led out of bounds."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, right[:, :, None])[:, :, 0], dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.nan)
+
+
+def _standard_steps(information: FloatArray) -> FloatArray | None:
+    """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
+    size = np.sqrt(np.maximum(np.diagonal(information), 1e-12))
+    correlation = information / np.multiply.outer(size, size)
+    if not np.isfinite(correlation).all():  # parameters so absurd that draws overflow
+        return None
+    for floor in (0.0, _FLOOR):
+        correlation.flat[:: len(size) + 1] += floor
+        try:
+            return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
+        except np.linalg.LinAlgError:
+            continue
+    value, vector = np.linalg.eigh(correlation)  # weights of very different sizes
+    return vector / np.sqrt(np.maximum(value, _FLOOR)) / size[:, None]

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import psi as digamma
 from scipy.special import zeta
 
@@ -18,14 +19,11 @@ from hesitant.families._gaussian import Gaussian, Given, LocationScaleParams
 from hesitant.families._gaussian_chart import LocationScaleChart
 from hesitant.families._kernels import Place, squared_distances, whiten
 
+# Bounds of estimated degrees of freedom: the upper one differs from a Gaussian by less than any
+# sample can show, and below the lower one tails say nothing that 0.5 does not.
 LOWEST, HIGHEST = 0.5, 200.0
-"""Bounds of estimated degrees of freedom: the upper one differs from a Gaussian by less than any
-sample can show, and below the lower one tails say nothing that 0.5 does not."""
-
-# Stands in for infinity: large enough that every formula has rounded to its limit.
-_INFINITE = 1e30
-# Where estimated degrees of freedom start, unless a start says better.
-_START = 10.0
+_INFINITE = 1e30  # as good as infinity: every formula has rounded to its limit
+_START = 10.0  # of estimated degrees of freedom, unless a start says better
 _SMALLEST_FIXED = 0.1
 FAR = 1e200
 _STEPS = 5  # of EM, from each guess
@@ -115,7 +113,7 @@ class StudentT(Gaussian):
 
     def _best(self, guesses: Iterable[Any], X: AnyArray, weights: FloatArray) -> Any:
         """Return the guess that, after a few steps, makes rows of known class most probable."""
-        tried = [improved(self, g, X, weights, _STEPS, _with_more_rows) for g in guesses]
+        tried = [improved(self, g, (X, weights), _STEPS, _with_more_rows) for g in guesses]
         values = np.array(
             [np.einsum("ih,ih->h", weights, self.log_density(params, X)) for params in tried]
         )
@@ -191,11 +189,7 @@ class StudentT(Gaussian):
         return precise, -np.einsum("ih,ih->h", weights, rise)
 
     def _shape_step(self, params: Any, *sums: FloatArray) -> dict[str, FloatArray]:
-        """Return EM's degrees of freedom.
-
-        The sums are Σ w, Σ w E[W], with W the latent precision, and Σ w ℓ, where E[log W] is
-        ψ((ν+p)/2) − log(ν/2) + ℓ.
-        """
+        # The sums are Σ w, Σ w E[W] and Σ w ℓ, where E[log W] is ψ((ν+p)/2) − log(ν/2) + ℓ.
         groups, (count, mass, logs, *_) = self._dof_groups(len(params.dof)), sums
         if not len(groups):
             return {}
@@ -264,9 +258,8 @@ class StudentT(Gaussian):
 class HeavyTailedChart(LocationScaleChart):
     """The chart of locations and whiteners, with angles θ of degrees of freedom appended.
 
-    ``1/ν`` runs between its bounds as ``sin²θ`` runs from 0 to 1. In 1/ν the likelihood is well
-    behaved up to the Gaussian limit, and the fold makes a maximum at a bound an ordinary, smooth
-    one: a quasi-Newton method settles there instead of running along an infinite slope.
+    ``1/ν`` runs between its bounds as ``sin²θ`` does. In 1/ν the likelihood is well behaved up to
+    the Gaussian limit, and the fold makes a maximum at a bound an ordinary, smooth one.
     """
 
     folds = True
@@ -333,16 +326,14 @@ def _slope(angles: FloatArray) -> FloatArray:
     return -(_unfold(angles) ** 2) * _WIDTH * np.sin(2.0 * angles)
 
 
+trigamma = partial(zeta, 2.0)
+
+
 def _information(nu: float, p: int) -> float:
     """Fisher's information on ν in one row of a p-variate t distribution."""
     m = nu + p
     tails = 0.25 * (trigamma(0.5 * nu) - trigamma(0.5 * m))
     return max(tails - 0.5 * p * (m + 4.0) / (nu * m * (m + 2.0)), 1e-12)
-
-
-def trigamma(x: float) -> float:
-    """Return ψ'(x), x > 0."""
-    return float(zeta(2.0, x))
 
 
 def log_gamma_ratio(x: float, s: float) -> float:
@@ -367,23 +358,16 @@ def t_constants(dof: FloatArray, p: int) -> FloatArray:
 def best_dof(excess: float) -> float:
     """Return ν within bounds with ``log(ν/2) − ψ(ν/2) = excess``, EM's answer.
 
-    The left side falls from infinity to zero; an excess out of its range (signed weights can do
-    that) gets the nearer bound.
+    An excess out of range (signed weights can do that) gets the nearer bound.
     """
-    low, high = 0.5 * LOWEST, 0.5 * HIGHEST
-    if excess >= math.log(low) - digamma(low):
+
+    def miss(y: float) -> float:  # nearly a straight line in y = 2/ν
+        return float(-math.log(y) - digamma(1.0 / y) - excess)
+
+    low, high = 2.0 / HIGHEST, 2.0 / LOWEST
+    if miss(high) <= 0:
         return LOWEST
-    if excess <= math.log(high) - digamma(high):
-        return HIGHEST
-    x = (3.0 - excess + math.sqrt((excess - 3.0) ** 2 + 24.0 * excess)) / (12.0 * excess)
-    for _ in range(20):
-        # Newton in 1/x, in which the left side is nearly a straight line.
-        miss = math.log(x) - digamma(x) - excess
-        step = miss / (x * x * (trigamma(x) - 1.0 / x))
-        x = x / (1.0 - x * step) if x * step < 0.5 else 2.0 * x
-        if abs(x * step) < 1e-8:  # the next step would be the square of this
-            break
-    return min(max(2.0 * x, LOWEST), HIGHEST)
+    return HIGHEST if miss(low) >= 0 else 2.0 / float(brentq(miss, low, high, xtol=1e-15))
 
 
 def distances(params: HeavyTailedParams, X: AnyArray) -> FloatArray:
@@ -406,11 +390,7 @@ def _by_number(seen: Seen, function: Callable[[int], FloatArray]) -> FloatArray:
 
 
 def _medians(Z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return weighted medians and median absolute deviations (g, p) of standardised rows.
-
-    A deviation of zero (most rows share one value) is replaced by one that tells nothing: the
-    spread of all rows.
-    """
+    """Return weighted medians and median absolute deviations (g, p) of standardised rows."""
     g, p = weights.shape[1], Z.shape[1]
     middle, deviation = np.zeros((g, p)), np.ones((g, p))
     for h in range(g):
@@ -419,7 +399,7 @@ def _medians(Z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray
             middle[h] = _weighted_median(Z[rows], weights[rows, h])
             away = np.abs(Z[rows] - middle[h])
             deviation[h] = 1.4826 * _weighted_median(away, weights[rows, h])
-    return middle, np.where(deviation > 1e-6, deviation, 1.0)
+    return middle, np.where(deviation > 1e-6, deviation, 1.0)  # or most rows share one value
 
 
 def _weighted_median(Z: FloatArray, weight: FloatArray) -> FloatArray:

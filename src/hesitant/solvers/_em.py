@@ -64,10 +64,8 @@ class Progress:
         return values[1] - values[0] if len(values) == 2 else math.inf
 
     def gain_to_come(self, gains_at_least: int = 4) -> float:
-        """Estimate what is still to be gained, if gains keep shrinking at their rate (Aitken).
-
-        The slowest of the last few rates counts: early gains of EM shrink fast and mislead.
-        """
+        """Estimate what is still to be gained, if gains keep shrinking at their rate (Aitken)."""
+        # The slowest of the last few rates counts: early gains of EM shrink fast and mislead.
         values = self.stage[-5:]
         gains = [b - a for a, b in pairwise(values)]
         if len(gains) < gains_at_least:
@@ -106,7 +104,8 @@ def em(
 ) -> Climb:
     """Alternate expected labels and weighted maximisation; the objective never falls.
 
-    With ``steps`` it only prepares another stage: a prior that follows the data does so then.
+    With ``tol`` and ``steps`` of its own it only prepares another stage: a prior that follows the
+    data does so then.
     """
     progress.begin("EM")
     begun = len(progress.history)
@@ -150,11 +149,9 @@ def one_step_late(likelihood: Likelihood, state: State, progress: Progress) -> C
 def _climb(
     likelihood: Likelihood, state: State, evaluation: Evaluation, progress: Progress
 ) -> Climb | None:
-    """Return where a share of a step leads to: the whole, or a half that climbs higher.
-
-    The pull at the last parameters may be too strong, and lead to the other side of a maximum. A
-    step that gains much less than the last is no sign of a maximum then: half of it is tried.
-    """
+    """Return where a share of a step leads to: the whole, or a half that climbs higher."""
+    # The pull at the last parameters may be too strong and lead to the other side of a maximum:
+    # half of a step that gains much less than the last is tried.
     proposal = _proposal(likelihood, state, evaluation)
     floor = evaluation.objective - progress.noise(evaluation.objective)
     last = progress.last_gain()

@@ -91,10 +91,9 @@ def maximise(
         direction = gradient.copy()
         _two_loop(steps, changes, products, stored, direction)
         slope = float(direction @ gradient)
-        # Half the slope is the gain that a quadratic model promises; half the squared gradient
-        # that of complete data, which is no more than there is to gain unless the model is
-        # steeper. Both must be small: one bad pair of steps can spoil the first. Until some
-        # curvature is known there is only the second, and it promises too little.
+        # Half the slope is the gain that a quadratic model promises, half the squared gradient
+        # that of complete data. Both must be small: one bad pair of steps can spoil the first,
+        # and until some curvature is known the second promises too little.
         promised = 0.5 * max(slope, float(gradient @ gradient))
         if promised < (tol if stored > 2 else 1e-3 * tol):
             return True
@@ -124,10 +123,7 @@ def maximise(
 def _two_loop(
     steps: FloatArray, changes: FloatArray, sy: FloatArray, stored: int, out: FloatArray
 ) -> None:
-    """Replace a gradient by the direction that past steps and changes of gradients suggest.
-
-    ``sy`` are their products, followed by room for as many numbers.
-    """
+    """Turn a gradient into a direction; ``sy`` are products of steps and changes, then room."""
     memory = len(steps)
     oldest = max(0, stored - memory)
     for age in range(stored - 1, oldest - 1, -1):
