@@ -12,10 +12,8 @@ _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # of emoji, and of 
 
 def number(value: Any, digits: int = 4) -> str:
     """Return a number with a few significant digits and a real minus sign: −12,346 or 2021."""
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+    if value is None or not math.isfinite(value):
+        return {math.inf: "∞", -math.inf: "−∞"}.get(value, "–")
     size = abs(value)
     if size != 0 and not 1e-4 <= size < 1e7:
         return f"{value:.{digits - 1}e}".replace("-", "−")

@@ -36,7 +36,7 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
     __metadata_request__fit = {"sample_weight": None, "reviewed": None}  # noqa: RUF012
 
     def _forget(self) -> None:
-        """Drop an earlier fit: one that fails on the way must not leave half of each."""
+        # an earlier fit: one that fails on the way must not leave half of each
         for name in [k for k in vars(self) if k == "_data" or k.endswith("_")]:
             delattr(self, name)
 

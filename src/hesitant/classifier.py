@@ -136,10 +136,10 @@ class MixtureClassifier(PatternClassifier):
         y : array-like of shape (n,), or (n, J) of J readers, or Statements
             Labels, with blanks; or all that was said of the rows, by whom.
         sample_weight : array-like of shape (n,), optional
-            Weights of whole rows, as numbers of them: a weight of 2 is a row given twice.
+            Numbers of rows: a weight of 2 is a row given twice.
         reviewed : boolean array-like of shape (n,), optional
-            False for a row that nobody was shown (its blank says nothing) or whose label came
-            some other way (histology, say): such rows inform the classes, not the mechanism.
+            False for a row that nobody was shown, or whose label came some other way (histology,
+            say): such rows inform the classes, not the mechanism.
         """
         family, mechanism = self._resolve()
         self._forget()
@@ -191,7 +191,6 @@ class MixtureClassifier(PatternClassifier):
         return self
 
     def _publish(self, model: FittedModel) -> None:
-        """Show a model's parameters as scikit-learn's estimators do."""
         self.fitted_ = model
         for name, value in model.shown.items():
             setattr(self, f"{name}_", value)
@@ -203,7 +202,6 @@ class MixtureClassifier(PatternClassifier):
         return tags
 
     def _resolve(self) -> tuple[Family, Mechanism]:
-        """Turn the constructor's parameters into objects, or say which is wrong."""
         check_number("alpha", self.alpha, Real, 0, 1)
         for name in ("n_init", "max_iter"):
             check_number(name, getattr(self, name), Integral, 1)
@@ -340,7 +338,6 @@ class MixtureClassifier(PatternClassifier):
         return self.fitted_.sample(n_samples, generator(random_state), self.missing_label)
 
     def _value_and_size(self, *given: Any) -> tuple[float, float]:
-        """Return the objective and the number of rows, by default those of the fit."""
         check_is_fitted(self, "fitted_")
         if all(part is None for part in given):
             return self.log_likelihood_, self.n_rows_ or math.nan  # the first files did not say

@@ -151,11 +151,9 @@ def _is_plain(estimator: Any, X: Any, reset: bool, at_least: int) -> bool:
 
 def _refuse_words(X: Any) -> None:
     """Raise, naming the column, if a table has columns that are no numbers."""
-    if isinstance(X, np.ndarray) or is_dask(X):
-        return
     if hasattr(X, "collect"):  # before its columns, which would be looked up at a cost
         raise TypeError("X is a lazy frame: give X.collect().")
-    if not hasattr(X, "columns"):
+    if is_dask(X) or not hasattr(X, "columns"):
         return
     try:
         frame = nw.from_native(X, eager_only=True)

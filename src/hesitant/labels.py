@@ -176,9 +176,7 @@ def _tidy(values: AnyArray) -> AnyArray:
     if len(kinds) > 1:
         examples = ", ".join(repr(next(v for v in values if _kind(v) == k)) for k in sorted(kinds))
         raise ValueError(f"y mixes labels of different types ({examples}): turn all into text.")
-    if kinds == {"str"}:
-        return np.array(values.tolist(), dtype=str)
-    return np.array(values.tolist()) if kinds <= {"number", "bool"} else values
+    return np.array(values.tolist()) if kinds <= {"number", "bool", "str"} else values
 
 
 # False == 0 must not make False a blank.

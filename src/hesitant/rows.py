@@ -19,8 +19,7 @@ from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 BLOCK_SIZE = 8192
 RARE = 100  # labelled rows that a class keeps in a sample, if it has them
 
-Sample: TypeAlias = tuple[FloatArray, IntArray, FloatArray]
-"""Features, codes and weights of some rows."""
+Sample: TypeAlias = tuple[FloatArray, IntArray, FloatArray]  # features, codes and weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,8 +55,7 @@ class Tally(NamedTuple):
     @property
     def rate(self) -> float:
         """Share of the reviewed rows that are labelled; of all rows if none was reviewed."""
-        shown = self.reviewed_labelled + self.reviewed_blank
-        if shown > 0:
+        if (shown := self.reviewed_labelled + self.reviewed_blank) > 0:
             return float(self.reviewed_labelled / shown)
         return float(self.labelled.sum() / self.weight)
 
@@ -151,10 +149,7 @@ class Rows(ManyRows):
     collect = map
 
     def sum(self, function: Callable[..., tuple[Any, ...]], *extra: Sequence[Any]) -> Any:
-        if self._only is None:
-            return reduce(add, self._each(function, *extra))
-        with np.errstate(all="ignore"):
-            return function(self._only, *(e[0] for e in extra))
+        return reduce(add, self._each(function, *extra))
 
     def relabelled(self, codes: IntArray) -> "Rows":
         return dataclasses.replace(self, codes=codes, reviewed=None, said=None)

@@ -21,13 +21,11 @@ NOUN = {"labels": "labels", "sets": "sets", "probabilities": "reports", "grades"
 class Statements:
     """What each reader said of each row, checked; use one of the ``from_`` methods to make it.
 
-    Statements can be sliced by rows like an array, and take the place of y: ``clf.fit(X,
-    statements)``. The methods that make them take tables of any kind (pandas, polars, Arrow,
-    arrays, mappings of columns), and these options:
+    They are sliced by rows like an array, and take the place of y: ``clf.fit(X, statements)``. The
+    methods that make them take tables of any kind, and these options:
 
     - ``readers``: names, by default those of the columns, or "reader 1", "reader 2" and so on;
-    - ``shown``: booleans (n, J), False where a reader never saw the row; a blank elsewhere was
-      withheld;
+    - ``shown``: (n, J), False where a reader never saw the row; blanks elsewhere were withheld;
     - ``missing_label``: what marks a blank besides None, NaN, NA and null;
     - ``classes``: all class values, in the order wanted; by default those seen, sorted;
     - ``truth``: (n,) the class of rows for which it is known for certain, blank elsewhere.

@@ -91,8 +91,7 @@ class Shannon(Renyi):
 class SquaredLogOdds(Uncertainty):
     """Squared log odds of two classes: ``(log τ_1 − log τ_2)²``.
 
-    Zero where the classes tie and large where one is certain, so it measures ease, not
-    difficulty: expect a positive coefficient where hard cases are left blank.
+    It measures ease, not difficulty: expect a positive coefficient where hard cases are blank.
     """
 
     def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -65,8 +65,7 @@ def inverse_probability_weights(
     else:
         clf = clf if fitted else clone(clf).fit(data, None)
         p = np.asarray(clf.labelling_probability(data))
-    raw = 1 / np.maximum(p[counts], FLOOR)
-    weight = np.zeros(len(p))
+    weight, raw = np.zeros(len(p)), 1 / np.maximum(p[counts], FLOOR)
     cut = np.minimum(raw, np.quantile(raw, trim))
     weight[counts] = cut / cut.mean()
     return weight
