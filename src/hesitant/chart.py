@@ -41,22 +41,15 @@ class Chart:
         i, j = self.splits
         logits = self.log_weights + self.weight_axes @ vector[:i]
         weights = np.exp(logits - logits.max())
-        return State(
-            weights / weights.sum(),
-            self.family.decode(vector[i:j]),
-            self.reference.theta + self.theta_axes @ vector[j:],
-        )
+        theta = self.reference.theta + self.theta_axes @ vector[j:]
+        return State(weights / weights.sum(), self.family.decode(vector[i:j]), theta)
 
     def gradient(self, state: State, evaluation: Evaluation) -> FloatArray:
         """Return the objective's gradient in the chart."""
         toward = evaluation.counts - self.total * state.weights
-        return np.concatenate(
-            (
-                toward @ self.weight_axes,
-                self.family.gradient(state.params, evaluation.statistics),
-                evaluation.theta_gradient @ self.theta_axes,
-            )
-        )
+        parts = self.family.gradient(state.params, evaluation.statistics)
+        mechanism = evaluation.theta_gradient @ self.theta_axes
+        return np.concatenate((toward @ self.weight_axes, parts, mechanism))
 
 
 def chart_at(likelihood: Likelihood, state: State) -> tuple[Chart, Evaluation]:

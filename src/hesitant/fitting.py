@@ -80,11 +80,8 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> tuple[Fi
 def _advice(reason: object, init: Any) -> str:
     remedy = "init may be far from the data: look at its values, or leave it out."
     if init is None:
-        remedy = (
-            "The data may be degenerate (a class of identical rows, more features than rows, or "
-            "weights of very different sizes): drop features, look at sample_weight, or use "
-            "covariance='shrunk'."
-        )
+        remedy = "The data may be degenerate (a class of identical rows, rows too few):"
+        remedy += " drop features, look at sample_weight, or use covariance='shrunk'."
     return f"No start led to a fit: {reason}. {remedy}"
 
 

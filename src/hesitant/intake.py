@@ -88,7 +88,7 @@ def take(
             given |= {"y": said.labels(experts.known(said)), "reviewed": None}
         rows, ordered = take_dask(estimator, X, given, classes, reset, said)
     else:
-        X = check_features(estimator, X, reset=reset, at_least=2 if reset else 1)
+        X = check_features(estimator, X, reset=reset)
         if said is None:
             labels = encode(y, blank, classes)
         else:
@@ -104,18 +104,16 @@ def take(
     return CheckedData(rows, ordered, said, getattr(estimator, "feature_names_in_", None))
 
 
-def check_features(
-    estimator: Any, X: Any, *, reset: bool, at_least: int = 1, gaps: bool = True
-) -> AnyArray:
-    """Return features as a numeric array; NaN is refused unless ``gaps`` and family allow it."""
+def check_features(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
+    """Return features as a numeric array; empty cells are NaN, if the family allows for them."""
     if isinstance(X, CheckedData):
         return X.X
-    if not _is_plain(estimator, X, reset, at_least):
+    if not _is_plain(estimator, X, reset):
         _refuse_words(X)
-        how: dict[str, Any] = {"ensure_min_samples": at_least, "ensure_all_finite": False}
+        how: dict[str, Any] = {"ensure_min_samples": 1 + reset, "ensure_all_finite": False}
         X = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, **how)
     names = getattr(estimator, "feature_names_in_", None)
-    if refuse_not_finite(X, names, partial(takes_gaps, estimator) if gaps else bool) and reset:
+    if refuse_not_finite(X, names, partial(takes_gaps, estimator)) and reset:
         for j in np.flatnonzero(np.isnan(X).all(axis=0)).tolist():
             where = _column(names, j)
             raise ValueError(f"X has no value at all in {where}: drop it, it cannot be fitted.")
@@ -132,14 +130,14 @@ def _column(names: AnyArray | None, place: int) -> str:
     return f"column {names[place]!r}" if names is not None else f"column {place}"
 
 
-def _is_plain(estimator: Any, X: Any, reset: bool, at_least: int) -> bool:
+def _is_plain(estimator: Any, X: Any, reset: bool) -> bool:
     """Whether there is nothing to convert or to complain of; then note the number of features."""
     # a tenth of a small fit would otherwise be spent on finding that out
     plain = (
         type(X) is np.ndarray
         and X.dtype in (np.float64, np.float32)
         and X.ndim == 2
-        and len(X) >= at_least
+        and len(X) > reset
         and X.shape[1] > 0
         and not hasattr(estimator, "feature_names_in_")
         and (reset or X.shape[1] == estimator.n_features_in_)
