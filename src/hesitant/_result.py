@@ -124,8 +124,7 @@ class Result:
 
 
 def _wrap(paragraph: str) -> str:
-    indent = "  " if paragraph.startswith("* ") else ""
-    return textwrap.fill(paragraph, WIDTH, subsequent_indent=indent)
+    return textwrap.fill(paragraph, WIDTH, subsequent_indent="  " * paragraph.startswith("* "))
 
 
 def _fields(value: Any) -> dict[str, Any]:

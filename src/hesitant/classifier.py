@@ -294,16 +294,13 @@ class MixtureClassifier(PatternClassifier):
 
     def labelling_probability(self, X: Any) -> FloatArray:
         """Return the probability that each row would be given a label, if reviewed."""
-        check_is_fitted(self, "fitted_")
-        chance = self.mechanism_.probability
-        return self._by_rows(X, lambda log_tau, tau, log_f: chance(log_tau, tau))
+        return self._by_rows(X, lambda log_tau, tau, _: self.mechanism_.probability(log_tau, tau))
 
     def resolve(self, X: Any, y: Any = None, reviewed: Any = None) -> FloatArray:
         """Return class probabilities given the features and what was said of each row.
 
-        A label settles the class, unless readers are fallible: then labels are weighed against
-        the features and each other. A blank says something about it if the mechanism depends on
-        the class; of a row that nobody was shown only the features speak. Data as for :meth:`fit`.
+        A label settles the class, unless readers are fallible; a blank says something about it if
+        the mechanism depends on the class. Data as for :meth:`fit`.
         """
         return self.fitted_.resolve(self.check(X, y, None, reviewed).rows)
 

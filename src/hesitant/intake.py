@@ -179,7 +179,7 @@ def refuse_not_finite(
     gaps = False
     for start in range(0, len(X), BLOCK_SIZE):
         part = X[start : start + BLOCK_SIZE]
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             if np.isfinite(part.sum()):  # one number tells, unless finite values overflow
                 continue
         infinite, empty = np.isinf(part), np.isnan(part)

@@ -144,9 +144,9 @@ def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
         size = np.abs(vector[:, 0])
         loose = [mechanism.parameter_names[k] for k in np.flatnonzero(size > 0.5 * size.max())]
         return [
-            f"The data hardly determine {listed(loose)}: nearly all rows of a class are labelled, "
-            f"or nearly none. The mechanism's weak prior (ridge={mechanism.ridge:g}) keeps it "
-            "finite; its size means little. mechanism='entropy' has fewer parameters."
+            f"The data hardly determine {listed(loose)}: of a class nearly all rows are labelled, "
+            f"or none. A weak prior (ridge={mechanism.ridge:g}) keeps it finite, and its size means "
+            "little. mechanism='entropy' has fewer parameters."
         ]
     family, state, fitted = likelihood.family, fit.state, mechanism.fitted(fit.state.theta, 0.5)
 
@@ -161,14 +161,12 @@ def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
     surest, unsurest, lowest, highest = np.min(likelihood.rows.collect(extremes), axis=0)
     if surest > -unsurest:
         return [
-            "The uncertainty separates labelled rows from blanks: the mechanism's coefficients "
-            "would be infinite and are held finite by its weak prior (ridge="
-            f"{mechanism.ridge:g}). Their size and standard errors mean little."
+            "The uncertainty separates labelled rows from blanks: infinite coefficients are held "
+            f"finite by a weak prior (ridge={mechanism.ridge:g}), and their size means little."
         ]
     if -highest - lowest < 1e-6:
         return [
             f"The uncertainty hardly varies (from {lowest:.3g} to {-highest:.3g}), so the blanks "
-            "say nothing about difficulty: the mechanism's coefficients rest on its weak prior. "
-            "mechanism=None says the same with fewer parameters."
+            "say nothing about difficulty: mechanism=None says the same with fewer parameters."
         ]
     return []
