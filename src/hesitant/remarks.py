@@ -145,7 +145,7 @@ def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
         loose = [mechanism.parameter_names[k] for k in np.flatnonzero(size > 0.5 * size.max())]
         return [
             f"The data hardly determine {listed(loose)}: of a class nearly all rows are labelled, "
-            f"or none. A weak prior (ridge={mechanism.ridge:g}) keeps it finite, and its size means "
+            f"or none. A weak prior (ridge={mechanism.ridge:g}) keeps it finite; its size means "
             "little. mechanism='entropy' has fewer parameters."
         ]
     family, state, fitted = likelihood.family, fit.state, mechanism.fitted(fit.state.theta, 0.5)
