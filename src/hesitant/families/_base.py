@@ -50,10 +50,8 @@ class Coordinates:
     """
 
     size: int
-    folds: bool = True
-    """Whether some coordinate folds at the edge of its parameter's range."""
-    caution: float = 1.0
-    """Share of a tolerance that a gain promised by gradients may have, to be called settled."""
+    folds: bool = True  #: Whether some coordinate folds at the edge of its parameter's range.
+    caution: float = 1.0  #: Share of a tolerance that a promised gain may have when settled.
 
     @abstractmethod
     def decode(self, vector: FloatArray) -> Params:
@@ -90,16 +88,11 @@ class Family(BaseEstimator):
     :meth:`from_attributes` fits can start from one another.
     """
 
-    in_words: ClassVar[str] = ""
-    """What the shape is called; the class's own name unless it says otherwise."""
-    likeness: ClassVar[str] = ""
-    """What it is like, for a reader who does not know the name."""
-    warm_up: int = 50
-    """EM steps at most before a solver that follows gradients takes over."""
-    takes_gaps: bool = False
-    """Whether rows may have empty cells (NaN), whose density is that of the other cells."""
-    adaptive_prior: bool = False
-    """Whether a prior follows the data, and pulls classes together where rows are few."""
+    in_words: ClassVar[str] = ""  #: What the shape is called; by default the class's own name.
+    likeness: ClassVar[str] = ""  #: What it is like, for a reader who does not know the name.
+    warm_up: int = 50  #: EM steps at most before a solver that follows gradients takes over.
+    takes_gaps: bool = False  #: Whether rows may have empty cells (NaN).
+    adaptive_prior: bool = False  #: Whether a prior follows the data, and pulls classes together.
 
     @abstractmethod
     def initial(self, X: AnyArray, weights: FloatArray) -> Params:

@@ -80,8 +80,7 @@ class LocationScaleParams:
         return half @ half.transpose(0, 2, 1)
 
     @property
-    def locations(self) -> FloatArray:
-        """Locations in the user's units; so are ``scales``."""
+    def locations(self) -> FloatArray:  # in the user's units; so are ``scales``
         return self.center + self.spread * self.location
 
     @property

@@ -132,9 +132,9 @@ class StudentT(Gaussian):
         """Whether no parameter is shared by classes."""
         return not (self.structure.shared or self.tied_dof)
 
-    def _first_dof(self, g: int, given: Given) -> FloatArray:
-        """Return what dof starts from: fixed values, or those a user names, or a guess."""
-        value = self.dof if self.dof is not None else given.get("dof", _START)
+    def _params(self, place: Place, whitener: FloatArray, given: Given | None = None) -> Any:
+        g = len(whitener)
+        value = self.dof if self.dof is not None else (given or {}).get("dof", _START)
         dof = np.asarray(value, dtype=np.float64)
         if dof.shape not in ((), (g,)):
             raise ValueError(
@@ -146,10 +146,6 @@ class StudentT(Gaussian):
             dof = np.clip(np.where(np.isnan(dof), _START, dof), LOWEST, HIGHEST)
             if self.tied_dof:
                 dof[:] = np.exp(np.log(dof).mean())
-        return dof
-
-    def _params(self, place: Place, whitener: FloatArray, given: Given | None = None) -> Any:
-        dof = self._first_dof(len(whitener), given or {})
         if given is not None and "scales" not in given:  # given are covariances
             nu = np.clip(dof, 2.5, _INFINITE)
             whitener = whitener * np.sqrt(nu / (nu - 2.0))[:, None, None]
@@ -406,7 +402,7 @@ def _weighted_median(Z: FloatArray, weight: FloatArray) -> FloatArray:
     order = np.argsort(Z, axis=0)
     below = np.cumsum(weight[order], axis=0)
     place = (below < 0.5 * below[-1]).sum(axis=0)
-    return np.take_along_axis(Z, np.take_along_axis(order, place[None], axis=0), axis=0)[0]
+    return np.take_along_axis(np.sort(Z, axis=0), place[None], axis=0)[0]
 
 
 def _with_more_rows(statistics: Statistics) -> Statistics:

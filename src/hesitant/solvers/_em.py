@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from contextlib import suppress
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -182,14 +183,10 @@ def _proposal(likelihood: Likelihood, state: State, evaluation: Evaluation) -> S
         # statistics with those of plain EM, which always have an answer.
         plain = likelihood.ignoring().evaluate(state)
     parts = list(zip(plain.statistics, evaluation.statistics, strict=True))
-    share = 0.5
-    while share >= 1e-3:
-        mixed = evaluation._replace(
-            counts=(1 - share) * plain.counts + share * evaluation.counts,
-            statistics=tuple((1 - share) * a + share * b for a, b in parts),
-        )
-        try:
+    for share in (0.5**k for k in range(1, 10)):
+        counts = (1 - share) * plain.counts + share * evaluation.counts
+        statistics = tuple((1 - share) * a + share * b for a, b in parts)
+        with suppress(StepError):
+            mixed = evaluation._replace(counts=counts, statistics=statistics)
             return likelihood.maximise(state, mixed)
-        except StepError:
-            share *= 0.5
     return likelihood.maximise(state, plain)
