@@ -6,12 +6,13 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
 from helpers_tables import xlsx
 from hesitant import MixtureClassifier
 from hesitant.cli._tables import split_names, stem
 from hesitant.datasets import simulate
-from hesitant.persistence import load
+from hesitant.persistence import Preparation, load, save
 
 DATA = simulate(n=150, random_state=1).to_frame("y")
 WORDS = DATA.assign(y=[None if pd.isna(v) else f"c{v:g}" for v in DATA["y"]])
@@ -140,6 +141,17 @@ def test_blank_features_are_modelled_where_the_model_can(run, tmp_path):
     assert code == 1
     assert "17 of 150 rows" in error
     assert run("predict", "a.model", "a.csv", "--out", "p.csv")[0] == 0
+
+
+def test_models_saved_from_python_know_rows_that_fit_no_class(run, tmp_path):
+    data = simulate(n=300, random_state=0)
+    (tmp_path / "new.csv").write_text("x,y\n0,0\n900,-900\n")
+    for model in (MixtureClassifier(), make_pipeline(Preparation(), MixtureClassifier())):
+        save(model.fit(data.features, data.labels), tmp_path / "a.model", force=True)
+        code, _, error = run("predict", "a.model", "new.csv", "--force")
+        assert code == 0, error
+        found = pd.read_csv(tmp_path / "new.predictions.csv")["unusual"]
+        assert found.tolist() == [False, True]
 
 
 @pytest.mark.parametrize("blank", ["-1", "None"])

@@ -92,6 +92,14 @@ class Parents(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
+def test_names_cannot_steer_a_terminal(paper):
+    X, y, _ = paper
+    labels = [None if v < 0 else "a\x1b[2Jb\r"[v:] for v in y]
+    clf = MixtureClassifier(missing_label=None).fit(X, labels)
+    for result in (clf.efficiency(), clf.diagnose(X, labels)):
+        assert str(result).replace("\n", "").isprintable()
+
+
 def test_items_stand_in_a_list():
     page = Example(np.zeros(1), {})._repr_html_()
     assert Parents(page).around == ["ul", "ul"]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hesitant._optional import need
+from hesitant._words import printable
 
 WIDTH = 88
 LONGEST = 30  # rows of a table that is read and not searched
@@ -106,7 +107,8 @@ class Result:
 
     def __str__(self) -> str:
         parts = [p.as_text() if isinstance(p, Table) else _wrap(p) for p in self._parts()]
-        return "\n\n".join([f"{self.title}\n{'=' * len(self.title)}", *parts])
+        text = "\n\n".join([f"{self.title}\n{'=' * len(self.title)}", *parts])
+        return printable(text, keep="\n")  # names must not steer a terminal
 
     __repr__ = __str__
 

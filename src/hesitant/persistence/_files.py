@@ -70,10 +70,17 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
                 "Pipeline of this package's own estimators, such as a Preparation and one."
             )
         check_is_fitted(step)
+    # the density by which `hesitant predict` tells rows that fit no class
+    known, last = vars(steps[-1]).get("_least_density"), getattr(steps[-1], "model_", steps[-1])
+    if getattr(last, "fit_rows", None) is not None and "least_density" not in (notes or {}):
+        from hesitant.diagnostics._triage import least_density
+
+        known = repr(least_density(last.fitted_, last.fit_rows))
+    notes = ({} if known is None else {"least_density": known}) | dict(notes or {})
     document = {
         _MARK: FORMAT,
         "written_by": f"hesitant {__version__}",
-        "notes": {str(k): encode("notes", str(v)) for k, v in (notes or {}).items()},
+        "notes": {str(k): encode("notes", str(v)) for k, v in notes.items()},
         "names": names if isinstance(model, Pipeline) else None,
         "steps": [encode("model", step) for step in steps],
     }
@@ -94,7 +101,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         if document[_MARK] == 1:
             document = _from_format_1(document)
         names, steps = document.get("names"), [decode(step) for step in document["steps"]]
-        model = steps[0]
+        model, steps[-1]._least_density = steps[0], document.get("notes", {}).get("least_density")
         if names is not None:
             model = Pipeline([(str(name), step) for name, step in zip(names, steps, strict=True)])
         _try_out(model, steps[0])
