@@ -436,7 +436,7 @@ def test_degrees_of_freedom_must_be_positive(dof, tmp_path):
 
 
 def test_half_characters_are_refused(saved, tmp_path):
-    text = saved.replace('"notes":{}', '"notes":{"a":"\\uD83D!"}')
+    text = saved.replace('"notes":{', '"notes":{"a":"\\uD83D!",')
     refused(tmp_path / "a.model", text, "half a character")
     with pytest.raises(ModelFileError, match="half a character"):
         read_notes(tmp_path / "a.model")
