@@ -179,3 +179,21 @@ MODULES = [module.name for module in pkgutil.iter_modules(hesitant.tables.__path
 def test_the_examples_run(name: str) -> None:
     module = importlib.import_module(f"hesitant.tables.{name}")
     assert doctest.testmod(module).failed == 0
+
+
+CELL = st.text(st.sampled_from("ab01.,-' \té🧬#"), max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(CELL, min_size=2, max_size=3), min_size=1, max_size=6), st.booleans())
+def test_cells_are_cut_alike_by_arrow_and_by_the_csv_module(rows, ended):
+    plain = "\n".join(";".join(row) for row in [["x", "y"], *rows]) + ("\n" if ended else "")
+    quoted = plain.replace("x;", '"x";', 1)  # quotes are what the csv module is for
+    found = []
+    for content in (plain, quoted):
+        try:
+            frame = read_table(io.BytesIO(content.encode()), delimiter=";")
+            found.append((frame.to_dict("list"), frame.dtypes.to_dict(), frame.attrs))
+        except TableError as error:
+            found.append(str(error))
+    assert repr(found[0]) == repr(found[1])

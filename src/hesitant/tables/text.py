@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 
 from .errors import TableError, check_shape, option, quote, reason
 from .output import UNGUARD
@@ -98,13 +99,8 @@ def read_delimited(
         raise source.error(*EMPTY)
     names = [re.sub(*UNGUARD, c.strip()) or f"Unnamed: {i}" for i, c in enumerate(header)]
     check_shape(names, source.name)
-    last, batches = header_line, []
-    for batch in iter(lambda: list(islice(rows, 1 << 16)), []):
-        last = batch[-1][0]
-        cells = zip(*(row for _, row in batch), strict=True)
-        batches.append([pa.array(column, pa.large_string()) for column in cells])
-    check_shape(names, source.name, rows=len(batches))
-    columns = [pa.chunked_array(parts) for parts in zip(*batches, strict=True)]
+    last, columns = _plain_cells(text, delimiter, header_line, len(names)) or _cells(rows)
+    check_shape(names, source.name, rows=len(columns))
     # columns with neither a name nor a cell come from a delimiter at the end of every line
     frame = pd.DataFrame(
         {
@@ -117,6 +113,38 @@ def read_delimited(
     if last == header_line + len(frame):  # one line for each row: a row tells its line
         frame.attrs["hesitant"]["first_line"] = header_line + 1
     return frame
+
+
+def _plain_cells(text: str, delimiter: str, header_line: int, width: int) -> Any:
+    """Return the last line and the columns of a table without quotes, None if it is no such one.
+
+    Arrow cuts cells many times as fast as the csv module, and says less of what is wrong.
+    """
+    if width == 1 or '"' in text or "\r" in text:
+        return None
+    names = [str(k) for k in range(width)]
+    try:
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(text.encode()),
+            pyarrow.csv.ReadOptions(column_names=names, skip_rows=header_line),
+            pyarrow.csv.ParseOptions(
+                delimiter=delimiter, quote_char=False, ignore_empty_lines=False
+            ),
+            pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_string())),
+        )
+    except pa.ArrowInvalid:  # rows of different lengths, or none
+        return None
+    return header_line + table.num_rows, [pc.utf8_ltrim(part, " ") for part in table.columns]
+
+
+def _cells(rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[Any]]:
+    """Return the last line and the columns of rows that are left."""
+    last, batches = 0, []
+    for batch in iter(lambda: list(islice(rows, 1 << 16)), []):
+        last = batch[-1][0]
+        cells = zip(*(row for _, row in batch), strict=True)
+        batches.append([pa.array(column, pa.large_string()) for column in cells])
+    return last, [pa.chunked_array(parts) for parts in zip(*batches, strict=True)]
 
 
 def column_of(cells: Any, na: Collection[str], decimal: str, *, as_text: bool) -> "pd.Series[Any]":
