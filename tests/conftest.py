@@ -6,12 +6,17 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from helpers import DATA, read_simulated
 from hesitant.cli import main
 from hesitant.families import Gaussian
 from hesitant.likelihood import Likelihood, State
 from hesitant.rows import Rows
+
+# The same examples in every run, however slow the machine.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")
 
 # Else a first run on a machine would switch from plain to compiled kernels half way.
 os.environ["HESITANT_COMPILE"] = "always"

@@ -134,7 +134,7 @@ HARD = {
     "all labelled": (lambda X, y: (X, np.where(y < 0, 1, y)), "every reviewed row is labelled"),
     "fewer rows than features": (
         lambda X, y: (X.reshape(20, 50), np.repeat([0, 1, -1], [8, 8, 4])),
-        "free parameters: its probabilities",
+        "free parameters: the probabilities",
     ),
     "two rows": (lambda X, y: (X[:2], [0, 1]), "rest on the weight of 1 row"),
     "well separated": (
@@ -220,7 +220,7 @@ def test_alpha_zero_needs_blanks(paper):
         MixtureClassifier(alpha=0, mechanism=None).fit(X, truth)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(
     X=hnp.arrays(
         float,

@@ -377,7 +377,7 @@ CELLS = st.one_of(
 TABLES = st.lists(st.lists(CELLS, min_size=1, max_size=4), max_size=12)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(rows=TABLES, raw=st.binary(max_size=60), clean=st.booleans())
 def test_no_table_leads_to_a_traceback(rows, raw, clean, tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("fuzz")

@@ -50,9 +50,7 @@ def test_classes_keep_the_order_given(three_classes):
     assert_same(plain, other, order=[1, 2, 0])
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 1000),
     log_scale=st.floats(-4, 4),

@@ -196,9 +196,7 @@ def test_gradient_where_the_prior_on_slants_is_felt(build, covariance, monkeypat
     np.testing.assert_allclose(analytic, numeric[i:j], rtol=1e-5, atol=1e-7)
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 10_000),
     covariance=st.sampled_from(COVARIANCES),

@@ -111,9 +111,7 @@ def test_gradient_on_both_sides_of_the_fold(three_classes, build):
             assert gradient[j] == pytest.approx(numeric, rel=1e-4, abs=1e-4)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 10_000),
     covariance=st.sampled_from(COVARIANCES),

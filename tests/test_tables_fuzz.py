@@ -21,7 +21,7 @@ from hesitant.tables import TableError, read_table, select_columns, text, write_
 from hesitant.tables.output import UNGUARD
 from hesitant.tables.sources import Source
 
-quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 
 csv_like = st.text(
     alphabet=st.sampled_from(list("ab01.-+eE,;\t|\"' \r\n=NAé🧬\x0b\x1a\u2028\ufeff")), max_size=80

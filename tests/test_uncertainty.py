@@ -6,7 +6,7 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip
@@ -48,7 +48,6 @@ def test_accurate_near_certainty(gap, order):
     assert u[0] == pytest.approx(exact, rel=1e-9)
 
 
-@settings(deadline=None)  # the first call may compile
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=6))
 def test_orders_decrease_and_are_continuous_at_one(joint):
     values = [
@@ -81,7 +80,6 @@ def test_transformed_entropy():
     assert out[2] > 30
 
 
-@settings(deadline=None)  # the first call may compile
 @given(st.lists(st.floats(-1e308, 0), min_size=1, max_size=STRIP))
 def test_exp_strip(values):
     x = np.array(values)
@@ -90,7 +88,6 @@ def test_exp_strip(values):
     np.testing.assert_allclose(x, expected, rtol=4e-16, atol=0)
 
 
-@settings(deadline=None)  # the first call may compile
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=STRIP))
 def test_log1p_strip(values):
     y = np.array(values)
@@ -99,7 +96,6 @@ def test_log1p_strip(values):
     np.testing.assert_allclose(out, np.log1p(y), rtol=6e-16, atol=1e-300)
 
 
-@settings(deadline=None)  # the first call may compile
 @given(
     st.lists(st.lists(st.floats(-1e200, 1e200), min_size=3, max_size=3), min_size=1, max_size=9)
 )

@@ -67,7 +67,7 @@ def fit_remarks(
         least = f"{effective[thin].min():.3g}"
         out.append(
             f"{of_classes(names, thin, 'rests', 'rest')} on the weight of {least} row"
-            f"{'s' * (least != '1')} for {free:,.0f} free parameters: its probabilities "
+            f"{'s' * (least != '1')} for {free:,.0f} free parameters: the probabilities "
             "will claim more than they can hold. Use covariance='shrunk'."
         )
     if effective.min() < _PLENTY * free and not family.adaptive_prior:  # that asks them itself
@@ -166,7 +166,7 @@ def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
         ]
     if -highest - lowest < 1e-6:
         return [
-            f"The uncertainty hardly varies (from {lowest:.3g} to {-highest:.3g}), so the blanks "
-            "say nothing about difficulty: mechanism=None says the same with fewer parameters."
+            f"The uncertainty hardly varies (by {-highest - lowest:.3g}), so the blanks say "
+            "nothing about difficulty: mechanism=None says the same with fewer parameters."
         ]
     return []
