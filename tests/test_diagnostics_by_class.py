@@ -37,6 +37,20 @@ def test_two_classes_labelled_unequally():
         assert "missing by class" in found.verdict
 
 
+def test_bic_alone_is_believed_where_difficulty_adds_nothing():
+    """Overlapping classes: rows of the class seldom labelled look hard, and none the worse."""
+    for seed in (0, 2, 5):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(2, size=400)
+        X = rng.standard_normal((400, 2)) + np.outer(truth, [0, 2])
+        y = np.where(rng.random(400) < np.where(truth == 0, 0.9, 0.3), truth, -1)
+        found = diagnose(X, y)
+        assert found.suggested == "class"
+        assert found.missing_by_class
+        assert found.headline != "The blanks mark the hard cases."
+        assert any("of class 0 and" in r and "of class 1, which" in r for r in found.remarks)
+
+
 def test_three_classes_labelled_unequally():
     rng, X, truth = three(2000, 0)
     y = np.where(rng.random(2000) < np.array([0.9, 0.5, 0.15])[truth], truth, -1)

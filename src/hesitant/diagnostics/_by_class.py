@@ -58,8 +58,9 @@ def labelled_shares(fits: Fits) -> Shares:
     told = np.abs(excess) > CLEAR * np.sqrt(np.maximum(np.diag(V), 0)) + 1e-9 * total.sum()
     never = (fits.rows.tally.labelled == 0) & (due >= EXPECTED)
     apart = float(np.ptp(np.append((labelled - expected)[told], 0.0)))
-    gap = np.where(told | never, np.abs(labelled - expected), 0.0)
-    far = np.sort(np.argsort(-gap, kind="stable")[: min(NAMED, (told | never).sum())])
+    stray = told | never if (told | never).any() else total > 0
+    gap = np.where(stray, np.abs(labelled - expected), 0.0)
+    far = np.sort(np.argsort(-gap, kind="stable")[: min(NAMED, stray.sum())])
     some = _and([f"{percent(labelled[h], 0)} of class {names[h]}" for h in far])
     words = (
         f"Labels are given to {some}, which difficulty does not explain (of rows as hard, "
