@@ -111,11 +111,13 @@ def test_words_for_no_label_come_with_a_command_to_paste(run, tmp_path):
     frame = WORDS.assign(seen=rng.choice(["yes", "no"], len(WORDS)))
     frame.loc[blank, "y"] = rng.choice(["not sure", "N.D."], blank.sum())
     frame.loc[~blank & (frame.index % 20 == 0), "y"] = "C0"
+    frame.loc[~blank & (frame.index % 20 == 1), "y"] += " "
     frame.to_csv(tmp_path / "a.csv", index=False)
     code, _, error = run("analyse", "a.csv", "--label", "y")
     assert code == 0, error
     assert "--reviewed seen" in error
     assert "Are 'C0' and 'c0' one class?" in error
+    assert "Blanks around labels do not count" in error
     start = error.index("hesitant analyse")
     pasted = shlex.split(error[start : error.index("--force") + len("--force")])
     code, out, error = run(*pasted[1:])

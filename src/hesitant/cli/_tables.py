@@ -152,6 +152,9 @@ def table_notes(columns: "Columns", command: str = "") -> list[str]:
         "are taken for several; if they are one, write them alike."
         for names in columns.alike
     ]
+    if columns.padded:
+        words = quote_all(columns.padded)
+        notes.append(f"Blanks around labels do not count: some cells have them about {words}.")
     if columns.single:
         single = quote_all(columns.single)
         notes.append(f"A single labelled row says little about a class: {single}.")

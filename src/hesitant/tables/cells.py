@@ -225,6 +225,11 @@ class Column:
         # empty cells and their like were blank before anybody looked for them
         return y, tuple(value for value in absent if value not in BLANK_CELLS)
 
+    def padded(self) -> list[str]:
+        """Return the values that are written with blanks around them in places, not in all."""
+        written = {cell for cell in self.series.tolist() if isinstance(cell, str)}
+        return sorted({cell.strip() for cell in written if cell != cell.strip()} & written)
+
     def _typed(self) -> list[Any]:
         """Return whole numbers, numbers, or True and False if all values are such, else words."""
         values = self.values

@@ -39,6 +39,7 @@ class Columns:
     unused_missing: tuple[str, ...] = ()  # values listed as missing that do not occur
     blank_like: tuple[tuple[str, int], ...] = ()  # classes that read like "no label", their rows
     alike: tuple[tuple[str, ...], ...] = ()  # groups of classes that differ in case or blanks
+    padded: tuple[str, ...] = ()  # labels written with blanks around them, and without
     single: tuple[str, ...] = ()  # classes of one row
     reviewed_like: str | None = None  # a column that reads like whether an expert saw the row
     opinions: AnyArray | None = None
@@ -166,6 +167,7 @@ def select_columns(
         unused_missing=tuple(unused),
         blank_like=tuple(cells.blank_like(counts)),
         alike=tuple(cells.alike(counts)),
+        padded=tuple(word for name in readers for word in sheet[name].padded()),
         single=tuple(str(label) for label, count in counts.items() if count == 1)[:100],
         reviewed_like=offered,
         opinions=opinions,
