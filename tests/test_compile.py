@@ -11,7 +11,6 @@ import pytest
 from hesitant import _vector_math, likelihood
 from hesitant.families import _kernels
 from hesitant.mechanisms import EntropyMechanism, Mechanism, _logistic
-from hesitant.solvers import _quasi_newton
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((70, 3))
@@ -21,7 +20,6 @@ TAU = RNG.dirichlet([1, 1], 70)
 CODES, WEIGHT = RNG.integers(-1, 2, 70), RNG.random(70)
 
 CURVE, BETA = EntropyMechanism(basis="polynomial").prepare(2), np.array([1.0, -5.0, 2.0])
-STEPS = RNG.standard_normal((60, 3))
 
 PAIRS = {
     "distances": (
@@ -50,11 +48,6 @@ PAIRS = {
         Mechanism.pattern,
         (CURVE, CURVE.difficulty(np.log(TAU), TAU, False), CODES, CODES >= 0, WEIGHT, 99 * BETA),
     ),
-    "directions": (
-        _quasi_newton._two_loop,
-        _quasi_newton._two_loop.__wrapped__,
-        (STEPS, 2 * STEPS, np.append(2 * (STEPS**2).sum(axis=1), np.zeros(60)), 90, X[0]),
-    ),
 }
 
 
@@ -65,8 +58,6 @@ def test_plain_and_compiled_kernels_agree(name):
     def results(function):
         own = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
         out = function(*own)
-        if out is None:  # it has changed the last of its arguments
-            out = own[-1]
         return out if isinstance(out, tuple) else (out,)
 
     for a, b in zip(results(kernel.compile_now()), results(plain), strict=True):

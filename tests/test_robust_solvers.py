@@ -14,6 +14,7 @@ from hesitant.datasets import simulate
 from hesitant.families import StudentT
 from hesitant.mechanisms import EntropyMechanism, Functions, Mechanism
 from hesitant.rows import Rows
+from hesitant.solvers._quasi_newton import _direction
 from hesitant.uncertainty import Renyi, Shannon
 
 
@@ -50,6 +51,22 @@ def shortfall(X, y, family="gaussian", solver="auto", **options):
 def test_converged_means_at_a_maximum(family):
     gains = [shortfall(*problem(s)[:2], family, **problem(s)[2]) for s in range(30)]
     assert max(gains) < 2e-3, int(np.argmax(gains))
+
+
+def test_directions_are_those_of_the_two_recursions():
+    rng = np.random.default_rng(0)
+    for m in (1, 3, 8):
+        S, g = rng.standard_normal((m, 12)), rng.standard_normal(12)
+        Y = S @ np.diag(rng.uniform(0.2, 5, 12))
+        out, along, own = g.copy(), np.zeros(m), np.einsum("kj,kj->k", S, Y)
+        for k in reversed(range(m)):
+            along[k] = S[k] @ out / own[k]
+            out -= along[k] * Y[k]
+        out *= max(own[-1] / (Y[-1] @ Y[-1]), 1.0)
+        for k in range(m):
+            out += (along[k] - Y[k] @ out / own[k]) * S[k]
+        found = _direction(S, Y, np.asfortranarray(S @ Y.T), g)
+        np.testing.assert_allclose(found, out, rtol=1e-10)
 
 
 def test_one_steep_direction_does_not_stop_the_others():

@@ -109,7 +109,7 @@ def normalise(
     top, peak, rest = scratch[0], scratch[1], scratch[2]
     excess, share, work = scratch[3], scratch[4], scratch[5]
     for start in range(0, n, STRIP):
-        m = min(STRIP, n - start)
+        m = STRIP if n - start > STRIP else n - start
         for b in range(m):
             peak[b] = joint[start + b, 0]
             top[b] = rest[b] = 0.0

@@ -88,7 +88,7 @@ def squared_distances(
     x, u, z = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
     z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
     for start in range(0, n, LENGTH):
-        m = min(LENGTH, n - start)
+        m = LENGTH if n - start > LENGTH else n - start
         for j in range(p):
             shift, per_unit = center[j], 1.0 / spread[j]
             for b in range(m):
@@ -157,7 +157,7 @@ def weighted_moments(
     x, u, v = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
     w = v[size]
     for start in range(0, n, LENGTH):
-        m = min(LENGTH, n - start)
+        m = LENGTH if n - start > LENGTH else n - start
         for j in range(p):
             shift, per_unit = center[j], 1.0 / spread[j]
             for b in range(m):

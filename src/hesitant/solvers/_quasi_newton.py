@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator
 from functools import partial
 
 import numpy as np
+from scipy.linalg.blas import dtrsv
 
-from hesitant._compile import njit
 from hesitant._typing import FloatArray
 from hesitant.chart import Chart
 from hesitant.likelihood import Likelihood, State
@@ -86,10 +86,10 @@ def maximise(
     x = np.zeros(size)
     value, gradient = yield x
     steps, changes = np.zeros((MEMORY, size)), np.zeros((MEMORY, size))
-    products, stored = np.zeros(2 * MEMORY), 0
+    products, stored = np.zeros((MEMORY, MEMORY), order="F"), 0
     while True:
-        direction = gradient.copy()
-        _two_loop(steps, changes, products, stored, direction)
+        known = slice(stored)
+        direction = _direction(steps[known], changes[known], products[known, known], gradient)
         slope = float(direction @ gradient)
         # Half the slope is the gain that a quadratic model promises, half the squared gradient
         # that of complete data. Both must be small: one bad pair of steps can spoil the first,
@@ -111,30 +111,27 @@ def maximise(
             t = min(max(shorter, 0.1 * t), 0.5 * t)
         s, y = trial - x, gradient - gradient_after
         x, value, gradient = trial, after, gradient_after
-        product, k = float(s @ y), stored % MEMORY
-        if product > 1e-10 * float(y @ y):
-            steps[k], changes[k], products[k] = s, y, product
-            stored += 1
+        if float(s @ y) > 1e-10 * float(y @ y):
+            k = stored % MEMORY  # charts do not live so long that it begins anew
+            steps[k], changes[k] = s, y
+            products[: k + 1, k] = steps[: k + 1] @ y
+            stored = k + 1
         if not keep_going(value):
             return False
 
 
-@njit(plain=True, cache=True, nogil=True, error_model="numpy")
-def _two_loop(
-    steps: FloatArray, changes: FloatArray, sy: FloatArray, stored: int, out: FloatArray
-) -> None:
-    """Turn a gradient into a direction; ``sy`` are products of steps and changes, then room."""
-    memory = len(steps)
-    oldest = max(0, stored - memory)
-    for age in range(stored - 1, oldest - 1, -1):
-        k = age % memory
-        sy[memory + k] = np.dot(steps[k], out) / sy[k]
-        out -= sy[memory + k] * changes[k]
-    if stored:
-        # The chart has unit information, so steps of one are right to begin with; after one
-        # steep direction sy / yy alone would make all others creep.
-        k = (stored - 1) % memory
-        out *= max(sy[k] / np.dot(changes[k], changes[k]), 1.0)
-    for age in range(oldest, stored):
-        k = age % memory
-        out += (sy[memory + k] - np.dot(changes[k], out) / sy[k]) * steps[k]
+def _direction(
+    steps: FloatArray, changes: FloatArray, products: FloatArray, gradient: FloatArray
+) -> FloatArray:
+    """Turn a gradient into the direction that past steps and changes of gradients suggest.
+
+    The two recursions of L-BFGS are triangular systems in the products of steps and changes.
+    """
+    if not len(steps):
+        return gradient
+    along = dtrsv(products, steps @ gradient)
+    own, last = products.diagonal(), changes[-1]
+    # The chart has unit information, so steps of one are right to begin with; after one steep
+    # direction s·y / y·y alone would make all others creep.
+    out = max(own[-1] / float(last @ last), 1.0) * (gradient - along @ changes)
+    return np.asarray(out + dtrsv(products, own * along - changes @ out, trans=1) @ steps)
