@@ -155,6 +155,7 @@ def test_help_does_not_wait_for_the_libraries(command):
     assert b"Usage: hesitant" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_package_has_all_it_names_whoever_asks_first():
     code = (
         "import hesitant, sys; heavy = 'sklearn' in sys.modules\n"

@@ -113,6 +113,7 @@ def run(tmp_path, family="gaussian", before="", **environment):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "t"])
 @pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_a_small_first_fit_compiles_nothing_and_says_the_same(tmp_path, family):
@@ -128,6 +129,7 @@ def test_a_small_first_fit_compiles_nothing_and_says_the_same(tmp_path, family):
     np.testing.assert_allclose(found["P"], clf.predict_proba(data.features)[:5], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_without_a_folder_to_write_in_kernels_are_compiled_and_not_kept(tmp_path):
     # Permissions do not stop everybody, so numba is told that it has nowhere to look.
     nowhere = "import numba.core.caching as c; c.CompileResultCacheImpl._locator_classes = []"

@@ -647,8 +647,7 @@ def test_hostile_names_stay_text(tmp_path, sit):
 
 
 # -- a real process ------------------------------------------------------------------------------
-
-
+@pytest.mark.slow
 def test_kill_minus_nine_loses_no_acknowledged_answer(table):
     path, truth = table
     command = [sys.executable, "-m", "hesitant", "desk", str(path), "--label", "label"]
