@@ -3,7 +3,7 @@
 import warnings
 from pathlib import Path
 
-from hesitant._drawing import _STYLE, COLORS
+from hesitant._drawing import _SETTINGS, COLORS
 
 
 def draw_pages(app):
@@ -39,7 +39,7 @@ def draw_like_the_package(gallery_conf, filename):
     """Give what an example draws by itself the looks of the displays."""
     import matplotlib as mpl
 
-    mpl.rcParams.update(_STYLE, **{"axes.prop_cycle": mpl.cycler(color=COLORS)})
+    mpl.rcParams.update(_SETTINGS, **{"axes.prop_cycle": mpl.cycler(color=COLORS)})
 
 
 def setup(app):
