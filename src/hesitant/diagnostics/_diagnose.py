@@ -64,13 +64,15 @@ def diagnose(
     level, bandwidth
         Of the band around the labelling probability and its kernel, see :func:`labelling_curve`.
 
-    Notes ----- Tests of "labels are missing completely at random": Kolmogorov-Smirnov's and
-    Mann-Whitney's, one-sided, on transformed entropies under the ignorance likelihood, which does
-    not use the pattern; likelihood ratio, Wald and score tests of β_1 = … = β_T = 0 in the full
-    likelihood. None tells difficulty from class, so the classes are fitted with the mechanisms
-    "class" and "entropy+class" too (to about 50,000 rows, if there are more): likelihood ratios
-    weigh each given the other, BIC names the mechanism to use, and each class's labelled share is
-    compared with that of equally difficult rows (Cochran, Mantel and Haenszel's test).
+    Notes
+    -----
+    Tests of "labels are missing completely at random": Kolmogorov-Smirnov's and Mann-Whitney's,
+    one-sided, on transformed entropies under the ignorance likelihood, which does not use the
+    pattern; likelihood ratio, Wald and score tests of β_1 = … = β_T = 0 in the full likelihood.
+    None tells difficulty from class, so the classes are fitted with the mechanisms "class" and
+    "entropy+class" too (to about 50,000 rows, if there are more): likelihood ratios weigh each
+    given the other, BIC names the mechanism to use, and each class's labelled share is compared
+    with that of equally difficult rows (Cochran, Mantel and Haenszel's test).
 
     Examples
     --------
