@@ -297,7 +297,6 @@ def test_numbers_kept_otherwise_are_numbers():
             ),
             r"reviewed\[1\] is <NA>",
         ),
-        (lambda: MixtureClassifier(mechanism="none").fit(FRAME, [0, 1, 0, 1]), "give None, not"),
         (lambda: MixtureClassifier(verbose="x").fit(FRAME, [0, 1, 0, 1]), "verbose='x'"),
     ],
 )

@@ -337,7 +337,7 @@ def test_weights_are_as_good_as_rows(data):
     )
 
 
-@pytest.mark.parametrize("mechanism", ["ignorable", Ignorable(), None])
+@pytest.mark.parametrize("mechanism", ["none", "ignorable", Ignorable(), None])
 def test_fitted_without_a_mechanism(data, mechanism):
     clf = MixtureClassifier(mechanism=mechanism).fit(data.features, data.labels)
     found = clf.diagnose(data.features, data.labels)

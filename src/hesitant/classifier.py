@@ -46,7 +46,7 @@ class MixtureClassifier(PatternClassifier):
         far as the data ask for.
     components : int, dict or "auto", default=1
         How many a class is a mixture of: all classes, each by name, or as held-out rows say.
-    mechanism : {"entropy", "class", "entropy+class", "mixed"}, Mechanism or None
+    mechanism : {"entropy", "class", "entropy+class", "mixed", "none"}, Mechanism or None
         Whether the chance of a label depends on the difficulty of a case ("entropy", the default),
         its class, or both: the full likelihood. With None blanks tell nothing (ignorance).
     experts : {"right", "fallible"} or Readers, default="right"

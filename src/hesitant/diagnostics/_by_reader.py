@@ -15,6 +15,7 @@ from hesitant._words import p_value, percent
 from hesitant.diagnostics._diagnosis import ALPHA, FEW
 from hesitant.diagnostics._tests import mann_whitney
 from hesitant.experts import Panel, reader_records
+from hesitant.mechanisms import as_mechanism
 from hesitant.statements import WITHHELD, Statements
 from hesitant.uncertainty import Shannon
 
@@ -92,9 +93,9 @@ def diagnose_readers(estimator: Any, X: Any, y: Any, said: Statements, **given: 
     """Return what each reader's blanks are about, in classes that all readers' words made."""
     warned: list[str] = []
     silent = refit(estimator, X, y, mechanism=None, warned=warned, **given)
-    full = estimator
-    if not isinstance(getattr(full, "mechanism_", None), Panel) or full.mechanism is None:
-        mechanism = "entropy" if estimator.mechanism is None else estimator.mechanism
+    full, explains = estimator, as_mechanism(estimator.mechanism).informative
+    if not isinstance(getattr(full, "mechanism_", None), Panel) or not explains:
+        mechanism = estimator.mechanism if explains else "entropy"
         full = refit(estimator, X, y, mechanism=mechanism, warned=warned, **given)
     entropy, log_tau = silent.entropy(X, Shannon()), np.asarray(full.predict_log_proba(X))
     lines = []

@@ -31,14 +31,11 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "class": ClassMechanism,
     "entropy+class": EntropyClassMechanism,
     "mixed": MixedMechanism,
+    "none": Ignorable,
     "ignorable": Ignorable,
 }
 
 
 def as_mechanism(value: str | Mechanism | None) -> Mechanism:
-    """Return the mechanism that a value names or is; None is none."""
-    if value is None:
-        return Ignorable()
-    if isinstance(value, str) and value.lower() == "none":
-        raise ValueError(f"mechanism={value!r}: for none, give None, not its name.")
-    return choose("mechanism", value, MECHANISMS, Mechanism)
+    """Return the mechanism that a value names or is; None is "none"."""
+    return choose("mechanism", "none" if value is None else value, MECHANISMS, Mechanism)
