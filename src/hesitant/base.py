@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from hesitant._typing import AnyArray
 from hesitant.checks import check_weight
 from hesitant.exceptions import FitWarning, collect_warnings
-from hesitant.intake import CheckedData, refuse_dask
+from hesitant.intake import refuse_dask
 from hesitant.labels import encode
 from hesitant.likelihood import Likelihood
+from hesitant.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,15 +128,15 @@ def check_classifier(clf: Any) -> None:
     raise TypeError(f"A {type(clf).__name__} was given: give a MixtureClassifier.")
 
 
-def check_in_memory(clf: Any, X: Any, *given: Any, **columns: Any) -> CheckedData:
+def check_in_memory(clf: Any, X: Any, *given: Any, **columns: Any) -> Rows:
     """Return data checked against a fitted classifier; Dask collections are refused."""
     check_classifier(clf)
     refuse_dask(X)
-    return cast(CheckedData, clf.check(X, *given, **columns))
+    return cast(Rows, clf.check(X, *given, **columns))
 
 
 def likelihood_of(clf: Any, *given: Any, **columns: Any) -> Likelihood:
     """Return a fitted classifier's likelihood of rows, by default those of its fit."""
     check_classifier(clf)
-    rows = clf.check(*given, **columns).rows  # which says so if there was no fit
+    rows = clf.check(*given, **columns)  # which says so if there was no fit
     return cast(Likelihood, clf.fitted_.likelihood(rows))

@@ -41,7 +41,7 @@ def check_seed(name: str, value: Any) -> None:
 def check_reviewed(reviewed: Any, n: int) -> BoolArray:
     """Return the reviewed column as booleans, all True by default."""
     if reviewed is None:
-        return np.ones(n, dtype=bool)
+        return np.broadcast_to(True, n)
     values = np.asarray(reviewed)
     if values.shape != (n,):
         raise ValueError(f"reviewed is {values.shape}: give one boolean for each of {n} rows.")
@@ -54,7 +54,7 @@ def check_reviewed(reviewed: Any, n: int) -> BoolArray:
 def check_weight(sample_weight: Any, X: AnyArray, some: bool = True) -> FloatArray:
     """Return sample weights as floats, ones by default; of all rows, ``some`` must have one."""
     if sample_weight is None:
-        return np.ones(len(X))
+        return np.broadcast_to(1.0, len(X))
     weight = np.asarray(sample_weight, dtype=np.float64)
     weight = np.full(len(X), weight) if weight.ndim == 0 else weight
     if weight.shape != (len(X),):

@@ -21,7 +21,7 @@ from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel, Readers, as_readers, reader_records
 from hesitant.families import FAMILIES, Components, Family
 from hesitant.fitting import SAMPLE, fit_mixture, generator, match_to_labels
-from hesitant.intake import CheckedData, check_features, is_dask, take
+from hesitant.intake import check_features, is_dask, take
 from hesitant.labels import names_of
 from hesitant.likelihood import Likelihood
 from hesitant.mechanisms import Mechanism, as_mechanism
@@ -143,20 +143,20 @@ class MixtureClassifier(PatternClassifier):
         """
         family, mechanism = self._resolve()
         self._forget()
-        data = take(self, X, y, sample_weight, reviewed)
-        rows, rough, classes = data.rows, data.rows, data.classes
+        rows = take(self, X, y, sample_weight, reviewed)
+        rough, classes, said = rows, rows.classes, rows.said
         mechanism = mechanism.prepare(len(classes))
         probe_mechanism(mechanism, len(classes))
-        if data.statements is None:
+        if said is None:
             mechanism, remarks = check_blanks(mechanism, rows.tally)
         else:
             readers, remarks = as_readers(self.experts), []
-            votes = readers.rough(data.statements)
+            votes = readers.rough(said)
             rough = rows.relabelled(votes)
-            mechanism = readers.panel(data.statements, mechanism, votes)
+            mechanism = readers.panel(said, mechanism, votes)
         check_supply(self.alpha, classes, rough.tally)
         mechanism.class_names = names_of(classes)
-        if self.classes is None and self.alpha > 0 and data.statements is None:
+        if self.classes is None and self.alpha > 0 and said is None:
             remarks += label_remarks(classes, self.missing_label, rough.tally)
         family = family.prepare(partial(rough.sample, SAMPLE), classes)
         likelihood = Likelihood(rows, family, mechanism, self.alpha, rough)
@@ -164,15 +164,15 @@ class MixtureClassifier(PatternClassifier):
             fit, likelihood = fit_mixture(likelihood, classes, self)
         if self.alpha == 0:  # clusters have no names of their own
             fit = fit._replace(state=match_to_labels(fit.state, family, rows))
-        remarks += fit_remarks(fit, likelihood, classes, data.named_features)
-        self._data, progress = data, fit.progress
+        remarks += fit_remarks(fit, likelihood, classes, rows.named_features)
+        self._data, progress = rows, fit.progress
         model = FittedModel(
             family=family,
             mechanism=likelihood.mechanism.fitted(fit.state.theta, rows.tally.rate),
             state=fit.state,
             classes=classes,
             n_features=rows.n_features,
-            named_features=data.named_features,
+            named_features=rows.named_features,
             alpha=self.alpha,
             log_likelihood=float(fit.final.log_likelihood),
             n_rows=float(rows.tally.weight),
@@ -231,7 +231,7 @@ class MixtureClassifier(PatternClassifier):
 
     def check(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
-    ) -> CheckedData:
+    ) -> ManyRows:
         """Return data (the fit's own by default) checked once for all methods that take X."""
         check_is_fitted(self, "fitted_")
         if X is not None or y is not None:
@@ -249,8 +249,7 @@ class MixtureClassifier(PatternClassifier):
     @property
     def fit_rows(self) -> ManyRows | None:
         """The rows of the fit, unless the model was loaded or copied."""
-        data: CheckedData | None = getattr(self, "_data", None)
-        return None if data is None else data.rows
+        return getattr(self, "_data", None)
 
     def __sklearn_clone__(self) -> Self:
         new: Self = super().__sklearn_clone__()
@@ -302,7 +301,7 @@ class MixtureClassifier(PatternClassifier):
         A label settles the class, unless readers are fallible; a blank says something about it if
         the mechanism depends on the class. Data as for :meth:`fit`.
         """
-        return self.fitted_.resolve(self.check(X, y, None, reviewed).rows)
+        return self.fitted_.resolve(self.check(X, y, None, reviewed))
 
     @property
     def readers(self) -> list[str] | None:
@@ -338,7 +337,7 @@ class MixtureClassifier(PatternClassifier):
         check_is_fitted(self, "fitted_")
         if all(part is None for part in given):
             return self.log_likelihood_, self.n_rows_ or math.nan  # the first files did not say
-        rows = self.check(*given).rows
+        rows = self.check(*given)
         value = self.fitted_.likelihood(rows).evaluate(self.state_).log_likelihood
         return float(value), rows.tally.weight
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import validate_data
 from hesitant import rows
 from hesitant._typing import AnyArray, IntArray
 from hesitant.checks import check_reviewed, check_weight
-from hesitant.intake import check_number_of_classes, refuse_not_finite, takes_gaps
+from hesitant.intake import check_number_of_classes, is_dask, refuse_not_finite, takes_gaps
 from hesitant.labels import combine, encode
 
 _task = partial(delayed, pure=False)
@@ -32,18 +32,21 @@ class DaskRows(rows.ManyRows):
 
     features: list[Delayed]
     sizes: list[int]
-    notes: tuple[Delayed, ...]  # codes, weights or None, and reviewed or None
-    said: list[Any]  # what was said of each chunk's rows, where that is more than labels
+    notes: tuple[Delayed, ...]  # codes, weights, and whether rows were reviewed
+    said: Any
     n_features: int
-    n_classes: int
+    classes: AnyArray
+    named_features: AnyArray | None
 
     def __post_init__(self) -> None:
-        self.tally = rows.Tally(*self.sum(partial(rows.tally_block, n_classes=self.n_classes)))
+        share = partial(rows.tally_block, n_classes=len(self.classes))
+        self.tally = rows.Tally(*self.sum(share))
         if not self.tally.counting.any():
             raise ValueError("sample_weight is zero for every row: give some row a weight.")
 
     def _tasks(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Delayed]:
-        chunks = zip(self.features, self.notes, self.said, *extra, strict=True)
+        said = _cut("y", self.said, self.sizes)
+        chunks = zip(self.features, self.notes, said, *extra, strict=True)
         return [_task(_on_chunk)(function, *parts) for parts in chunks]
 
     def map(self, function: Callable[..., Any], *extra: Sequence[Any]) -> list[Any]:
@@ -60,9 +63,12 @@ class DaskRows(rows.ManyRows):
         return dask.compute(*level)[0]
 
     def relabelled(self, codes: IntArray) -> "DaskRows":
+        def note(old: tuple[Any, ...], new: IntArray) -> tuple[Any, ...]:
+            return new, old[1], check_reviewed(None, len(new))
+
         own = zip(self.notes, _cut("y", codes, self.sizes), strict=True)
-        notes = dask.persist(*(_task(lambda note, new: (new, note[1], None))(*n) for n in own))
-        return dataclasses.replace(self, notes=notes, said=[None] * len(notes))
+        notes = dask.persist(*(_task(note)(*pair) for pair in own))
+        return dataclasses.replace(self, notes=notes, said=None)
 
     def sample(self, size: int, alpha: float = 0.5) -> rows.Sample:
         strides = self.tally.strides(size)
@@ -93,25 +99,23 @@ def _numbers(chunk: Any) -> AnyArray:
 
 def take_dask(
     estimator: Any, X: Any, given: dict[str, Any], classes: Any, reset: bool, said: Any = None
-) -> tuple[DaskRows, AnyArray]:
-    """Check Dask data for an estimator; what is beside X may be in memory. Rows and classes."""
-    features, known = _chunks("X", X)
+) -> DaskRows:
+    """Check Dask data for an estimator; what is beside X may be in memory."""
+    features, known = _chunks(X)
     sizes = known or list(dask.compute(*(delayed(len)(chunk) for chunk in features)))
     _remember_features(estimator, X, reset)
     columns = [_cut(name, column, sizes) for name, column in given.items()]
-    columns.append(_cut("y", said, sizes))
     first = np.cumsum([0, *sizes[:-1]]).tolist()
     chunks = [c for c in zip(sizes, first, features, *columns, strict=True) if c[0]]
     if not chunks:
         raise ValueError("X has no rows: every chunk is empty.")
-    blank = estimator.missing_label
+    blank, gaps = estimator.missing_label, takes_gaps(estimator)
     if classes is None:
         labels = (_task(encode)(y, blank) for _, _, _, y, *_ in chunks)
         classes = combine(dask.compute(*(one.classes for one in labels)))
-    check_number_of_classes(np.asarray(classes), blank)
-    ordered = encode([], blank, list(classes)).classes
     listed, names = list(classes), getattr(estimator, "feature_names_in_", None)
-    gaps = takes_gaps(estimator)
+    check_number_of_classes(np.asarray(classes), blank)
+    ordered = encode([], blank, listed).classes
 
     def note(first: int, features: Any, y: Any, weight: Any, seen: Any) -> tuple[Any, ...]:
         X = _numbers(features)
@@ -122,19 +126,17 @@ def take_dask(
                     f"the chunk of X from row {first} on has {len(X)} rows and that of {name} "
                     f"{len(column)}: cut them alike, for example by taking both from one frame."
                 )
-        weight = None if weight is None else check_weight(weight, X, some=False)
-        seen = None if seen is None else check_reviewed(seen, len(X))
+        weight, seen = check_weight(weight, X, some=False), check_reviewed(seen, len(X))
         return encode(y, blank, listed).codes, weight, seen
 
-    notes = dask.persist(*(_task(note)(*chunk[1:-1]) for chunk in chunks))
-    kept, _, parts, *_, told = map(list, zip(*chunks, strict=True))
-    made = DaskRows(parts, kept, notes, told, estimator.n_features_in_, len(ordered))
-    return made, ordered
+    notes = dask.persist(*(_task(note)(*chunk[1:]) for chunk in chunks))
+    kept, _, parts, *_ = map(list, zip(*chunks, strict=True))
+    return DaskRows(parts, kept, notes, said, estimator.n_features_in_, ordered, names)
 
 
 def map_lazily(estimator: Any, X: Any, pick: Callable[..., AnyArray]) -> Any:
     """Return a lazy Dask array of what ``pick`` makes of each chunk's posteriors."""
-    features, known = _chunks("X", X)
+    features, known = _chunks(X)
     _remember_features(estimator, X, reset=False)
     sizes: Sequence[float] = known or [math.nan] * len(features)
     model = estimator.fitted_
@@ -161,12 +163,10 @@ def map_lazily(estimator: Any, X: Any, pick: Callable[..., AnyArray]) -> Any:
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
 
-def _chunks(name: str, X: Any) -> tuple[list[Delayed], list[int] | None]:
+def _chunks(X: Any) -> tuple[list[Delayed], list[int] | None]:
     """Return the row chunks of a collection, and their sizes where Dask knows them."""
-    if hasattr(X, "npartitions") and hasattr(X, "to_delayed") and not isinstance(X, da.Array):
-        return list(X.to_delayed()), None
     if not isinstance(X, da.Array):
-        raise TypeError(f"{name} is a {type(X).__name__}: give a Dask array or data frame.")
+        return list(X.to_delayed()), None
     if X.ndim > 1 and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})  # a row must be whole
     sizes = None if np.isnan(X.chunks[0]).any() else list(X.chunks[0])
@@ -177,10 +177,9 @@ def _cut(name: str, column: Any, sizes: list[int]) -> list[Any]:
     """Return a column cut like the features."""
     if column is None:
         return [None] * len(sizes)
-    lazy = hasattr(column, "to_delayed")
-    if not (lazy or hasattr(column, "__getitem__")):
-        column = list(column)
-    n = column.shape[0] if isinstance(column, da.Array) else math.nan if lazy else len(column)
+    lazy, n = is_dask(column), math.nan
+    if not lazy or isinstance(column, da.Array):
+        n = column.shape[0] if lazy else len(column)
     if not math.isnan(n) and n != sum(sizes):
         raise ValueError(f"X has {sum(sizes)} rows and {name} has {n}: give one for each row.")
     if not lazy:
@@ -188,7 +187,7 @@ def _cut(name: str, column: Any, sizes: list[int]) -> list[Any]:
         return [column[a:b] for a, b in pairwise(np.cumsum([0, *sizes]))]
     if not math.isnan(n):
         column = column.rechunk({0: tuple(sizes)})
-    parts, _ = _chunks(name, column)
+    parts, _ = _chunks(column)
     if len(parts) != len(sizes):
         raise ValueError(
             f"X has {len(sizes)} chunks and {name} has {len(parts)}: cut them alike, for "

@@ -1,7 +1,6 @@
 """From what users hand over to rows and classes, or a message that says what is wrong."""
 
 import contextlib
-import dataclasses
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,63 +9,20 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from hesitant._typing import AnyArray, BoolArray, FloatArray
+from hesitant._typing import AnyArray
 from hesitant.checks import check_reviewed, check_weight
 from hesitant.experts import as_readers
 from hesitant.labels import Labels, encode
 from hesitant.rows import BLOCK_SIZE, ManyRows, Rows
-from hesitant.statements import Statements
-
-
-@dataclasses.dataclass(frozen=True)
-class CheckedData:
-    """Data checked for an estimator; given in place of X, they are not checked again."""
-
-    rows: ManyRows
-    classes: AnyArray
-    statements: Statements | None = None  # where more was said than labels that are right
-    named_features: AnyArray | None = None
-
-    @property
-    def _here(self) -> Rows:
-        assert isinstance(self.rows, Rows)
-        return self.rows
-
-    @property
-    def X(self) -> AnyArray:
-        """The features."""
-        return self._here.X
-
-    @property
-    def labels(self) -> Labels:
-        """The labels."""
-        return Labels(self._here.codes, self.classes)
-
-    @property
-    def weight(self) -> FloatArray:
-        """Weight of each row."""
-        given = self._here.weight
-        return np.ones(len(self.X)) if given is None else given
-
-    @property
-    def reviewed(self) -> BoolArray:
-        """Whether each row was shown to somebody."""
-        given = self._here.reviewed
-        return np.ones(len(self.X), dtype=bool) if given is None else given
-
-    def part(self, which: Any) -> "CheckedData":
-        """Return some of the rows."""
-        some = self._here[which]
-        return dataclasses.replace(self, rows=some, statements=some.said)
 
 
 def take(
     estimator: Any, X: Any, y: Any, sample_weight: Any, reviewed: Any, reset: bool = True
-) -> CheckedData:
-    """Check data for an estimator, whose features and classes may only change with ``reset``."""
-    if isinstance(X, CheckedData):
+) -> Any:
+    """Return checked rows; an estimator's features and classes may only change with ``reset``."""
+    if isinstance(X, ManyRows):
         if reset:
-            estimator.n_features_in_ = X.rows.n_features
+            estimator.n_features_in_ = X.n_features
             if X.named_features is not None:
                 estimator.feature_names_in_ = X.named_features
         return X
@@ -78,7 +34,6 @@ def take(
     said = experts.as_statements(y, reviewed, blank)
     if said is not None and classes is not None:
         said = said.align(classes, None if reset else estimator.readers)
-    rows: ManyRows
     if is_dask(X):
         from hesitant.dask_rows import take_dask
 
@@ -86,27 +41,25 @@ def take(
         if said is not None:
             classes = said.classes.tolist()
             given |= {"y": said.labels(experts.known(said)), "reviewed": None}
-        rows, ordered = take_dask(estimator, X, given, classes, reset, said)
+        return take_dask(estimator, X, given, classes, reset, said)
+    X = check_features(estimator, X, reset=reset)
+    if said is None:
+        labels = encode(y, blank, classes)
     else:
-        X = check_features(estimator, X, reset=reset)
-        if said is None:
-            labels = encode(y, blank, classes)
-        else:
-            labels, reviewed = Labels(experts.known(said), said.classes), None
-        codes, ordered = labels.codes, labels.classes
-        if len(codes) != len(X):
-            raise ValueError(f"X has {len(X)} rows and y has {len(codes)}: give one label a row.")
-        check_number_of_classes(ordered, blank)
-        weight = None if sample_weight is None else check_weight(sample_weight, X)
-        seen = None if reviewed is None else check_reviewed(reviewed, len(X))
-        how = {"n_classes": len(ordered), "threads": estimator._threads(X)}
-        rows = Rows(X, codes, weight, seen, said, **how)
-    return CheckedData(rows, ordered, said, getattr(estimator, "feature_names_in_", None))
+        labels, reviewed = Labels(experts.known(said), said.classes), None
+    codes, ordered = labels.codes, labels.classes
+    if len(codes) != len(X):
+        raise ValueError(f"X has {len(X)} rows and y has {len(codes)}: give one label a row.")
+    check_number_of_classes(ordered, blank)
+    weight, seen = check_weight(sample_weight, X), check_reviewed(reviewed, len(X))
+    names = getattr(estimator, "feature_names_in_", None)
+    how: dict[str, Any] = {"threads": estimator._threads(X), "n_classes": len(ordered)}
+    return Rows(X, codes, weight, seen, said, classes=ordered, named_features=names, **how)
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
     """Return features as a numeric array; empty cells are NaN, if the family allows for them."""
-    if isinstance(X, CheckedData):
+    if isinstance(X, Rows):
         return X.X
     if not _is_plain(estimator, X, reset):
         _refuse_words(X)

@@ -15,6 +15,7 @@ import numpy as np
 
 from hesitant._cores import in_threads
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
+from hesitant.labels import Labels
 
 BLOCK_SIZE = 8192
 RARE = 100  # labelled rows that a class keeps in a sample, if it has them
@@ -69,9 +70,15 @@ class Tally(NamedTuple):
 
 
 class ManyRows(ABC):
-    """Rows wherever they are: in memory, in a file, on a cluster."""
+    """Checked data wherever they are: in memory, in a file, on a cluster.
+
+    Given in place of X, they are not checked again.
+    """
 
     n_features: int
+    named_features: AnyArray | None  # None if they have no names
+    classes: Any  # in the user's own values
+    said: Any  # statements, where more was said than labels that are right
     tally: Tally
 
     @abstractmethod
@@ -105,15 +112,22 @@ class Rows(ManyRows):
 
     X: AnyArray
     codes: IntArray
-    weight: FloatArray | None = None
-    reviewed: BoolArray | None = None
+    weight: Any = None
+    reviewed: Any = None
     said: Any = None
     n_classes: int = 0  # by default as many as there are among the codes
     threads: int = 1
     block_size: int = BLOCK_SIZE
+    classes: Any = None
+    named_features: AnyArray | None = None
 
     def __post_init__(self) -> None:
         n, self.n_features = self.X.shape
+        # One value that stands for all rows takes no memory, however many they are.
+        if self.weight is None:
+            self.weight = np.broadcast_to(1.0, n)
+        if self.reviewed is None:
+            self.reviewed = np.broadcast_to(True, n)
         # Blocks of one size, so that no thread waits for another's larger share.
         blocks = -(-n // self.block_size)
         edges = [n * k // blocks for k in range(blocks + 1)]
@@ -129,12 +143,16 @@ class Rows(ManyRows):
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "threads": 1}  # rows travel to where there are many processes
 
+    @property
+    def labels(self) -> Labels:
+        return Labels(self.codes, self.classes)
+
     def __getitem__(self, which: Any) -> "Rows":
         return dataclasses.replace(self, **self._part(which))
 
     def _part(self, which: Any) -> dict[str, Any]:
-        own = {k: getattr(self, k) for k in ("X", "codes", "weight", "reviewed", "said")}
-        return {k: None if column is None else column[which] for k, column in own.items()}
+        own = {k: getattr(self, k)[which] for k in ("X", "codes", "weight", "reviewed")}
+        return own | {"said": None if self.said is None else self.said[which]}
 
     def _each(self, function: Callable[..., Any], *extra: Sequence[Any]) -> Iterator[Any]:
         def work(rows: slice, *own: Any) -> Any:
@@ -165,17 +183,14 @@ class Rows(ManyRows):
 
 
 def sample_positions(
-    codes: IntArray, weight: FloatArray | None, strides: IntArray, alpha: float
+    codes: IntArray, weight: FloatArray, strides: IntArray, alpha: float
 ) -> IntArray:
     """Return which rows, of each class and of the blanks, make a sample."""
     parts = []
     for code, stride in zip([*range(len(strides) - 1), -1], strides.tolist(), strict=True):
         if (alpha if code >= 0 else 1 - alpha) == 0:
             continue
-        counts = codes == code
-        if weight is not None:
-            counts = counts & (weight > 0)
-        parts.append(np.flatnonzero(counts)[::stride])
+        parts.append(np.flatnonzero((codes == code) & (weight > 0))[::stride])
     return np.sort(np.concatenate(parts))
 
 
@@ -193,9 +208,8 @@ def make_block(X: AnyArray, codes: AnyArray, weight: Any, reviewed: Any, said: A
         X = X.copy()
     codes = codes.astype(np.int64)
     labelled = codes >= 0
-    own = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
-    review = own if reviewed is None else own * reviewed
-    return Block(X, codes, labelled, labelled if said is None else said, own, review)
+    own = weight.astype(np.float64)
+    return Block(X, codes, labelled, labelled if said is None else said, own, own * reviewed)
 
 
 def tally_block(block: Block, n_classes: int) -> tuple[Any, ...]:

@@ -1,13 +1,13 @@
 """A panel's opinions turned into labels, blank where the panel does not agree."""
 
 import math
-from collections import Counter
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from hesitant._optional import is_null, need
+from hesitant._optional import need
+from hesitant.statements import Statements
 
 
 def consensus(
@@ -37,29 +37,23 @@ def consensus(
     """
     if ties not in ("raise", "blank"):
         raise ValueError(f"ties={ties!r} is not known; use 'raise' or 'blank'")
-    values = np.array(opinions, dtype=object)
-    if values.ndim != 2 or values.shape[1] == 0:
+    said = Statements.from_labels(opinions, missing_label=missing)
+    n_experts = said.shape[1]
+    votes = np.pad(said.votes(), ((0, 0), (0, 1)))  # the last stands for no class
+    most = votes.max(axis=1)
+    reached = most >= _threshold(at_least, n_experts)
+    tied = reached & ((votes == most[:, None]).sum(axis=1) > 1)
+    index = opinions.index if hasattr(opinions, "iloc") else range(len(votes))  # of pandas
+    if ties == "raise" and tied.any():
+        row = int(tied.argmax())
+        first = said.classes.tolist()[votes[row].argmax()]
         raise ValueError(
-            f"opinions has shape {values.shape}; give one row per case and one column per expert"
+            f"at_least={at_least!r} leaves {tied.sum()} cases tied; on row {index[row]!r} "
+            f"{most[row]:.0f} experts each say {first!r} and another class. Ask for more than "
+            f"half the panel (at_least={n_experts // 2 + 1}), or pass ties='blank' to leave them "
+            "blank"
         )
-    threshold = _threshold(at_least, values.shape[1])
-    index = (
-        opinions.index if hasattr(opinions, "iloc") else range(len(values))
-    )  # of a pandas frame
-    labels, tied = np.full(len(values), None, dtype=object), []
-    for row, said in enumerate(values):
-        given = [v for v in said if not is_null(v) and (missing is None or v != missing)]
-        (first, most), (_, next_most) = [*Counter(given).most_common(2), (None, 0), (None, 0)][:2]
-        if most >= threshold and most == next_most:
-            tied.append(f"row {index[row]!r} {most} experts each say {first!r} and another class")
-        elif most >= threshold:
-            labels[row] = first
-    if ties == "raise" and tied:
-        raise ValueError(
-            f"at_least={at_least!r} leaves {len(tied)} cases tied; on {tied[0]}. Ask for more "
-            f"than half the panel (at_least={values.shape[1] // 2 + 1}), or pass ties='blank' to "
-            "leave them blank"
-        )
+    labels = said.labels(np.where(reached & ~tied, votes.argmax(axis=1), -1))
     if isinstance(index, range):
         return labels
     return need("pandas").Series(labels, index=index, dtype=object)

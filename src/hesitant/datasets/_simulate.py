@@ -2,15 +2,18 @@
 
 import dataclasses
 import math
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_softmax
+from scipy.stats import multivariate_normal, multivariate_t
 
 from hesitant._typing import AnyArray
+from hesitant.checks import check_number
 from hesitant.datasets._partly_labelled import PartlyLabelled
+from hesitant.uncertainty import Shannon
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
@@ -63,20 +66,18 @@ def simulate(
     >>> data.features.shape, data.labels[:4]
     ((500, 2), array([1, 0, None, 0], dtype=object))
     """
+    check_number("n", n, Integral, 1)
+    check_number("reviewed_share", reviewed_share, Real, 1e-6, 1)
     rng = np.random.default_rng(random_state)
-    mu, roots, pi = classes = _classes(means, covariances, weights)
-    (g, p), n = mu.shape, _count(n)
-    if not 0 < reviewed_share <= 1:
-        raise ValueError(
-            f"reviewed_share={reviewed_share!r} must be above 0 and at most 1, the share of rows "
-            "shown to the expert"
-        )
+    mu, roots, pi = _classes(means, covariances, weights)
+    g, p = mu.shape
     truth = rng.choice(g, size=n, p=pi)
     X = mu[truth] + np.einsum("nij,nj->ni", roots[truth], rng.standard_normal((n, p)))
     line = f"{intercept:g} {'-' if slope < 0 else '+'} {abs(slope):g}"
     names, about = tuple(f"x{j}" for j in range(p)), _SIMULATED.format(n=n, g=g, p=p, line=line)
     made = PartlyLabelled("simulation", X, truth, names, about, truth)
-    return _withhold(made, class_scores(X, *classes), (intercept, slope), rng, reviewed_share)
+    scores = class_scores(X, mu, covariances, pi)
+    return _withhold(made, scores, (intercept, slope), rng, reviewed_share)
 
 
 _POPULATIONS = ("T cells", "B cells", "CD5+ B cells", "other")
@@ -84,7 +85,7 @@ _SHARES = np.array([0.45, 0.30, 0.10, 0.15])
 _CENTRES = np.array([[690, 660, 120], [130, 140, 690], [150, 570, 650], [170, 190, 170]], float)
 _SKEWS = np.array([[-95, -85, 70], [85, 110, -100], [60, -75, -80], [100, 90, 110]], float)
 _SPREADS = np.array([[40, 45, 40], [40, 40, 45], [40, 40, 45], [50, 50, 45]], float)
-_FREEDOM = 6.0
+_FREEDOM = 6
 _MEAN_HEAVY = math.sqrt(_FREEDOM / 2) * math.gamma((_FREEDOM - 1) / 2) / math.gamma(_FREEDOM / 2)
 
 
@@ -100,7 +101,8 @@ def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabel
     >>> make_cytometry_like(n=1000, random_state=0).n_blank
     135
     """
-    rng, n = np.random.default_rng(random_state), _count(n)
+    check_number("n", n, Integral, 1)
+    rng = np.random.default_rng(random_state)
     truth = rng.choice(len(_SHARES), size=n, p=_SHARES)
     heavy = np.sqrt(_FREEDOM / 2 / rng.gamma(_FREEDOM / 2, size=n))[:, None]
     pushed = _SKEWS[truth] * np.abs(rng.standard_normal(n))[:, None]
@@ -110,19 +112,11 @@ def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabel
     push, scores = np.sqrt(2 / np.pi) * _MEAN_HEAVY, np.empty((n, len(_SHARES)))
     for h, skew in enumerate(_SKEWS):
         scatter = np.diag(_SPREADS[h] ** 2) + (1 - 2 / np.pi) * np.outer(skew, skew)
-        away = X - (_CENTRES[h] + push * skew)
-        distance = np.einsum("ni,ij,nj->n", away, np.linalg.inv(scatter), away)
-        tail = -(_FREEDOM + 3) / 2 * np.log1p(distance / _FREEDOM)
-        scores[:, h] = np.log(_SHARES[h]) - np.linalg.slogdet(scatter)[1] / 2 + tail
+        population = multivariate_t(_CENTRES[h] + push * skew, scatter, _FREEDOM)
+        scores[:, h] = np.log(_SHARES[h]) + population.logpdf(X)
     classes, names = np.array(_POPULATIONS, dtype=object)[truth], ("CD3", "CD5", "CD19")
     made = PartlyLabelled("cytometry-like", X, classes, names, _CELLS.format(n=n), classes)
     return _withhold(made, scores, (4, -9), rng)
-
-
-def _count(n: int) -> int:
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"n={n!r} must be a positive integer, the number of rows")
-    return int(n)
 
 
 def _classes(means: ArrayLike, covariances: ArrayLike, weights: Any) -> tuple[AnyArray, ...]:
@@ -146,18 +140,11 @@ def _classes(means: ArrayLike, covariances: ArrayLike, weights: Any) -> tuple[An
     return mu, roots, pi / pi.sum()
 
 
-def class_scores(X: AnyArray, means: AnyArray, roots: AnyArray, weights: AnyArray) -> AnyArray:
-    """Return the log densities of rows under weighted Gaussian classes, up to a constant."""
-    scaled = np.array(
-        [np.linalg.solve(root, (X - mean).T) for mean, root in zip(means, roots, strict=True)]
-    )
-    size = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    scores: AnyArray = np.log(weights) - size - (scaled**2).sum(axis=1).T / 2
-    return scores
-
-
-TRUE_CLASSES = _classes(MEANS, COVARIANCES, None)
-"""Means, roots and weights of the paper's simulation."""
+def class_scores(X: AnyArray, means: Any, covariances: Any, weights: Any) -> AnyArray:
+    """Return the log densities (n, g) of rows under weighted Gaussian classes."""
+    classes = zip(means, covariances, strict=True)
+    scores = np.column_stack([multivariate_normal(*own).logpdf(X) for own in classes])
+    return scores + np.log(weights)
 
 
 def _withhold(
@@ -165,7 +152,7 @@ def _withhold(
 ) -> PartlyLabelled:
     """Leave labels out by a line in the entropy of probabilities with these log weights."""
     logs = log_softmax(scores, axis=1)
-    entropy = np.maximum(-(np.exp(logs) * logs).sum(axis=1), 0.0)
+    entropy = np.maximum(Shannon().evaluate(logs, np.exp(logs))[0], 0.0)
     chance = expit(line[0] + line[1] * entropy)
     given = rng.random(len(scores)) < chance
     reviewed = None if share == 1 else rng.random(len(scores)) < share

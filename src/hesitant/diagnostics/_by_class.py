@@ -98,10 +98,10 @@ def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], l
 
     Return each BIC, tests of difficulty given the class and the reverse, and what else to say.
     """
-    ignorance, full, data, remarks = fits.ignorance, fits.full, fits.data, []
-    step = int(fits.rows.tally.n) // MOST_ROWS
-    if step > 1 and isinstance(fits.rows, Rows):
-        data = fits.data.part(slice(None, None, step))
+    ignorance, full, data, remarks = fits.ignorance, fits.full, fits.rows, []
+    step = int(data.tally.n) // MOST_ROWS
+    if step > 1 and isinstance(data, Rows):
+        data = data[::step]
         ignorance, full = (refit(fit, data, None, start=fit) for fit in (ignorance, full))
         fits = Fits(ignorance, full, data)
         remarks = [f"The mechanisms were compared on one row in {step}, enough to choose by."]

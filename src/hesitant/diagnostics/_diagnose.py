@@ -15,9 +15,9 @@ from hesitant.diagnostics._by_reader import diagnose_readers
 from hesitant.diagnostics._diagnosis import Diagnosis, decide
 from hesitant.diagnostics._tests import Fits
 from hesitant.experts import as_readers, is_panel
-from hesitant.intake import CheckedData
 from hesitant.mechanisms import EntropyMechanism, as_mechanism
 from hesitant.model import FittedModel
+from hesitant.rows import ManyRows
 
 _WEIGHED = (
     "Likelihood ratio, Wald, score and shape tests and the labelled shares by class count rows by "
@@ -92,8 +92,8 @@ def diagnose(
         experts = "fallible" if is_panel(y) else "right"
         estimator = MixtureClassifier(family, experts=experts, **how)
     check_classifier(estimator)
-    if isinstance(X, CheckedData):
-        said = X.statements
+    if isinstance(X, ManyRows):
+        said = X.said
     else:
         said = as_readers(estimator.experts).as_statements(y, reviewed, estimator.missing_label)
     if said is not None:
@@ -173,7 +173,7 @@ def _fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[st
         ignorance = refit(template, X, y, mechanism=None, alpha=0.5, **how, **rows)
         data = ignorance.check()
     fits, how["start"] = Fits(ignorance, full, data), ignorance
-    if not (data.rows.tally.reviewed_labelled and data.rows.tally.reviewed_blank):
+    if not (data.tally.reviewed_labelled and data.tally.reviewed_blank):
         full = None
     # A fit that ended below what no slope at all achieves is not the best there is.
     elif full is None or full.log_likelihood_ < ignorance.log_likelihood_ + fits.chance - 1e-6:
@@ -181,9 +181,9 @@ def _fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[st
     return Fits(ignorance, full, data), remarks + warned
 
 
-def _knows(model: FittedModel, data: CheckedData) -> bool:
+def _knows(model: FittedModel, data: ManyRows) -> bool:
     """Whether a model was fitted to exactly these rows."""
     if model.alpha != 0.5 or not model.converged:
         return False
-    value = model.likelihood(data.rows).evaluate(model.state).log_likelihood
+    value = model.likelihood(data).evaluate(model.state).log_likelihood
     return bool(abs(value - model.log_likelihood) <= 1e-9 * (1 + abs(value)))

@@ -21,7 +21,6 @@ from hesitant._words import noun
 from hesitant.chart import chart_at
 from hesitant.inference._information import ObservedInformation, information_of
 from hesitant.inference._scores import Weights, find_axes, outer, products
-from hesitant.intake import CheckedData
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import Basis, Spline, row_term
 from hesitant.model import FittedModel
@@ -191,11 +190,7 @@ class Fits:
 
     ignorance: Any
     full: Any  # None if there is no pattern to fit
-    data: CheckedData
-
-    @property
-    def rows(self) -> ManyRows:
-        return self.data.rows
+    rows: ManyRows
 
     @property
     def chance(self) -> float:

@@ -21,7 +21,7 @@ from hesitant.experts import Panel
 from hesitant.inference._curvature import curvature
 from hesitant.inference._information import RISES
 from hesitant.inference._scores import Axes, class_scores, find_axes
-from hesitant.intake import CheckedData, check_features, refuse_dask
+from hesitant.intake import check_features, refuse_dask
 from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows, Rows
 from hesitant.uncertainty import Shannon
@@ -98,12 +98,12 @@ def triage(
     if top is not None:
         check_number("top", top, Integral, 1)
     model, reader = clf.fitted_, None
-    new = y is None and not isinstance(X, CheckedData)
+    new = y is None and not isinstance(X, Rows)
     if new:  # of which nothing was said
         values = check_features(clf, X, reset=False)
         rows = Rows(values, np.full(len(values), -1), n_classes=len(model.classes))
     else:
-        rows = clf.check(X, y, sample_weight, reviewed).rows
+        rows = clf.check(X, y, sample_weight, reviewed)
     parts = rows.collect(partial(_look, model=model))
     tau, entropy, density, chance = (np.concatenate(part) for part in zip(*parts, strict=True))
     if model.mechanism.by_class and not new:  # what was said tells of the class itself

@@ -18,7 +18,6 @@ from hesitant.base import check_in_memory
 from hesitant.checks import check_number
 from hesitant.families._base import listed
 from hesitant.inference._information import Estimates, Scale, natural_units
-from hesitant.intake import CheckedData
 from hesitant.likelihood import State, log_posterior
 from hesitant.rows import Rows
 
@@ -172,36 +171,33 @@ def bootstrap(
 
 
 def _replicate(
-    clf: Any, data: CheckedData, kind: str, stratify: bool, n_jobs: Any, rng: np.random.Generator
+    clf: Any, data: Rows, kind: str, stratify: bool, n_jobs: Any, rng: np.random.Generator
 ) -> tuple[State, bool, bool]:
     """Return the state of a fit to rows drawn again, whether it converged, and was matched."""
     X, codes, said, place = _draw(clf, data, kind, stratify, rng)
-    rows: Any = data.rows
-    weight, reviewed = (None if v is None else v[place] for v in (rows.weight, rows.reviewed))
-    threads, g = 1 if n_jobs == 1 else rows.threads, len(data.classes)
-    again = Rows(X, codes, weight, reviewed, said, n_classes=g, threads=threads)
-    data = dataclasses.replace(data, rows=again, statements=said)
-    fit = refit(clf, data, None, start=clf, n_jobs=n_jobs)
+    own = {"weight": data.weight[place], "reviewed": data.reviewed[place], "said": said}
+    own["threads"] = 1 if n_jobs == 1 else data.threads
+    again = dataclasses.replace(data, X=X, codes=codes, **own)
+    fit = refit(clf, again, None, start=clf, n_jobs=n_jobs)
     # Where something else was said than labels, readers name the classes.
-    state = fit.state_ if said is not None else _matched(fit.state_, clf, rows.X, codes)
+    state = fit.state_ if said is not None else _matched(fit.state_, clf, data.X, codes)
     return state, bool(fit.converged_), state is not fit.state_
 
 
 def _draw(
-    clf: Any, data: CheckedData, kind: str, stratify: bool, rng: np.random.Generator
+    clf: Any, data: Rows, kind: str, stratify: bool, rng: np.random.Generator
 ) -> tuple[AnyArray, IntArray, Any, Any]:
     """Return features, codes, statements, and whose place (weight, reviewed) rows take."""
-    rows: Any = data.rows
-    n, said, labelled, shown = len(rows.codes), data.statements, rows.codes >= 0, data.reviewed
+    n, said, labelled, shown = len(data.codes), data.said, data.codes >= 0, data.reviewed
     if kind == "nonparametric":
         group = stratify * (2 * labelled + shown)
         members = [np.flatnonzero(group == k) for k in np.unique(group)]
         drawn = np.concatenate([rng.choice(m, m.size) for m in members])
-        return rows.X[drawn], rows.codes[drawn], None if said is None else said[drawn], drawn
+        return data.X[drawn], data.codes[drawn], None if said is None else said[drawn], drawn
     X, truth, y = clf.sample(n, int(rng.integers(2**31 - 1)))
     if said is not None:
         again = clf.check(X, y.as_far_as(said, truth))
-        return X, again.rows.codes, again.statements, slice(None)
+        return X, again.codes, again.said, slice(None)
     place = {c: h for h, c in enumerate(data.classes.tolist())}
     given = np.array([c in place for c in y.tolist()])
     if stratify and not clf.mechanism_.informative:

@@ -245,7 +245,7 @@ def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
 
 def _answers(data: Data) -> list[tuple[float, float]]:
     """Return the weights of rows labelled and left blank by each reader who did both."""
-    said, tally = data.checked.statements, data.checked.rows.tally
+    said, tally = data.checked.said, data.checked.tally
     if said is None:
         counts = [(tally.reviewed_labelled, tally.reviewed_blank)]
     else:
@@ -263,7 +263,7 @@ def _assess(name: str, clf: Any, data: Data) -> Candidate:
     if fit.alpha != 0.5:
         note += " A fractional likelihood is no likelihood of the data: only the log loss counts."
         return Candidate(name, note=note.strip(), converged=bool(fit.converged_))
-    value, k, tally = fit.log_likelihood_, fit.n_parameters_, data.checked.rows.tally
+    value, k, tally = fit.log_likelihood_, fit.n_parameters_, data.checked.tally
     mechanism = getattr(fit.mechanism_, "hesitation", fit.mechanism_)  # a reader's, of a panel
     for labelled, blank in () if mechanism.informative else _answers(data):
         value += chance_log_likelihood(labelled, blank)

@@ -17,10 +17,11 @@ from hesitant.base import PatternClassifier
 from hesitant.checks import check_jobs, check_number
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
-from hesitant.intake import CheckedData, refuse_dask, take
+from hesitant.intake import refuse_dask, take
 from hesitant.model_selection import _held_out as held_out
 from hesitant.model_selection._candidates import as_candidates, auto_candidates, informative
 from hesitant.model_selection._labelled import LEAST, deal_out
+from hesitant.rows import Rows
 from hesitant.uncertainty import Shannon, Uncertainty
 
 COMBINE = ("stack", "best", "one_se")
@@ -298,9 +299,9 @@ class MixtureClassifierCV(PatternClassifier):
 
     def check(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
-    ) -> CheckedData:
+    ) -> Rows:
         """Return data checked against the fit, for methods that take X; without any, its own."""
-        data: CheckedData = self.model_.check(X, y, sample_weight, reviewed)
+        data: Rows = self.model_.check(X, y, sample_weight, reviewed)
         return data
 
     def resolve(self, X: Any, y: Any = None, reviewed: Any = None) -> FloatArray:

@@ -18,12 +18,11 @@ from hesitant._typing import FloatArray, IntArray
 from hesitant.exceptions import collect_warnings
 from hesitant.experts import Panel, as_readers
 from hesitant.families import Shrunk
-from hesitant.intake import CheckedData
 from hesitant.mechanisms import row_term
 from hesitant.model import FittedModel
 from hesitant.model_selection._candidates import shape_of, shapes
 from hesitant.model_selection._labelled import LEAST
-from hesitant.rows import Block
+from hesitant.rows import Block, Rows
 
 FAILURES = (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError)
 SCORING = ("log_loss", "seen", "weighted_log_loss")
@@ -44,15 +43,15 @@ class Data:
 
     # One object, and not several arrays: those joblib's Dask backend would put on one worker for
     # all tasks, and with that worker they would be lost.
-    checked: CheckedData
+    checked: Rows
     codes: IntArray
     sample: IntArray  # rows that candidates are judged on
     together: bool  # whether several fits run at once; each then keeps to one thread
 
     @classmethod
-    def of(cls, checked: CheckedData, experts: Any = "right", together: bool = False) -> "Data":
+    def of(cls, checked: Rows, experts: Any = "right", together: bool = False) -> "Data":
         """Return checked data with the classes that rows are judged by."""
-        said = checked.statements
+        said = checked.said
         codes = checked.labels.codes if said is None else as_readers(experts).rough(said)
         return cls(checked, np.asarray(codes, dtype=np.int64), np.arange(len(codes)), together)
 
@@ -64,7 +63,7 @@ class Data:
     @property
     def has_pattern(self) -> bool:
         """Whether some of what was asked was answered and some was not."""
-        said, shown = self.checked.statements, self.checked.reviewed
+        said, shown = self.checked.said, self.checked.reviewed
         answered = self.codes[shown] >= 0 if said is None else said.given[said.shown]
         return bool(answered.any() and not answered.all())
 
@@ -74,7 +73,7 @@ class Data:
             options["n_jobs"] = 1
         with collect_warnings() as warned:
             fit = clone(clf).set_params(classes=list(self.checked.classes), verbose=0, **options)
-            fit.fit(self.checked if rows is None else self.checked.part(rows), None)
+            fit.fit(self.checked if rows is None else self.checked[rows], None)
         return fit, " ".join(warned)
 
 
@@ -138,7 +137,7 @@ def _strengths(fit: Any) -> tuple[float, ...]:
 
 def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
     model: FittedModel = fit.fitted_
-    tau, seen, _, chance, density = predicted(model, data.checked.part(rows))
+    tau, seen, _, chance, density = predicted(model, data.checked[rows])
     codes = data.codes[rows]
     own = np.log(np.maximum(tau[np.arange(len(rows)), codes], LEAST))
     label = own if isinstance(model.mechanism, Panel) else seen - np.log(np.maximum(chance, LEAST))
@@ -153,9 +152,9 @@ def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
     return Trial(tau, label, seen, chance, density, drawn, model.n_parameters, parametric)
 
 
-def predicted(model: FittedModel, data: CheckedData) -> tuple[FloatArray, ...]:
+def predicted(model: FittedModel, data: Rows) -> tuple[FloatArray, ...]:
     """Return posteriors, log p of what was seen, posteriors given that, p of a label, log f."""
-    parts = data.rows.collect(partial(_foretell_block, model=model))
+    parts = data.collect(partial(_foretell_block, model=model))
     return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
 
 

@@ -17,7 +17,6 @@ from hesitant.diagnostics._triage import least_density
 from hesitant.inference import ObservedInformation
 from hesitant.inference._information import information_of
 from hesitant.inference._sensitivity import Sensitivity, sensitivity
-from hesitant.rows import Rows
 
 MOST_LABELLED, MOST_BLANK = 1500, 500  # rows that are drawn
 FOLDS, FEWEST = 5, 10  # of fewer labelled rows a share says nothing
@@ -37,15 +36,14 @@ class Case:
         self, clf: Any, given: Any, ids: Any, rows: Any, wording: Any, **asked: Any
     ) -> None:
         self.whole, self.main, self.given = clf, getattr(clf, "model_", clf), given
-        self.clf, self.data, self.said = self.main, given, given.statements
+        self.clf, self.data, self.said = self.main, given, given.said
         self.panel = self.said is not None
         if self.panel:
-            seen, g = np.asarray(self.said.shown.any(axis=1)), len(given.classes)
-            voted = Rows(given.X, self.said.vote(), given.weight, seen, n_classes=g)
-            self.data = dataclasses.replace(given, rows=voted, statements=None)
+            seen, voted = np.asarray(self.said.shown.any(axis=1)), self.said.vote()
+            self.data = dataclasses.replace(given, codes=voted, reviewed=seen, said=None)
             plain = {"experts": "right", "mechanism": "entropy", "missing_label": None}
             self.clf = refit(self.main, self.data, None, warned=[], **plain)
-        self.likelihood = self.clf.fitted_.likelihood(self.data.rows)
+        self.likelihood = self.clf.fitted_.likelihood(self.data)
         self.labels, self.blank = self.data.labels, ~self.data.labels.labelled
         self.n, self.ids, self.wording = len(self.blank), ids, wording
         if ids is not None and len(ids) != self.n:
@@ -101,8 +99,8 @@ class Case:
             parts = folds.split(rows, codes[rows])
             for _, part in itertools.islice(parts, 1 if rows.size > MANY else None):
                 keep = np.delete(np.arange(self.n), rows[part])
-                clf = refit(self.whole, self.given.part(keep), None, warned=[])
-                proba[rows[part]] = clf.predict_proba(self.given.part(rows[part]))
+                clf = refit(self.whole, self.given[keep], None, warned=[])
+                proba[rows[part]] = clf.predict_proba(self.given[rows[part]])
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             proba[:] = np.nan
             return proba, f"a model without some of the rows could not be fitted: {error}"
@@ -121,7 +119,7 @@ class Case:
     @cached_property
     def unusual(self) -> BoolArray:
         """Whether each row is less likely than nearly all labelled ones: it fits no class."""
-        least = least_density(self.clf.fitted_, self.data.rows)
+        least = least_density(self.clf.fitted_, self.data)
         return np.asarray(self.clf.score_samples(self.data) < least)
 
     @cached_property

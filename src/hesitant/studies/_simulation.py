@@ -19,7 +19,7 @@ from hesitant._words import decimals
 from hesitant.checks import check_jobs, check_number
 from hesitant.classifier import MixtureClassifier
 from hesitant.datasets import simulate
-from hesitant.datasets._simulate import TRUE_CLASSES, class_scores
+from hesitant.datasets._simulate import COVARIANCES, MEANS, class_scores
 from hesitant.exceptions import FitWarning
 from hesitant.studies._checkpoint import Checkpoint, Row
 from hesitant.weights import inverse_probability_weights
@@ -152,7 +152,7 @@ def scores(log_tau: FloatArray, truth: IntArray) -> Row:
 
 def true_log_posterior(X: FloatArray) -> FloatArray:
     """Return the log posteriors of rows under the simulation's true parameters."""
-    return np.asarray(log_softmax(class_scores(X, *TRUE_CLASSES), axis=1))
+    return np.asarray(log_softmax(class_scores(X, MEANS, COVARIANCES, (0.5, 0.5)), axis=1))
 
 
 def summarise(rows: list[Row]) -> list[Row]:
