@@ -238,7 +238,7 @@ def test_checked_data_give_the_same_report():
 
 def test_report_without_labels_says_what_is_missing():
     clf = fit(BASE.features, BASE.labels)
-    with pytest.raises(TypeError, match=r"^report\(X\) lacks y"):
+    with pytest.raises(ValueError, match="the target y is None: give labels"):
         clf.report(BASE.features)
 
 

@@ -80,7 +80,6 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
 
     def diagnose(self, X: Any, y: Any = None, **options: Any) -> "Diagnosis":
         """Ask whether the blanks are about difficulty: :func:`hesitant.diagnostics.diagnose`."""
-        _need_labels(X, y, "diagnose")
         return self._ask("diagnostics:diagnose", X, y, estimator=self._answering(), **options)
 
     def summary(self, X: Any = None, y: Any = None, **options: Any) -> "pd.DataFrame":
@@ -93,7 +92,6 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
 
     def bootstrap(self, X: Any, y: Any = None, **options: Any) -> "BootstrapResult":
         """Refit to data drawn again, with options of :func:`hesitant.inference.bootstrap`."""
-        _need_labels(X, y, "bootstrap")
         return self._ask("inference:bootstrap", self._answering(), X, y, **options)
 
     def efficiency(self, **options: Any) -> "Efficiency":
@@ -110,13 +108,7 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
 
     def report(self, X: Any, y: Any = None, **options: Any) -> "Report":
         """Put all of it on one page, with options of :func:`hesitant.report.make_report`."""
-        _need_labels(X, y, "report")
         return self._ask("report:make_report", self, X, y, **options)
-
-
-def _need_labels(X: Any, y: Any, method: str) -> None:
-    if y is None and not hasattr(X, "statements"):  # checked data have their labels with them
-        raise TypeError(f"{method}(X) lacks y: give {method}(X, y), with labels and blanks.")
 
 
 def check_classifier(clf: Any) -> None:

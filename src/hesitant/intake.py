@@ -27,8 +27,6 @@ def take(
                 estimator.feature_names_in_ = X.named_features
         return X
     blank = estimator.missing_label
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None: give labels, blanks.")
     classes = estimator.classes if reset else list(estimator.classes_)
     experts = as_readers(estimator.experts)
     said = experts.as_statements(y, reviewed, blank)

@@ -45,6 +45,8 @@ class Readers(BaseEstimator):
 
     def as_statements(self, y: Any, reviewed: Any, missing_label: Any) -> Statements | None:
         """Return statements, or None where y is plain labels that are taken as right."""
+        if y is None:  # in words that scikit-learn's own tests look for
+            raise ValueError("requires y to be passed, but the target y is None: give labels.")
         if not is_panel(y):
             return _one_reader(y, reviewed, missing_label) if self.fallible else None
         if reviewed is not None:
