@@ -96,8 +96,9 @@ def test_compare_ranks_models(demo, tmp_path):
     head = pd.read_csv(folder / "cells.csv").head(400)
     head.to_parquet(tmp_path / "cells.parquet")
     done = hesitant(
-        "compare", "cells.parquet", "--label", "population", "--family", "gaussian,t",
-        "--covariance", "full", "--folds", "2", "--json", "--out", "ranking.csv", "--jobs", 1,
+        "compare", "cells.parquet", "--label", "population", "--family", "gaussian",
+        "--family", "t", "--covariance", "full", "--folds", "2", "--json", "--out", "ranking.csv",
+        "--jobs", 1,
         cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()

@@ -1,6 +1,7 @@
 """The main job: a table in; a model, predictions and a report out."""
 
 import json
+import math
 import os
 import shlex
 import warnings
@@ -8,17 +9,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-import typer
-
-from hesitant._words import noun, number, percent, short
+from hesitant._words import noun, short
 from hesitant.cli import _options as o
 from hesitant.cli import _tables as tables
 from hesitant.cli._terminal import Terminal, in_options
 
 FEWEST_LABELS = 10  # of fewer, none can be held out to compare models by
 _BESIDE = "beside the table, named after it"
+_NAME: dict[str, Any] = {"metavar": "NAME"}
 _LISTED = 12  # features that are named; the report has them all
 
 
@@ -212,36 +212,21 @@ def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) 
     verdict = document["verdict"]
     terminal.heading(verdict["headline"])
     for text in (*verdict["paragraphs"], *(f"Caution: {c}" for c in verdict["cautions"])):
-        terminal.say(in_options(text))
+        terminal.say(text)
     used, columns = document["features"], document["repeat"]["data"]["features"]
     shown = ", ".join(short(name) for name in columns[:_LISTED])
     more = f" and {len(columns) - _LISTED:,} more" if len(columns) > _LISTED else ""
     rotated = "" if used == columns else f"{noun(len(used), 'principal component')} of "
     terminal.say(f"Features: {rotated}{shown}{more}.")
-    classes = [
-        (
-            c["class"],
-            f"{c['labelled']:,}",
-            f"{c['blank_expected']:,.0f}",
-            percent(c["blank_share"]),
-        )
-        for c in document["labels"]["classes"]
-    ]
-    header = ("class", "labelled", "blank, expected", "missing")
-    terminal.table(header, classes, title="Labels and blanks")
+    counts = ("class", "labelled", "blank_expected", "blank_share")
+    terminal.table("Labels and blanks", document["labels"]["classes"], *counts)
     for group in document["parameters"]["groups"]:
         if group["title"] == "Labelling mechanism":
-            ends = ("estimate", "lower", "upper")
-            rows = [(row["of"], *(number(row[k]) for k in ends)) for row in group["rows"]]
-            terminal.table(("", *ends), rows, title="Chance of a label (logit scale)")
-    readers = document["readers"].get("rows", [])
-    if readers:
-        counts, found = ("shown", "labelled"), ("accuracy", "intercept", "slope")
-        rows = [
-            (r["reader"], *(f"{r[k]:,}" for k in counts), *(number(r.get(k)) for k in found))
-            for r in readers
-        ]
-        terminal.table(("", *counts, *found), rows, title="Readers")
+            ends = ("of", "estimate", "lower", "upper")
+            terminal.table("Chance of a label (logit scale)", group["rows"], *ends)
+    if document["readers"]:
+        found = ("reader", "shown", "labelled", "accuracy", "intercept", "slope")
+        terminal.table("Readers", document["readers"]["rows"], *found)
     terminal.heading("Files")
     for what, path in files.items():
         terminal.path(what, path)
@@ -270,24 +255,13 @@ def demo(
     terminal.say(f"To answer yourself: hesitant desk {table} --label population --id cell")
 
 
-def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
-    # a comma-separated list does as well as a repeated option
-    names = [part.strip() for value in given for part in value.split(",") if part.strip()]
-    for name in names:
-        if name not in known:
-            raise typer.BadParameter(f"{option}: {name[:60]!r} is not one of {', '.join(known)}.")
-    return list(dict.fromkeys(names))
-
-
 def compare(
     table: o.TableOptions,
     *,
-    family: Annotated[o.Names, o.model("Family to try; repeat.", "all", metavar="NAME")] = None,
-    covariance: Annotated[o.Names, o.model("covariances", "full and tied", metavar="NAME")] = None,
-    mechanism: Annotated[
-        o.Names, o.model("Mechanism to try; repeat.", "entropy and none", metavar="NAME")
-    ] = None,
-    folds: Annotated[int, o.model("Parts of the cross-validation.", True, **o.within(2))] = 5,
+    family: Annotated[list[str] | None, o.model("Family to try; repeat.", "all", **_NAME)] = None,
+    covariance: Annotated[list[str] | None, o.model("covariances", "full, tied", **_NAME)] = None,
+    mechanism: Annotated[list[str] | None, o.model("mechanisms", "entropy, none", **_NAME)] = None,
+    folds: Annotated[int, o.model("Parts of the cross-validation.", True, min=2)] = 5,
     standardise: o.Standardise = False,
     pca: o.Pca = None,
     seed: o.Seed = 0,
@@ -298,12 +272,11 @@ def compare(
     config: o.Config = None,
 ) -> None:
     """Rank families, covariances and mechanisms by how well they explain a table."""
-    mechanisms = _known("--mechanism", mechanism or ["entropy", "none"], o.MECHANISMS)
-    grid: dict[str, list[Any]] = {
-        "family": _known("--family", family or o.FAMILIES, o.FAMILIES),
-        "covariance": _known("--covariance", covariance or ["full", "tied"], o.COVARIANCES),
-        "mechanism": [None if m == "none" else m for m in mechanisms],
-        "random_state": [seed],
+    grid: dict[str, Sequence[Any]] = {
+        "family": o.known("--family", family, o.Family) or get_args(o.Family),
+        "covariance": o.known("--covariance", covariance, o.Covariance) or ("full", "tied"),
+        "mechanism": o.known("--mechanism", mechanism, o.Mechanism) or ("entropy", "none"),
+        "random_state": (seed,),
     }
     from hesitant.inference import compare as rank
     from hesitant.tables import write_table
@@ -316,7 +289,7 @@ def compare(
     for note in notes:
         terminal.note(note)
     X, _ = prepare(columns, standardise, pca)
-    total = len(grid["family"]) * len(grid["covariance"]) * len(grid["mechanism"])
+    total = math.prod(map(len, grid.values()))
     with terminal.stage(f"Fitting {total} models, {folds + 1} times each"):
         result = rank(
             X,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -42,33 +42,31 @@ def _root(version: Annotated[bool, _VERSION] = False) -> None:
 
 
 _PLACES = "HESITANT_DATA, the cache, the sources"
+Part = Literal["table1", "table2", "full", "simulation", "figures"]
 
 
 def reproduce(
     terminal: Terminal,
     parts: Annotated[list[str] | None, o.argument("parts", "[PART]...")] = None,
-    replications: Annotated[int, o.plain("Of the simulation.", True, **o.within(1))] = 100,
+    replications: Annotated[int, o.plain("Of the simulation.", True, min=1)] = 100,
     out: Annotated[str, o.plain("Where the files go.", True, metavar="FOLDER")] = "hesitant-paper",
     data: Annotated[str | None, o.plain("data", _PLACES, metavar="FOLDER")] = None,
     resume: Annotated[bool, o.plain("resume", False, "--resume")] = False,
     force: Annotated[bool, o.plain("anew", False, "--force")] = False,
-    seed: Annotated[int, o.plain("Of the simulation.", True, **o.within(0))] = 1,
+    seed: Annotated[int, o.plain("Of the simulation.", True, min=0)] = 1,
     jobs: o.Jobs = None,
     config: o.Config = None,
 ) -> None:
     """Reproduce the paper's tables, simulation and figures."""
-    from hesitant.studies import PARTS, StudyError
+    from hesitant.studies import StudyError
     from hesitant.studies import reproduce as run
 
-    unknown = [part for part in parts or () if part not in PARTS]
-    if unknown:
-        raise typer.BadParameter(f"{unknown[0][:60]!r} is not one of {', '.join(PARTS)}.")
     if resume and force:
         raise typer.BadParameter("--resume continues and --force begins anew: choose one.")
     kept = f"finished replications of the simulation are kept in {out}, and --resume continues"
     with reporting(terminal, StudyError, stopped=kept):
         result = run(
-            parts or None,
+            o.known("PART", parts, Part) or None,
             out,
             replications=replications,
             n_jobs=-1 if jobs is None else jobs,
@@ -97,10 +95,8 @@ def desk(
     features: o.Features = None,
     missing: o.Missing = None,
     reader: Annotated[str, o.plain("reader", True, metavar="NAME")] = "reader",
-    audit: Annotated[
-        float | None, o.plain("audit", "0.1", metavar="SHARE", **o.within(0, 1))
-    ] = None,
-    port: Annotated[int, o.plain("port", True, **o.within(0, 65535))] = 0,
+    audit: Annotated[float | None, o.plain("audit", "0.1", metavar="SHARE", min=0, max=1)] = None,
+    port: Annotated[int, o.plain("port", True, min=0, max=65535)] = 0,
     no_browser: Annotated[bool, o.plain("no_browser", False, "--no-browser")] = False,
 ) -> None:
     """Sit down with a table: a case at a time, a class or "can't tell", and the model learns.

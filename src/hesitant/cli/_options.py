@@ -1,23 +1,20 @@
 """The options that commands share, each said once, and the file they may be read from."""
 
-import math
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
 from hesitant._words import did_you_mean
 
 PANELS = "The table", "The model", "Output"  # of the help
-FAMILIES = ("gaussian", "t", "skew_t", "skew_normal")
-COVARIANCES = ("full", "tied", "diag", "spherical", "shrunk")
-MECHANISMS = ("entropy", "class", "entropy+class", "mixed", "none")
-ON_MISSING, SCALES = ("model", "drop", "error"), ("logicle", "asinh")
-READ = ("csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "fcs")
+Family = Literal["gaussian", "t", "skew_t", "skew_normal"]
+Covariance = Literal["full", "tied", "diag", "spherical", "shrunk"]
+Mechanism = Literal["entropy", "class", "entropy+class", "mixed", "none"]
+Format = Literal["csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "fcs"]
 FORMATS = ".csv, .tsv, .parquet or .feather"
 
 _HELP = {
@@ -56,6 +53,7 @@ _HELP = {
     "bootstrap": "Test the blanks by N bootstrap replicates too, each with fits of its own; 199 "
     "or more for a useful p-value.",
     "covariances": "Covariance to try; repeat.",
+    "mechanisms": "Mechanism to try; repeat.",
     "labels": "Column of labels, blank where nobody said.",
     "parts": "table1, table2, full, simulation or figures; everything by default.",
     "data": "Where the real data are.",
@@ -90,27 +88,13 @@ def argument(name: str, metavar: str) -> Any:
     return typer.Argument(metavar=metavar, help=_HELP.get(name, name), show_default=False)
 
 
-def _checked(fits: Callable[[Any], bool], wrong: str, **more: Any) -> dict[str, Any]:
-    def check(value: Any) -> Any:
-        if value is not None and not fits(value):
-            shown = repr(value[:60]) if isinstance(value, str) else value
-            raise typer.BadParameter(f"{shown} {wrong}.")
-        return value
-
-    return {"callback": check, **more}
-
-
-def one_of(*names: str) -> dict[str, Any]:
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names if name.startswith(incomplete)]
-
-    more: dict[str, Any] = {"autocompletion": complete, "metavar": "|".join(names)}
-    return _checked(names.__contains__, f"is not one of {', '.join(names)}", **more)
-
-
-def within(low: float, high: float = math.inf) -> dict[str, Any]:
-    remedy = f"give {low} or more" if high == math.inf else f"give a number from {low} to {high}"
-    return _checked(lambda value: low <= value <= high, f"is out of range: {remedy}")
+def known(option: str, given: list[str] | None, names: Any) -> list[str]:
+    """Return what was given of the names of a Literal, each once; typer checks single ones."""
+    for name in given or ():
+        if name not in get_args(names):
+            listed = ", ".join(get_args(names))
+            raise typer.BadParameter(f"{option}: {name[:60]!r} is not one of {listed}.")
+    return list(dict.fromkeys(given or ()))
 
 
 def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
@@ -118,33 +102,29 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
 
     They stand at its top, with those of other commands, or in a table named after the command.
     """
-    if path is None:
-        return None
+    if path is None or ctx.parent is None:
+        return path
     try:
         document = tomllib.loads(path.read_bytes().decode())
     except OSError as error:
         raise typer.BadParameter(f"{path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{path} is not TOML: {error}.") from error
-    siblings = ctx.parent.command.commands if ctx.parent else {}  # type: ignore[attr-defined]
-    own = _names(ctx.command)
-    anywhere = {name for command in siblings.values() for name in _names(command)}
+    commands = ctx.parent.command.commands  # type: ignore[attr-defined]
+    options = {name: _by_name(command) for name, command in commands.items()}
+    own, anywhere = options[ctx.info_name], {key for names in options.values() for key in names}
     section = document.pop(str(ctx.info_name), {})
     if not isinstance(section, dict):
         raise typer.BadParameter(f"{path}: [{ctx.info_name}] must be a table.")
-    general = {k: v for k, v in document.items() if k not in siblings}
-    for given, known in ((general, anywhere), (section, own)):
-        for key, value in given.items():
-            if _key(key) in known:
-                continue
-            what, form, names = "option", "{!r}", known
-            if isinstance(value, dict) and given is general:
-                what, form, names = "command", "[{}]", siblings
-            hint = did_you_mean(_key(key), sorted(names), form).replace("_", "-")
-            raise typer.BadParameter(f"{path}: there is no {what} {key[:60]!r}.{hint}")
-    chosen = {_key(k): v for k, v in {**general, **section}.items()}
+    general = {key: value for key, value in document.items() if key not in commands}
+    for given, known in ((general, anywhere | commands.keys()), (section, own)):
+        for key in given:
+            if _key(key) not in known:
+                hint = did_you_mean(_key(key), sorted(known)).replace("_", "-")
+                raise typer.BadParameter(f"{path}: there is no option {key[:60]!r}.{hint}")
+    chosen = {_key(key): value for key, value in (general | section).items()}
     ctx.default_map = {
-        own[k].name: _as_given(v, own[k], path, ctx) for k, v in chosen.items() if k in own
+        own[key].name: _as_given(value, own[key]) for key, value in chosen.items() if key in own
     }
     return path
 
@@ -153,40 +133,19 @@ def _key(name: str) -> str:
     return name.lstrip("-").replace("-", "_")
 
 
-def _names(command: Any) -> dict[str, Any]:
+def _by_name(command: Any) -> dict[str, Any]:
     """Return the options of a command by name; the file itself is not among them."""
-    return {
-        _key(name): p
-        for p in command.params
-        if p.param_type_name == "option" and p.name not in ("config", "help")
-        for name in p.opts
-        if name.startswith("--")
-    }
+    options = [p for p in command.params if p.param_type_name == "option" and p.name != "config"]
+    return {_key(name): p for p in options for name in p.opts if name.startswith("--")}
 
 
-def _as_given(value: Any, option: Any, path: Path, ctx: typer.Context) -> Any:
-    """Return a value as the command line would have given it, checked as that would be."""
-    several = bool(getattr(option, "multiple", False))
-    values = value if isinstance(value, list) else [value]
-    plain = all(isinstance(v, bool | int | float | str) for v in values)
-    wrong = ""
-    if not plain or (isinstance(value, list) and not several):
-        wrong = f"must be {'a list of text' if several else 'text, a number, true or false'}"
-    elif any(isinstance(v, bool) for v in values) and not option.is_flag:
-        # Python would take true for the number 1
-        wrong = f"cannot be {str(value).lower()}: it takes a value"
-    if wrong:
-        raise typer.BadParameter(f"{path}: {option.opts[0]} {wrong}.")
-    # as text, because a number that is not whole would be cut, not refused
-    given = [str(v) for v in values] if several else value if option.is_flag else str(value)
-    try:
-        option.process_value(ctx, given)
-    except typer.BadParameter as error:
-        raise typer.BadParameter(f"{path}: {option.opts[0]}: {error.message}") from error
-    return given
+def _as_given(value: Any, option: Any) -> Any:
+    """Return a value as the command line gives it: text, which the option itself checks."""
+    if getattr(option, "multiple", False):
+        return [str(v) for v in (value if isinstance(value, list) else [value])]
+    return value if option.is_flag else str(value)
 
 
-_CORES = "cores can do nothing: give 1 or more, -1 for all, or leave the option out"
 _COLUMN: dict[str, Any] = {"metavar": "COLUMN"}
 _FOUND, _GAPS = "found from the content", "model where the model can, else error"
 _ONE = "gaussian, if one of those is given"
@@ -196,10 +155,9 @@ Id = Annotated[str | None, data("Column that names the rows.", **_COLUMN)]
 Features = Annotated[list[str] | None, data("features", "every numeric column", **_COLUMN)]
 Missing = Annotated[list[str] | None, data("missing", metavar="VALUE")]
 Standardise = Annotated[bool, model("standardise", False, "--standardise")]
-Pca = Annotated[int | None, model("pca", metavar="K", **within(1))]
-Seed = Annotated[int, model("Seed of everything random.", True, **within(0, 2**32 - 1))]
-Jobs = Annotated[int | None, model("jobs", "all", **_checked(bool, _CORES))]
-Names = list[str] | None
+Pca = Annotated[int | None, model("pca", metavar="K", min=1)]
+Seed = Annotated[int, model("Seed of everything random.", True, min=0, max=2**32 - 1)]
+Jobs = Annotated[int | None, model("jobs", "all")]
 Force = Annotated[bool, output("Replace existing files.", False, "--force")]
 _TOML: dict[str, Any] = {"metavar": "FILE.toml", "callback": read_config, "is_eager": True}
 Config = Annotated[Path | None, plain("config", **_TOML)]
@@ -210,12 +168,14 @@ class ReadOptions:
     table: Table
     id: Id = None
     features: Features = None
-    on_missing: Annotated[str | None, data("on_missing", _GAPS, **one_of(*ON_MISSING))] = None
-    format: Annotated[str | None, data("format", False, "--format", **one_of(*READ))] = None
+    on_missing: Annotated[Literal["model", "drop", "error"] | None, data("on_missing", _GAPS)] = (
+        None
+    )
+    format: Annotated[Format | None, data("format", False, "--format")] = None
     encoding: Annotated[str | None, data("encoding", "UTF-8")] = None
     delimiter: Annotated[str | None, data("delimiter", _FOUND)] = None
-    decimal: Annotated[str | None, data("decimal", _FOUND, **one_of(".", ","))] = None
-    transform: Annotated[str | None, data("transform", "linear", **one_of(*SCALES))] = None
+    decimal: Annotated[Literal[".", ","] | None, data("decimal", _FOUND)] = None
+    transform: Annotated[Literal["logicle", "asinh"] | None, data("transform", "linear")] = None
     compensate: Annotated[bool, data("compensate", False, "--compensate")] = False
 
 
@@ -237,15 +197,15 @@ class TableOptions(ReadOptions):
 
 @dataclass(frozen=True)
 class ModelOptions:
-    family: Annotated[str | None, model("family", _ONE, **one_of(*FAMILIES))] = None
-    covariance: Annotated[str | None, model("covariance", "full", **one_of(*COVARIANCES))] = None
+    family: Annotated[Family | None, model("family", _ONE)] = None
+    covariance: Annotated[Covariance | None, model("covariance", "full")] = None
     components: Annotated[str | None, model("components", "1", metavar="N|auto")] = None
-    mechanism: Annotated[str | None, model("mechanism", "entropy", **one_of(*MECHANISMS))] = None
-    alpha: Annotated[float | None, model("alpha", "0.5, both alike", **within(0, 1))] = None
+    mechanism: Annotated[Mechanism | None, model("mechanism", "entropy")] = None
+    alpha: Annotated[float | None, model("alpha", "0.5, both alike", min=0, max=1)] = None
     standardise: Standardise = False
     pca: Pca = None
     seed: Seed = 0
     jobs: Jobs = None
-    starts: Annotated[int, model("starts", True, metavar="N", **within(1))] = 1
+    starts: Annotated[int, model("starts", True, metavar="N", min=1)] = 1
     # with fewer than 20 replicates, no p-value can be below 0.05
-    bootstrap: Annotated[int | None, model("bootstrap", metavar="N", **within(20))] = None
+    bootstrap: Annotated[int | None, model("bootstrap", metavar="N", min=20)] = None

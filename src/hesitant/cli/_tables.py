@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -273,7 +273,8 @@ def predict(
     if target != "-":
         left_out = {"rows": len(result), "rows_left_out": len(columns.dropped)}
         terminal.answer({"out": target, **left_out, "predicted": counts})
-        terminal.table(("predicted", "rows"), [(k, f"{v:,}") for k, v in counts.items()])
+        rows = [{"class": name, "rows": n} for name, n in counts.items()]
+        terminal.table("Predicted", rows, "class", "rows")
         terminal.path("predictions", target)
 
 
@@ -302,8 +303,8 @@ def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:
 
 def simulate(
     terminal: Terminal,
-    n: Annotated[int, o.plain("How many rows.", True, "--n", **o.within(1))] = 500,
-    kind: Annotated[str, o.plain("kind", True, **o.one_of("paper", "cytometry"))] = "paper",
+    n: Annotated[int, o.plain("How many rows.", True, "--n", min=1)] = 500,
+    kind: Annotated[Literal["paper", "cytometry"], o.plain("kind", True)] = "paper",
     out: Annotated[str, o.plain("simulated", True, metavar="FILE")] = "-",
     truth: Annotated[bool, o.plain("truth", False, "--truth")] = False,
     seed: o.Seed = 0,

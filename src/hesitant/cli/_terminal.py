@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -16,8 +16,6 @@ import typer
 
 from hesitant._words import printable, short
 from hesitant.cli._options import output
-
-_PLAINER = str.maketrans({"−": "-", "–": "-", "…": "...", "→": "->"})
 
 
 @dataclass(frozen=True)
@@ -47,16 +45,15 @@ class Terminal:
         """Print where something was written, in one line."""
         self.say(f"  {what:<12} {printable(path)}", wrap=False)
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-        """Print a table of ready-made cells; the first column is words, the others numbers."""
-        if title:
-            self.heading(title)
-        cells = [header, *([short(cell, 60) for cell in row] for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        pad = [f"{{:{'>' if k else '<'}{width}}}" for k, width in enumerate(widths)]
-        lines = ["  ".join(pad).format(*row).rstrip() for row in cells]
-        lines.insert(1, "-" * max(map(len, lines)))
-        self.say("\n".join(lines), wrap=False)
+    def table(self, title: str, records: Iterable[dict[str, Any]], *columns: str) -> None:
+        """Print some columns of records under a title."""
+        from hesitant._result import Table
+
+        rows = [[record.get(name) for name in columns] for record in records]
+        cells = [[short(v, 60) if isinstance(v, str) else v for v in row] for row in rows]
+        header = [name.replace("_", " ") for name in columns]
+        self.heading(title)
+        self.say(Table(header, cells, rest="what is written").as_text(), wrap=False)
 
     def note(self, text: str) -> None:
         """Print something a careful user should know, to standard error."""
@@ -88,11 +85,6 @@ def _is_terminal(stream: Any) -> bool:
 
 def _say(text: str, stream: Any, *, wrap: bool = True, **style: Any) -> None:
     text = printable(text, keep="\n")
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:  # show what the terminal cannot as something that it can
-        text = text.translate(_PLAINER).encode(encoding, "replace").decode(encoding)
     if wrap:
         width = shutil.get_terminal_size().columns if _is_terminal(stream) else 88
         how: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}

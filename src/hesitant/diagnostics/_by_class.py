@@ -1,13 +1,12 @@
 """Are labels missing by class: what difficulty does not explain, and which mechanism to use."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
 
 from hesitant._replicates import refit
-from hesitant._result import percent
 from hesitant._typing import FloatArray
 from hesitant.diagnostics import _tests
 from hesitant.diagnostics._tests import Fits, Test
@@ -21,21 +20,14 @@ CLEAR = 3.0  # standard errors
 # to skewed classes (make_cytometry_like) stray by 0.13 on average, by this in one case of ten.
 LARGE = 0.2
 EXPECTED = 3.0  # labels, of which not one was given
-NAMED = 4
 MOST_ROWS = 50_000  # that mechanisms are compared on
 
 
-class Shares(NamedTuple):
-    """Labelled shares of the reviewed rows, class by class."""
-
-    records: list[dict[str, Any]]  # as Diagnosis has them
-    p_value: float  # of the hypothesis that rows equally difficult are labelled alike
-    doubtful: bool  # whether labels may be missing by class
-    words: str  # which classes are labelled how often, and what follows
-
-
-def labelled_shares(fits: Fits) -> Shares:
+def labelled_shares(fits: Fits) -> tuple[list[dict[str, Any]], float, bool]:
     """Compare each class's labelled share with that of equally difficult rows.
+
+    Return the shares as Diagnosis has them, the p-value of rows equally difficult being labelled
+    alike, and whether labels may be missing by class.
 
     In strata of like entropy under the ignorance fit the labels of a class are compared with
     those expected if all its rows had the same chance: Cochran, Mantel and Haenszel's test, with
@@ -58,25 +50,10 @@ def labelled_shares(fits: Fits) -> Shares:
     told = np.abs(excess) > CLEAR * np.sqrt(np.maximum(np.diag(V), 0)) + 1e-9 * total.sum()
     never = (fits.rows.tally.labelled == 0) & (due >= EXPECTED)
     apart = float(np.ptp(np.append((labelled - expected)[told], 0.0)))
-    stray = told | never if (told | never).any() else total > 0
-    gap = np.where(stray, np.abs(labelled - expected), 0.0)
-    far = np.sort(np.argsort(-gap, kind="stable")[: min(NAMED, stray.sum())])
-    some = _and([f"{percent(labelled[h], 0)} of class {names[h]}" for h in far])
-    words = (
-        f"Labels are given to {some}, which difficulty does not explain (of rows as hard, "
-        f"{_and([percent(expected[h], 0) for h in far])}): they may be missing by class. Then "
-        "classes that get labels also get too many of the blanks, with either likelihood. Ask how "
-        "labels were given, and see whether another family says the same."
-    )
     values = zip(names, total.tolist(), labelled.tolist(), expected.tolist(), strict=True)
     keys = ("class", "rows", "labelled", "expected")
     records = [dict(zip(keys, own, strict=True)) for own in values]
-    doubtful = bool(never.any() or (p_value < SURE and apart >= LARGE))
-    return Shares(records, p_value, doubtful, words)
-
-
-def _and(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+    return records, p_value, bool(never.any() or (p_value < SURE and apart >= LARGE))
 
 
 def _stratum(w: FloatArray, w_seen: FloatArray, known: FloatArray, tau: FloatArray) -> Any:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import norm
@@ -61,32 +61,26 @@ class ReadersDiagnosis(Result):
     def _columns(self) -> dict[str, Any]:
         return {name: [line[name] for line in self.readers] for name in self.readers[0]}
 
-    def plot(self, axes: Any = None) -> "ReadersDisplay":
+    def plot(self, axes: Any = None) -> Drawing:
         """Draw each reader's chance of speaking against the entropy of rows."""
         names = [line["reader"] for line in self.readers]
-        return ReadersDisplay(names, self.entropy, self.speaking).plot(axes)
+        return draw_readers(names, self.entropy, self.speaking, axes)
 
 
-@dataclasses.dataclass(repr=False, eq=False)
-class ReadersDisplay(Drawing):
-    """A curve of hesitation for each reader: difficulty (n,) against chances of a label (n, J)."""
-
-    readers: Sequence[str]
-    difficulty: FloatArray
-    speaking: FloatArray
-
-    def plot(self, axes: Any = None) -> Self:
-        """Draw on one pair of axes, or on a new figure."""
-        order = np.argsort(self.difficulty)
-        with drawing():
-            self.use(axes, (5.0, 3.2))
-            for j, name in enumerate(self.readers):
-                look = {"color": class_color(j), "linestyle": _DASHES[j // len(COLORS) % 4]}
-                line = self.difficulty[order], self.speaking[order, j]
-                self.ax_.plot(*line, **look, label=as_text(name, 20))
-            self.ax_.set(xlabel="entropy", ylabel="chance of a label", ylim=(0, 1.02))
-            self.ax_.legend()
-        return self
+def draw_readers(
+    readers: Sequence[str], difficulty: FloatArray, speaking: FloatArray, axes: Any = None
+) -> Drawing:
+    """Draw a curve for each reader: difficulty (n,) against chances of a label (n, J)."""
+    display, order = Drawing(), np.argsort(difficulty)
+    with drawing():
+        display.use(axes, (5.0, 3.2))
+        for j, name in enumerate(readers):
+            look = {"color": class_color(j), "linestyle": _DASHES[j // len(COLORS) % 4]}
+            line = difficulty[order], speaking[order, j]
+            display.ax_.plot(*line, **look, label=as_text(name, 20))
+        display.ax_.set(xlabel="entropy", ylabel="chance of a label", ylim=(0, 1.02))
+        display.ax_.legend()
+    return display
 
 
 def diagnose_readers(estimator: Any, X: Any, y: Any, said: Statements, **given: Any) -> Any:

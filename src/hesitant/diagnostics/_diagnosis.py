@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from hesitant._optional import need
 from hesitant._result import Result, Table, number
 from hesitant._typing import FloatArray
-from hesitant._words import noun, p_value, percent
+from hesitant._words import noun, p_value, percent, short
 from hesitant.diagnostics._smoother import LabellingCurve
 from hesitant.diagnostics._tests import ROWS_A_PARAMETER, Fits, Test
 from hesitant.inference._information import ObservedInformation
@@ -70,6 +70,10 @@ _MEANING = {
 _MISSING_BY_CLASS = (
     "Some classes are labelled far more readily than their difficulty explains: labels may be "
     "missing by class, and then their pattern says little about where the classes overlap."
+)
+_SHARES = (
+    "Labels are given to {most} but to {least}: ask how labels were given, and see whether "
+    "another family says the same."
 )
 _SHAPE = (
     "The chance of a label does not follow difficulty along quite the curve that was assumed "
@@ -199,18 +203,19 @@ def _p(value: float) -> float | str:
     return "< 1e-300" if value < 1e-300 else value  # none is zero
 
 
-def decide(fits: Fits, tests: dict[str, Test], share: float, by_class: bool) -> dict[str, Any]:
+def decide(
+    fits: Fits, tests: dict[str, Test], share: float, uneven: list[dict[str, Any]]
+) -> dict[str, Any]:
     """Decide whether blanks are about difficulty; return those fields of Diagnosis that say it.
 
-    A test that could not have rejected (a bootstrap of a few replicates) has no say.
+    ``uneven`` are the labelled shares of classes, if labels may be missing by class. A test that
+    could not have rejected (a bootstrap of a few replicates) has no say.
     """
     able = [tests[k] for k in _ORDER if k in tests and not tests[k].was_skipped]
     test = next((test for test in able if test.least_p < ALPHA), None)
     finding = _finding(fits, test, share)
     headline, evidence = _HEADLINES[finding], _EVIDENCE.get(finding, _PAIRS)
-    meaning, bent = _MEANING.get(finding, ""), tests["shape"].p_value
-    if by_class and finding in _BY_CLASS:
-        headline, meaning = _BY_CLASS[finding], _MISSING_BY_CLASS
+    meaning, bent, cautions = _MEANING.get(finding, ""), tests["shape"].p_value, []
     words = {
         "row": "row" if sum(fits.counts) == fits.rows.tally.n else "reviewed row",
         "labelled": noun(fits.counts[0], "labelled row"),
@@ -224,15 +229,26 @@ def decide(fits: Fits, tests: dict[str, Test], share: float, by_class: bool) -> 
         "bootstrap": "The bootstrap" if "bootstrap" in tests else "n_boot=199 adds a test that",
     }
     # a skipped test has a p-value of NaN, which is not below anything
-    caution = bent < ALPHA and finding in ("hard", "easy", "mixed")
+    if bent < ALPHA and finding in ("hard", "easy", "mixed"):
+        cautions.append(_SHAPE.format(p=p_value(bent)))
+    if uneven:
+        if finding in _BY_CLASS:
+            headline, meaning = _BY_CLASS[finding], _MISSING_BY_CLASS
+        ranked = sorted(uneven, key=lambda r: r["labelled"] - r["expected"])
+        cautions.append(_SHARES.format(most=_given_to(ranked[-1]), least=_given_to(ranked[0])))
     return {
         "finding": finding,
         "decisive": None if evidence is _NO_PATTERN else test,
         "headline": headline.format_map(words),
         "explanation": f"{evidence.format_map(words)} {meaning}".strip(),
-        "caution": _SHAPE.format(p=p_value(bent)) if caution else "",
+        "caution": " ".join(cautions),
         "caveats": [caveat.format_map(words) for caveat in _CAVEATS],
     }
+
+
+def _given_to(record: dict[str, Any]) -> str:
+    labelled, expected = percent(record["labelled"]), percent(record["expected"])
+    return f"{labelled} of class {short(record['class'])} (of rows as hard, {expected})"
 
 
 def _finding(fits: Fits, test: Test | None, harder_share: float) -> str:

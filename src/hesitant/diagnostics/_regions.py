@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.ndimage import gaussian_filter
 from scipy.spatial import KDTree
 
 from hesitant import _drawing as draw
+from hesitant._choices import look_up
 from hesitant._drawing import INK, as_text, class_color
 from hesitant._optional import need
 from hesitant._typing import FloatArray, IntArray
@@ -78,13 +79,11 @@ class RegionsDisplay(draw.Drawing):
         classes are dashed.
         """
         data, model = check_in_memory(estimator, X, y), estimator.fitted_
+        look_up("others", others, dict.fromkeys(("average", "mean")))
         if compare_with is not None:
             own, other = estimator.classes_.tolist(), compare_with.classes_.tolist()
             if own != other:
-                raise ValueError(
-                    f"compare_with has the classes {other}, the estimator {own}: both must have "
-                    "the same."
-                )
+                raise ValueError(f"compare_with has the classes {other}: give a model of {own}.")
         rows = np.asarray(data.X, dtype=float), data.labels.codes
         plane = choose_plane(rows[0], features, model.feature_names)
         drawn = cls.on_plane(plane, estimator, compare_with, *rows, model.class_names,
@@ -99,10 +98,11 @@ class RegionsDisplay(draw.Drawing):
         """Return the regions of a model and the borders of another, if any; draw some rows."""
         points = plane.place(X)
         x, y = (reach(points[:, k], m) for k in range(2))
-        surface = surface_on(plane, np.stack(np.meshgrid(x, y), axis=-1), others)
-        reference = None if other is None else surface(other)
+        mesh = np.stack(np.meshgrid(x, y), axis=-1)
+        reference = None if other is None else _surface(plane, other, mesh, others)
         rows = points[shown], codes[shown], classes, plane.names
-        return cls(x, y, surface(clf), *rows, reference, outlines(clf, plane))
+        own = _surface(plane, clf, mesh, others)
+        return cls(x, y, own, *rows, reference, _outlines(clf, plane))
 
     @classmethod
     def from_predictions(
@@ -210,7 +210,7 @@ def choose_plane(rows: FloatArray, features: Sequence[Any] | None, names: list[s
     return Plane(origin, axes, axes.T, (names[places[0]], names[places[1]]))
 
 
-def outlines(clf: Any, plane: Plane) -> list[tuple[int, FloatArray]]:
+def _outlines(clf: Any, plane: Plane) -> list[tuple[int, FloatArray]]:
     """Return the class of each component and an ellipse that holds about half of its rows."""
     model = getattr(clf, "model_", clf)
     around = np.linspace(0, 2 * np.pi, 90)
@@ -237,27 +237,20 @@ def reach(values: FloatArray, m: int) -> FloatArray:
     return np.linspace(low - margin, high + margin, m)
 
 
-def surface_on(plane: Plane, mesh: FloatArray, others: str) -> Callable[[Any], FloatArray]:
-    """Return a function from a classifier to its class probabilities on the mesh."""
+def _surface(plane: Plane, clf: Any, mesh: FloatArray, others: str) -> FloatArray:
+    """Return a classifier's probabilities on the mesh (m_y, m_x, g)."""
     shape, points = (*mesh.shape[:2], -1), mesh.reshape(-1, 2)
-    if others not in ("average", "mean"):
-        raise ValueError(f"others={others!r}: choose 'average' or 'mean'.")
     if others == "mean" or plane.origin.size == 2:
-        return lambda clf: _proba(clf, plane.origin + points @ plane.axes).reshape(shape)
-
-    def averaged(clf: Any) -> FloatArray:
-        # a combination of models draws from its main one
-        rows, _, _ = getattr(clf, "model_", clf).sample(DRAWS, random_state=0)
-        places, proba = plane.place(rows), _proba(clf, rows)
-        spread = places.std(axis=0)
-        found = KDTree(places / spread).query(points / spread, k=NEIGHBOURS)
-        away, near = np.asarray(found[0]), np.asarray(found[1])
-        weight = np.exp(-2 * (away / away[:, -1:]) ** 2)
-        mean = np.einsum("ik,ikg->ig", weight, proba[near]) / weight.sum(axis=1)[:, None]
-        # What is left is the noise of the draws.
-        return gaussian_filter(mean.reshape(shape), (2, 2, 0))
-
-    return averaged
+        return _proba(clf, plane.origin + points @ plane.axes).reshape(shape)
+    # a combination of models draws from its main one
+    rows, _, _ = getattr(clf, "model_", clf).sample(DRAWS, random_state=0)
+    places, proba = plane.place(rows), _proba(clf, rows)
+    spread = places.std(axis=0)
+    found = KDTree(places / spread).query(points / spread, k=NEIGHBOURS)
+    away, near = np.asarray(found[0]), np.asarray(found[1])
+    weight = np.exp(-2 * (away / away[:, -1:]) ** 2)
+    mean = np.einsum("ik,ikg->ig", weight, proba[near]) / weight.sum(axis=1)[:, None]
+    return gaussian_filter(mean.reshape(shape), (2, 2, 0))  # what is left is noise of the draws
 
 
 def _proba(clf: Any, rows: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hesitant._words import noun, percent, short
+from hesitant._words import noun, percent
 from hesitant.report._case import Case
 
 
@@ -102,11 +102,3 @@ def _cautions(case: Case, held_out: dict[str, Any]) -> Iterator[str]:
         )
     if diagnosis.caution:
         yield diagnosis.caution
-    if diagnosis.missing_by_class:
-        ranked = sorted(diagnosis.by_class, key=lambda r: r["labelled"] - r["expected"])
-        least, most = (
-            f"{percent(r['labelled'])} of class {short(r['class'])} (of rows as hard, "
-            f"{percent(r['expected'])})"
-            for r in (ranked[0], ranked[-1])
-        )
-        yield f"Labels are given to {most} but to {least}."

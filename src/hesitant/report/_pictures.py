@@ -18,7 +18,7 @@ from hesitant._drawing import GREY, as_text, class_color, drawing
 from hesitant._typing import IntArray
 from hesitant._words import noun, percent, short
 from hesitant.diagnostics import EntropyDisplay, RegionsDisplay
-from hesitant.diagnostics._by_reader import ReadersDisplay
+from hesitant.diagnostics._by_reader import draw_readers
 from hesitant.diagnostics._regions import choose_plane, reach
 from hesitant.experts import Panel
 from hesitant.report._case import Case
@@ -118,7 +118,7 @@ def _tilt(case: Case) -> str:
 def _hesitation(case: Case) -> str:
     chance = case.main.mechanism_.speaking(np.log(np.maximum(case.proba, 1e-300)), case.proba)
     figure, ax = panel(2.8)
-    ReadersDisplay(case.said.readers, 1 - case.proba.max(axis=1), chance).plot(ax)
+    draw_readers(case.said.readers, 1 - case.proba.max(axis=1), chance, ax)
     ax.set_xlabel("chance that the likeliest class is wrong")
     names = ", ".join(map(short, case.said.readers))
     return svg(figure, f"Chance of a label against difficulty, for the readers {names}.")
