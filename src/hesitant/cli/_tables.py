@@ -274,7 +274,7 @@ def predict(
         left_out = {"rows": len(result), "rows_left_out": len(columns.dropped)}
         terminal.answer({"out": target, **left_out, "predicted": counts})
         rows = [{"class": name, "rows": n} for name, n in counts.items()]
-        terminal.table("Predicted", rows, "class", "rows")
+        terminal.table("Rows by predicted class", rows, "class", "rows")
         terminal.path("predictions", target)
 
 
