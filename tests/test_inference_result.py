@@ -12,7 +12,7 @@ import pytest
 
 from hesitant import FitWarning, MixtureClassifier
 from hesitant._optional import need
-from hesitant._result import Result, Table, number, percent, plain
+from hesitant._result import Result, Table, number, plain
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -63,10 +63,6 @@ def test_plain_data():
 )  # fmt: skip
 def test_numbers(value, text):
     assert number(value) == text
-
-
-def test_percent():
-    assert percent(0.123) == "12.3 %"
 
 
 def test_missing_extras_are_named(monkeypatch):

@@ -243,12 +243,6 @@ def test_report_without_labels_says_what_is_missing():
 
 
 def test_numbers_and_names_as_a_reader_likes_them():
-    assert [words.number(v) for v in (-12345.67, 2021.0, 1.2345e-5, None, np.inf)] == [
-        *("−12,346", "2021", "1.234e−05", "–", "∞")
-    ]
-    assert [words.as_written(v) for v in (2021.0, 0.123456, -12345678.9, np.nan)] == [
-        *("2021", "0.1235", "−1.235e+07", "–")
-    ]
     assert words.decimals(-1234.567) == "−1,234.57"
     assert words.decimals(0.5, 1, signed=True) == "+0.5"
     assert [words.percent(p) for p in (0.1234, 0.99999, 0.0002, 1.0)] == [
@@ -262,10 +256,6 @@ def test_numbers_and_names_as_a_reader_likes_them():
     assert words.short("CD3\nlow") == "CD3 low"
     assert words.short("x" * 100, 9) == "xxxx…xxxx"
     assert words.printable("CD3\x1b[2J") == "CD3·[2J"
-    assert words.together("in 12.5 % (p < 0.0001)").split(" ")[1:] == [
-        "12.5\xa0%",
-        "(p\xa0<\xa00.0001)",
-    ]
     assert words.close_names("populaton", ["id", "Population "]) == ["Population "]
     assert words.did_you_mean("tabel1", ["table1", "x"]) == " Did you mean 'table1'?"
 

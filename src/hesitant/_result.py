@@ -160,8 +160,3 @@ def number(value: Any, digits: int = 4) -> str:
     if 1e3 <= size < 1e9:  # one of four digits may be a year
         return f"{value:{',' if size >= 1e4 else ''}.1f}".removesuffix(".0")
     return f"{value:.{digits}g}"
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """Return a share as a percentage."""
-    return f"{100 * share:.{digits}f} %"

@@ -2,32 +2,10 @@
 
 import difflib
 import math
-import re
 from collections.abc import Iterable
-from typing import Any
 
 LONGEST = 40
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # of emoji, and of several scripts
-
-
-def number(value: Any, digits: int = 4) -> str:
-    """Return a number with a few significant digits and a real minus sign: −12,346 or 2021."""
-    if value is None or not math.isfinite(value):
-        return {math.inf: "∞", -math.inf: "−∞"}.get(value, "–")
-    size = abs(value)
-    if size != 0 and not 1e-4 <= size < 1e7:
-        return f"{value:.{digits - 1}e}".replace("-", "−")
-    places = max(0, digits - 1 - (math.floor(math.log10(size)) if size else 0))
-    # a number of four digits may be a year
-    return f"{value:{',' if size >= 1e4 else ''}.{min(places, digits)}f}".replace("-", "−")
-
-
-def as_written(value: float | None) -> str:
-    """Return a feature's value nearly as its owner wrote it: 2021, 0.1235, −1.235e+07."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    whole = float(value).is_integer() and abs(value) < 1e7
-    return (f"{value:.0f}" if whole else f"{value:.4g}").replace("-", "−")
 
 
 def decimals(value: float | None, digits: int = 2, *, signed: bool = False) -> str:
@@ -42,13 +20,13 @@ def noun(value: int, one: str, many: str | None = None) -> str:
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
-def percent(share: float | None, *, whole: bool = False) -> str:
+def percent(share: float | None, digits: int = 1, *, whole: bool = False) -> str:
     """Return a share as a percentage that claims no certainty; one that was chosen, ``whole``."""
     if share is None or math.isnan(share):
         return "–"
     if 0 < share < 0.0005 or 0.9995 <= share < 1:
         return "< 0.1 %" if share < 0.5 else "> 99.9 %"
-    text = f"{100 * share:.1f}"
+    text = f"{100 * share:.{digits}f}"
     return f"{text.removesuffix('.0') if whole else text} %"
 
 
@@ -82,14 +60,6 @@ def shorten_in(text: str, names: list[str]) -> str:
         if short(name) != name and name in text:
             text = text.replace(name, short(name))
     return text
-
-
-_APART = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[<=] \d)|(?<=p [<=]) (?=\d)|(?<=[<>]) (?=\d)")
-
-
-def together(text: str) -> str:
-    """Return text with spaces that do not break between a number and its sign."""
-    return _APART.sub("\N{NO-BREAK SPACE}", text)
 
 
 def close_names(name: object, known: Iterable[str], *, limit: int = 3) -> list[str]:

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hesitant._cores import one_blas_thread
 from hesitant._replicates import seeds
-from hesitant._result import Result, Table, number, percent
+from hesitant._result import Result, Table, number
 from hesitant._typing import FloatArray
+from hesitant._words import percent
 from hesitant.checks import check_number
 from hesitant.inference import _displays, _fisher
 from hesitant.inference._fisher import PAIRS, WAYS, Review

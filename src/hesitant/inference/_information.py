@@ -11,8 +11,9 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from hesitant._cores import one_blas_thread
-from hesitant._result import Result, Table, percent
+from hesitant._result import Result, Table
 from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant._words import percent
 from hesitant.base import likelihood_of
 from hesitant.chart import chart_at
 from hesitant.checks import check_number

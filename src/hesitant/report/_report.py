@@ -16,8 +16,9 @@ import numpy as np
 from hesitant._choices import renamed
 from hesitant._drawing import COLORS
 from hesitant._optional import need, templates
+from hesitant._result import number
 from hesitant._typing import AnyArray
-from hesitant._words import as_written, noun, number, p_value, percent, short, shorten_in, together
+from hesitant._words import noun, p_value, percent, short, shorten_in
 from hesitant.base import check_in_memory
 from hesitant.report._case import MOST_BLANK, MOST_LABELLED, Case
 from hesitant.report._pictures import class_css, pictures
@@ -149,9 +150,7 @@ def _provenance(case: Case, name: str) -> dict[str, Any]:
 def _render(case: Case, summary: dict[str, Any]) -> str:
     trusted = need("markupsafe", "cli").Markup
     # Everything is escaped unless it says otherwise here: names come from files of strangers.
-    environment = templates(
-        "hesitant.report", finalize=lambda value: together(value) if type(value) is str else value
-    )
+    environment = templates("hesitant.report")
     names, printers = [*case.classes, *case.features], _printers(case)
     environment.filters |= {
         "count": "{:,}".format,
@@ -200,8 +199,8 @@ def _points(case: Case, contradicted: bool) -> str:
             sure = ((case.classes[h], _chance(case.posterior[i, h])) for h in (first, second))
             words += [f"{short(name)} {chance}" for name, chance in sure]
         values = ((case.features[j], case.values[i, j]) for j in case.leading[:4])
-        words += [f"{short(name, 20)} {as_written(value)}" for name, value in values]
-        told[i] = together(" · ".join(words))
+        words += [f"{short(name, 20)} {_typeset(value)}" for name, value in values]
+        told[i] = " · ".join(words)
     return json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -218,11 +217,15 @@ def _printers(case: Case) -> dict[str, Callable[[Any], str]]:
         "chance": _chance,
         "bar": percent,
         "only bar": lambda value: "",
-        "number": number,
-        "rough": lambda value: number(value, 3),
-        "value": as_written,
+        "number": _typeset,
+        "rough": lambda value: _typeset(value, 3),
+        "value": _typeset,
         "p": lambda p: p_value(p).removeprefix("p ").removeprefix("= "),
     }
+
+
+def _typeset(value: Any, digits: int = 4) -> str:
+    return number(value, digits).replace("-", "−").replace("inf", "∞")
 
 
 def _chance(value: float) -> str:

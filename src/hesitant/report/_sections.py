@@ -11,7 +11,7 @@ from sklearn.metrics import confusion_matrix
 
 from hesitant._result import plain
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant._words import noun, number, percent, short
+from hesitant._words import decimals, noun, percent, short
 from hesitant.diagnostics._smoother import wilson
 from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference._information import information_of
@@ -386,7 +386,7 @@ def _method(case: Case, candidates: list[dict[str, Any]]) -> dict[str, Any]:
         f"The rows are taken to come from {noun(len(case.classes), 'class', 'classes')}, "
         f"{clf.family_.describe()}. The model has {noun(clf.n_parameters_, 'parameter')}; "
         f"they were chosen to make the data most likely (log-likelihood "
-        f"{number(clf.log_likelihood_, 8)}, {noun(clf.n_iter_, 'iteration')}; {clf.termination_})."
+        f"{decimals(clf.log_likelihood_)}, {noun(clf.n_iter_, 'iteration')}; {clf.termination_})."
     )
     caveats = [*case.diagnosis.caveats, *([weighted] if (case.data.weight != 1).any() else [])]
     return {"paragraphs": [fitted, likelihood], "caveats": caveats, "reference": REFERENCE}
