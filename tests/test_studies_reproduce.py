@@ -15,8 +15,8 @@ from hesitant.studies import PARTS, PRINTED, Design, StudyError, _real, reproduc
 from hesitant.studies._checkpoint import Checkpoint
 from hesitant.studies._figures import draw_full
 from hesitant.studies._loaders import DOCTORS, RAW
-from hesitant.studies._page import write_page
 from hesitant.studies._real import compare_full, compare_readings, fit_reading, load, readings
+from hesitant.studies._reproduce import write_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::hesitant.datasets.DataContentWarning")
 
@@ -239,7 +239,7 @@ def test_words_agree_with_their_numbers(everything, tmp_path) -> None:
     line, log = content["parts"]["full"]["tables"]["full"][:2]
     line |= {"slope": -5.0, "likelihood_ratio": 1846.1, "space_moved": 0.01}
     line["unlabelled_moved"], log["unlabelled_moved"] = 1, 2
-    words = " ".join(write_page(tmp_path, content, PARTS)[1].read_text(encoding="utf-8").split())
+    words = " ".join(write_page(tmp_path, content)[1].read_text(encoding="utf-8").split())
     assert "likelihood ratio is 1,846.1 on one" in words
     assert "1 unlabelled row changes class, and 1.0 % of new rows would." in words
     assert "with it 2 unlabelled rows change class." in words
@@ -262,11 +262,12 @@ def test_panels_of_the_full_figure(data) -> None:
     }
 
 
-def test_resume_with_other_settings_fails_that_part(tmp_path) -> None:
+def test_resume_with_other_settings_is_refused(tmp_path) -> None:
     run("simulation", tmp_path)
-    result = run("simulation", tmp_path, design=Design(seed=9, n=100, n_test=100), resume=True)
-    assert result.exit_code == 1
-    assert "other settings" in result.problems[0]
+    before = (tmp_path / "results.json").read_bytes()
+    with pytest.raises(StudyError, match="other settings"):
+        run("simulation", tmp_path, design=Design(seed=9, n=100, n_test=100), resume=True)
+    assert (tmp_path / "results.json").read_bytes() == before
 
 
 def test_figures_use_the_simulation_that_is_there(tmp_path, data) -> None:

@@ -10,7 +10,7 @@ _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # of emoji, and of 
 
 def decimals(value: float | None, digits: int = 2, *, signed: bool = False) -> str:
     """Return a number with so many decimals: −1,234.57, or +0.50 if signed."""
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
     return f"{value:{'+' if signed else ''},.{digits}f}".replace("-", "−")
 

@@ -47,21 +47,25 @@ class Checkpoint:
             self._database = None
 
     @property
-    def recorded(self) -> Row | None:
-        """The settings that the file was begun with; None if it was not."""
-        found = self._execute("SELECT value FROM state WHERE key = 'settings'")
-        return json.loads(found[0][0]) if found else None
-
-    @property
     def finished(self) -> dict[int, list[Row]]:
         """The rows of each replication that has finished."""
         found = self._execute("SELECT replication, rows FROM finished ORDER BY replication")
         return {k: json.loads(rows) for k, rows in found}
 
     def begin(self, reuse: bool = False) -> None:
-        """Continue what is there if asked to, here or when it was opened; else begin anew."""
-        unfinished, recorded = self.refuse_unfinished(reuse), self.recorded
-        if (self.resume or reuse) and recorded is not None:
+        """Continue what is there if asked to, or to reuse the same study's; else begin anew."""
+        state = dict(self._execute("SELECT key, value FROM state"))
+        recorded = json.loads(state.get("settings", "null"))
+        unfinished = 0 if "complete" in state else len(self.finished)
+        if reuse and recorded == self.settings:
+            return
+        if unfinished and not (self.resume or self.force):
+            raise StudyError(
+                f"{self.path} holds {noun(unfinished, 'finished replication')} of an interrupted "
+                "run. Continue it with resume=True (--resume), begin anew with force=True "
+                "(--force), or choose another folder with out (--out)."
+            )
+        if self.resume and recorded is not None:
             changed = [
                 f"{key} was {json.dumps(old):.60} and is now {json.dumps(new):.60}"
                 for key in sorted({*recorded, *self.settings})
@@ -93,18 +97,6 @@ class Checkpoint:
     def finish(self) -> None:
         """Note that the study reached its end, so that nothing is lost by beginning another."""
         self._execute("INSERT OR IGNORE INTO state VALUES ('complete', '')")
-
-    def refuse_unfinished(self, reuse: bool = False) -> int:
-        """Return how many replications an interrupted run has finished; refuse to lose them."""
-        complete = self._execute("SELECT 1 FROM state WHERE key = 'complete'")
-        done = 0 if complete else len(self.finished)
-        if done and not (self.resume or self.force or reuse):
-            raise StudyError(
-                f"{self.path} holds {noun(done, 'finished replication')} of an interrupted run. "
-                "Continue it with resume=True (--resume), begin anew with force=True (--force), "
-                "or choose another folder with out (--out)."
-            )
-        return done
 
     def _execute(self, statement: str, *values: Any) -> list[Any]:
         try:

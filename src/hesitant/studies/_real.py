@@ -11,9 +11,8 @@ import numpy as np
 
 from hesitant import diagnostics, families, likelihood, mechanisms, uncertainty
 from hesitant._optional import need
-from hesitant._replicates import run_tasks
+from hesitant._replicates import refit, run_tasks
 from hesitant.classifier import MixtureClassifier
-from hesitant.exceptions import collect_warnings
 from hesitant.inference import information
 from hesitant.studies import _loaders
 from hesitant.studies._checkpoint import Row
@@ -127,19 +126,15 @@ def fit_reading(reading: Reading, data: Any, **changes: Any) -> Any:
         "random_state": 0,
         "max_iter": 5000,
     }
+    remarks: list[str] = []
+    given = data.features, data.labels
     if reading.start == "labelled rows":
-        options["init"] = _fit({**options, "alpha": 1.0}, data)
+        options["init"] = refit(MixtureClassifier(**options, alpha=1.0), *given, warned=[])
         # EM, as the paper has it, goes to the nearest maximum; other solvers may leap past it.
         # Some of these have a class that is half a distribution, on a ridge without end.
         options |= {"solver": "em", "tol": 1e-3}
-    return _fit({**options, **changes}, data)
-
-
-def _fit(options: dict[str, Any], data: Any) -> Any:
-    classifier: Any = MixtureClassifier(**options)
-    with collect_warnings() as warned:
-        classifier.fit(data.features, data.labels)
-    classifier.remarks_ = warned
+    classifier = refit(MixtureClassifier(**options | changes), *given, warned=remarks)
+    classifier.remarks_ = remarks
     return classifier
 
 
@@ -204,34 +199,31 @@ def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict
     # Labels that go missing by a coin need one parameter less.
     n_labelled = int(np.sum(data.labelled))
     null = ignorance.log_likelihood_ + likelihood.chance_log_likelihood(n_labelled, data.n_blank)
-    summary: list[Row] = []
-    made: list[tuple[Any, dict[str, list[Row]]]] = []
-    for basis, mechanism in _SHAPES.items():
-        shape = mechanisms.EntropyMechanism(basis=basis)
-        full = fit_reading(reading, data, mechanism=shape, init=ignorance)
+    fits: list[Any] = []
+    for basis, name in _SHAPES.items():
+        mechanism = mechanisms.EntropyMechanism(basis=basis)
+        full = fit_reading(reading, data, mechanism=mechanism, init=ignorance)
         after = information(full, data.features, data.labels)
         table, (counts, moved) = _parameters(before, after), _moves(ignorance, full, data)
-        parameters: list[Any] = table.assign(dataset=reading.dataset).to_dict("records")
-        made.append((full, {"full": summary, "full_parameters": parameters, "full_moved": moved}))
         error = dict(zip(after.parameters, map(float, after.std_error), strict=True))
-        ending = _ending(full)
-        summary.append(
-            {
-                "dataset": reading.dataset,
-                "mechanism": mechanism,
-                "intercept": float(full.mechanism_.intercept_),
-                "intercept_se": error["intercept"],
-                "slope": float(full.mechanism_.coef_[0]),
-                "slope_se": next(e for name, e in error.items() if name.startswith("coef[")),
-                "log_likelihood": ending.pop("log_likelihood"),
-                "likelihood_ratio": 2 * float(full.log_likelihood_ - null),
-                **counts,
-                "median_se_ratio": float(table["se_ratio"].median()),  # of those that are known
-                "largest_shift": float(table["shift"].abs().max()),
-                **ending,
-            }
-        )
-    return made[0]
+        row = {
+            "dataset": reading.dataset,
+            "mechanism": name,
+            "intercept": float(full.mechanism_.intercept_),
+            "intercept_se": error["intercept"],
+            "slope": float(full.mechanism_.coef_[0]),
+            "slope_se": next(e for name, e in error.items() if name.startswith("coef[")),
+            "log_likelihood": float(full.log_likelihood_),
+            "likelihood_ratio": 2 * float(full.log_likelihood_ - null),
+            **counts,
+            "median_se_ratio": float(table["se_ratio"].median()),  # of those that are known
+            "largest_shift": float(table["shift"].abs().max()),
+            **_ending(full),
+        }
+        fits.append((full, row, table.assign(dataset=reading.dataset), moved))
+    full, _, table, moved = fits[0]
+    tables = {"full_parameters": table.to_dict("records"), "full_moved": moved}
+    return full, {"full": [row for _, row, *_ in fits], **tables}
 
 
 def _moves(ignorance: Any, full: Any, data: Any) -> tuple[Row, list[Row]]:

@@ -1,10 +1,11 @@
 """The paper, by one call: what was asked for, part by part, and its answer."""
 
-import csv
-import io
+import base64
+import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from numbers import Integral
@@ -12,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from hesitant._choices import look_up, renamed
-from hesitant._optional import need
+from hesitant._optional import need, templates
 from hesitant._result import plain
+from hesitant._words import decimals
 from hesitant.checks import check_jobs, check_number
 from hesitant.studies import _figures as figures
 from hesitant.studies import _real as real
 from hesitant.studies._checkpoint import Checkpoint, Row, StudyError
-from hesitant.studies._page import write_page
 from hesitant.studies._simulation import Design, complete, findings, summarise
 from hesitant.tables import write_atomically
 
@@ -42,14 +43,18 @@ class Part:
         """Whether nothing went wrong."""
         return not self.problems
 
-    def note(self, error: Exception) -> None:
-        """Add what went wrong."""
-        # Messages of the package stand for themselves; others need the kind of error.
-        known = isinstance(error, OSError | ValueError | ImportError | RuntimeError)
-        words = str(error) if known else f"{type(error).__name__}: {error}"
-        if words not in self.problems:  # a file that is missing is missed more than once
-            self.errors.append(error)
-            self.problems.append(words)
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Note what goes wrong inside; it stops nothing else."""
+        try:
+            yield
+        except Exception as error:
+            # Messages of the package stand for themselves; others need the kind of error.
+            known = isinstance(error, OSError | ValueError | ImportError | RuntimeError)
+            words = str(error) if known else f"{type(error).__name__}: {error}"
+            if words not in self.problems:  # a file that is missing is missed more than once
+                self.errors.append(error)
+                self.problems.append(words)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part as plain data."""
@@ -184,13 +189,15 @@ def reproduce(
     result = Reproduction(folder, {}, {**settings, **kept.settings})
     # Locked for the whole run: two of them in one folder would mix their files.
     with kept:
-        if "simulation" in wanted:
-            kept.refuse_unfinished()  # before the other parts, which take a while
+        if "simulation" in wanted or "figures" in wanted:
+            # Before the other parts, which take a while; an earlier run's will do for figures.
+            kept.begin(reuse="simulation" not in wanted)
         run = _Run(result, kept, design, data, n_jobs, progress)
         for name in (*wanted, "paper"):
             begun = time.perf_counter()
             part = result.parts[name] = Part(name)
-            run.attempt(part, partial(getattr(run, f"make_{name}"), part))
+            with part.attempt():
+                getattr(run, f"make_{name}")(part)
             part.seconds = time.perf_counter() - begun
     return result
 
@@ -207,20 +214,18 @@ class _Run:
     progress: bool
     missing: dict[str, Exception] = field(default_factory=dict)
 
-    def attempt(self, part: Part, make: Callable[..., Any], dataset: str = "") -> list[Any]:
-        """Return what a function makes, or nothing: what goes wrong is said and stops no more."""
-        try:
-            if dataset in self.missing:  # what cannot be found is not looked for again
-                raise self.missing[dataset]
-            return [make(dataset) if dataset else make()]
-        except Exception as error:
-            part.note(error)
-            if dataset and isinstance(error, OSError | ImportError):
-                self.missing[dataset] = error
-            return []
-
     def _each_dataset(self, part: Part, make: Callable[[str], Any]) -> list[Any]:
-        return [made for name in real.PRINTED for made in self.attempt(part, make, name)]
+        made = []
+        for name in real.PRINTED:
+            with part.attempt():
+                if name in self.missing:  # what cannot be found is not looked for again
+                    raise self.missing[name]
+                try:
+                    made.append(make(name))
+                except (OSError, ImportError) as error:
+                    self.missing[name] = error
+                    raise
+        return made
 
     def make_table1(self, part: Part) -> None:
         rows = [row for rows in self._each_dataset(part, self.compared) for row in rows]
@@ -241,46 +246,39 @@ class _Run:
         part.tables["findings"] = findings(part.tables.pop("simulation"))
 
     def make_figures(self, part: Part) -> None:
-        # This run's replications, or an earlier one's, will do for the figures.
-        reuse = self.checkpoint.recorded == self.checkpoint.settings
-        draws: dict[str, Callable[..., Any]] = {
-            "simulated_example": lambda: figures.draw_example(self.design.seed),
-            "simulation": lambda: figures.draw_simulation(summarise(self.simulation(reuse))),
-            "data": lambda name: figures.draw_display("PairsDisplay", *self.main(name)),
-            "entropy": lambda name: figures.draw_display("EntropyDisplay", *self.main(name)),
-            "full": lambda name: figures.draw_full(*self.main(name), self.full(name)[0]),
-        }
-        of_data = [(view, name) for name in real.PRINTED for view in ("data", "entropy", "full")]
-        for view, *name in [("simulated_example",), ("simulation",), *of_data]:
-            path = self.result.out / "_".join(("figure", view, *name))
-            for files in self.attempt(part, partial(figures.save, path, draws[view]), *name):
-                part.files.extend(files)
+        def save(name: str, draw: Callable[..., Any], *given: Any) -> None:
+            part.files.extend(figures.save(self.result.out / f"figure_{name}", draw, *given))
+
+        def draw_dataset(name: str) -> None:
+            for view, display in (("data", "PairsDisplay"), ("entropy", "EntropyDisplay")):
+                save(f"{view}_{name}", figures.draw_display, display, *self.main(name))
+            save(f"full_{name}", figures.draw_full, *self.main(name), self.full(name)[0])
+
+        save("simulated_example", figures.draw_example, self.design.seed)
+        with part.attempt():
+            save("simulation", figures.draw_simulation, summarise(self.simulation()))
+        self._each_dataset(part, draw_dataset)
 
     def make_paper(self, part: Part) -> None:
-        part.files.extend(write_page(self.result.out, self.result.to_dict(), PARTS))
+        part.files.extend(write_page(self.result.out, self.result.to_dict()))
 
     def _keep(self, part: Part, name: str, rows: list[Row]) -> None:
         """Keep a table in the part and, unless there is nothing in it, as CSV on disk."""
         part.tables[name] = rows
         if rows:
-            text = io.StringIO()
-            writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(plain(rows))  # None is an empty cell
+            text = need("pandas").DataFrame(plain(rows)).to_csv(index=False, lineterminator="\n")
             path = self.result.out / f"{name}.csv"
-            part.files.append(write_atomically(path, text.getvalue(), force=True))
+            part.files.append(write_atomically(path, text, force=True))
 
     @cache  # noqa: B019 - lives as long as the run
-    def simulation(self, reuse: bool = False) -> list[Row]:
-        self.checkpoint.begin(reuse)
+    def simulation(self) -> list[Row]:
         n = self.result.settings["replications"]
         return complete(self.checkpoint, self.design, n, self.n_jobs, self.progress)
 
     @cache  # noqa: B019
     def compared(self, dataset: str) -> list[Row]:
-        progress = None if self.progress else False
-        how = (self.directory, self.n_jobs, progress)
-        return real.compare_readings(real.readings(dataset), *how)
+        readings, progress = real.readings(dataset), None if self.progress else False
+        return real.compare_readings(readings, self.directory, self.n_jobs, progress)
 
     @cache  # noqa: B019
     def main(self, dataset: str) -> tuple[Any, Any]:
@@ -291,3 +289,63 @@ class _Run:
     @cache  # noqa: B019
     def full(self, dataset: str) -> tuple[Any, dict[str, list[Row]]]:
         return real.compare_full(real.readings(dataset)[0], *self.main(dataset))
+
+
+def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
+    """Write ``results.json`` and the page of it; parts not made are those of earlier runs."""
+    record = folder / "results.json"
+    try:
+        earlier = dict(json.loads(record.read_text(encoding="utf-8"))["parts"])
+    except (OSError, ValueError, KeyError, TypeError):
+        earlier = {}  # none, or not ours: this run's parts are enough
+    known = {**earlier, **content["parts"]}
+    parts = {name: known[name] for name in PARTS if name in known}
+    text = json.dumps({**content, "parts": parts}, indent=1) + "\n"
+    problems: dict[str, list[str]] = {}  # each once, with the parts that have it
+    for name, part in parts.items():
+        for problem in part["problems"]:
+            problems.setdefault(problem, []).append(name)
+    environment = templates("hesitant.studies")
+    environment.filters |= {
+        "number": decimals,
+        "signed": partial(decimals, signed=True),
+        "whole": partial(decimals, digits=0),
+        "p": lambda p: "< 0.0001" if p is not None and p < 1e-4 else decimals(p, 4),
+    }
+    files = [folder / file for file in parts.get("figures", {}).get("files", [])]
+    tables = {k: rows for part in parts.values() for k, rows in part["tables"].items()}
+    page = environment.get_template("paper.html.j2").render(
+        parts=parts,
+        problems=problems,
+        settings=content["settings"],
+        datasets=[_dataset(name, tables) for name in real.PRINTED],
+        tables=tables,
+        figures={
+            path.stem: base64.b64encode(path.read_bytes()).decode()
+            for path in files
+            if path.suffix == ".png" and path.exists()
+        },
+        measures=figures.MEASURES,
+    )
+    return [
+        write_atomically(record, text, force=True),
+        write_atomically(folder / "paper.html", page, force=True),
+    ]
+
+
+def _dataset(name: str, tables: dict[str, list[Row]]) -> dict[str, Any]:
+    """Return all that the page says of a data set; lists are empty where a part was not made."""
+    of = ("table1", "table2", "full", "full_parameters", "full_moved")
+    own = {k: [row for row in tables.get(k, []) if row["dataset"] == name] for k in of}
+    readings: dict[str, Row] = {}
+    for row in (*own["table1"], *own["table2"]):
+        readings.setdefault(row["reading"], {}).update(row)
+    chosen: dict[str, Any] = {
+        k: row for row in readings.values() for k in ("main", "nearest") if row[k]
+    }
+    if chosen:  # how much more likely the same model becomes from our own start
+        nearest = chosen["nearest"]
+        ours = nearest["reading"].replace("start: labelled rows", "start: ours")
+        higher = readings.get(ours, nearest)["log_likelihood"] - nearest["log_likelihood"]
+        chosen["higher"] = higher
+    return {"name": name, "printed": real.PRINTED[name], "readings": readings, **own, **chosen}

@@ -2,7 +2,6 @@
 
 import math
 import os
-import warnings
 from dataclasses import asdict, dataclass
 from numbers import Integral
 from typing import Any
@@ -20,7 +19,7 @@ from hesitant.checks import check_jobs, check_number
 from hesitant.classifier import MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.datasets._simulate import COVARIANCES, MEANS, class_scores
-from hesitant.exceptions import FitWarning
+from hesitant.exceptions import collect_warnings
 from hesitant.studies._checkpoint import Checkpoint, Row
 from hesitant.weights import inverse_probability_weights
 
@@ -87,13 +86,13 @@ def complete(
     return [{"replication": k, **row} for k in range(replications) for row in kept[k]]
 
 
-_COMPARED: dict[tuple[str, float | None], dict[str, Any]] = {
-    ("weighted labels", None): {"mechanism": None, "alpha": 1},
-    ("ignorance", None): {"mechanism": None},
-    ("full", None): {"solver": "quasi_newton"},
-    ("profile", None): {"solver": "profile"},
-    ("one-step-late", None): {"solver": "one_step_late"},
-    ("complete labels", None): {"mechanism": None},
+_COMPARED: dict[str, dict[str, Any]] = {
+    "weighted labels": {"mechanism": None, "alpha": 1},
+    "ignorance": {"mechanism": None},
+    "full": {"solver": "quasi_newton"},
+    "profile": {"solver": "profile"},
+    "one-step-late": {"solver": "one_step_late"},
+    "complete labels": {"mechanism": None},
 }
 
 
@@ -106,38 +105,32 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
     train = simulate(design.n, random_state=for_train)
     test = simulate(design.n_test, random_state=for_test)
     seed = int(for_fits.generate_state(1)[0] >> 1)  # scikit-learn's seeds have 31 bits
-    truth = np.asarray(train.truth)
+    truth, rows = np.asarray(train.truth), []
     partial = np.where(train.labelled, truth, -1)  # read faster than objects
+
+    def judge(name: str, alpha: float | None, log_tau: FloatArray, converged: bool) -> None:
+        about = {"converged": converged, "n_labelled": train.n_labelled}
+        found = scores(log_tau, np.asarray(test.truth))
+        rows.append({"estimator": name, "alpha": alpha, **found, **about})
+
     # With alpha = 0 no label says where a class is, and the likelihood of the few hundred blank
     # rows has many maxima, so that one start is not enough.
-    fractional: dict[Any, dict[str, Any]] = {
-        ("fractional", a): {"mechanism": None, "alpha": a, "n_init": 1 if a else design.restarts}
+    fractional: list[Any] = [
+        ("fractional", a, {"mechanism": None, "alpha": a, "n_init": 1 if a else design.restarts})
         for a in design.alphas
-    }
-    found: dict[tuple[str, float | None], tuple[FloatArray, bool]] = {}
-    for key, options in (fractional | _COMPARED).items():
-        labels = truth if key[0] == "complete labels" else partial
-        weighted = key[0] == "weighted labels"
+    ]
+    for name, alpha, options in fractional + [(k, None, v) for k, v in _COMPARED.items()]:
+        labels = truth if name == "complete labels" else partial
         # A tolerance below the default's, so that solvers of the same problem can be compared.
         classifier = MixtureClassifier(random_state=seed, tol=1e-8, **options)
-        with warnings.catch_warnings():
-            # What a warning would say of one of thousands of fits is in the table instead.
-            warnings.simplefilter("ignore", FitWarning)
+        with collect_warnings():  # what one would say of one of thousands of fits is in the table
+            weighted = name == "weighted labels"
             weight = inverse_probability_weights(train.features, labels) if weighted else None
             classifier.fit(train.features, labels, sample_weight=weight)
         log_tau = classifier.predict_log_proba(test.features)
-        found[key] = log_tau, bool(classifier.converged_)
-    found["true parameters", None] = true_log_posterior(test.features), True
-    return replication, [
-        {
-            "estimator": name,
-            "alpha": alpha,
-            **scores(log_tau, np.asarray(test.truth)),
-            "converged": converged,
-            "n_labelled": train.n_labelled,
-        }
-        for (name, alpha), (log_tau, converged) in found.items()
-    ]
+        judge(name, alpha, log_tau, bool(classifier.converged_))
+    judge("true parameters", None, true_log_posterior(test.features), True)
+    return replication, rows
 
 
 def scores(log_tau: FloatArray, truth: IntArray) -> Row:
@@ -214,36 +207,22 @@ def findings(rows: list[Row]) -> list[Row]:
         gain = {f"full less the best alpha ({best:g})": full - values[best]}
         lost = {f"best at {best:g}; {half:g} less the best": values[half] - values[best]}
         falls = {f"{end:g} less {half:g}": values[end] - values[half] for end in ends}
+        places = {"adjusted_rand": 4, "log_loss": 1}[measure]
         for claim, sign, changes in (
             ("full beats every alpha", 1, gain),
             ("alpha = 0.5 is best among them", 1, {} if half == best else lost),
             ("both ends fall off", -1, falls),
         ):
-            support = [_mean(sign * better * change) for change in changes.values()]
-            seen, state = all(mean > 0 for mean, _ in support), _state(support)
-            words = [f"{name}: {_in_words(change)}" for name, change in changes.items()]
-            about = {
-                "seen": seen,
-                "state": state,
-                "words": "; ".join(words) or f"best at {best:g}",
-            }
-            out.append({"claim": claim, "measure": measure, **about})
+            found = {name: _mean(change) for name, change in changes.items()}
+            means, errors = np.array([*found.values()]).reshape(-1, 2).T
+            # a single replication has no error: its sign decides
+            support, reach = sign * better * means, np.nan_to_num(2 * errors)
+            state = "yes" if (support > reach).all() else "within error"
+            words = [
+                f"{name}: {decimals(mean, places, signed=True)} (s.e. {decimals(error, places)})"
+                for name, (mean, error) in found.items()
+            ]
+            about = {"claim": claim, "measure": measure, "seen": bool((support > 0).all())}
+            about["state"] = "no" if (support < -reach).any() else state
+            out.append(about | {"words": "; ".join(words) or f"best at {best:g}"})
     return out
-
-
-def _state(support: list[tuple[float, float]]) -> str:
-    """Judge a claim by means that should all be positive, and their errors."""
-    # a single replication has no error: its sign decides
-    reached = [(mean, np.nan_to_num(2 * error)) for mean, error in support]
-    if any(mean < -reach for mean, reach in reached):
-        return "no"
-    return "yes" if all(mean > reach for mean, reach in reached) else "within error"
-
-
-def _in_words(change: FloatArray) -> str:
-    """Return a difference to the second figure of its error."""
-    mean, error = _mean(change)
-    size = error if math.isfinite(error) and error > 0 else abs(mean) or 1.0
-    places = max(0, 1 - math.floor(math.log10(size)))
-    shown = decimals(error, places) if math.isfinite(error) else "unknown"
-    return f"{decimals(mean, places, signed=True)} (s.e. {shown})"
