@@ -13,7 +13,7 @@ import pytest
 
 from hesitant.datasets import DataContentWarning
 from hesitant.studies import _sources
-from hesitant.studies._sources import Source, fingerprint, load_table, read_csv
+from hesitant.studies._sources import Source, fingerprint, load_table
 
 GOOD, BAD = "x\n1\n2\n", "x\n1\n3\n"
 
@@ -21,7 +21,7 @@ GOOD, BAD = "x\n1\n2\n", "x\n1\n3\n"
 def source(**changes: object) -> Source:
     fields: dict[str, object] = {
         "what": "Example",
-        "readers": {"example.csv": read_csv, "other.csv": read_csv},
+        "files": ("example.csv", "other.csv"),
         "columns": ("x",),
         "page": "https://example.org/data",
         "sha256": fingerprint(pd.DataFrame({"x": [1, 2]})),

@@ -1,12 +1,8 @@
 """The paper's three real data sets: cells, heart traces and lesions, some left without a label."""
 
 import os
-import re
-import tomllib
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,17 +12,15 @@ from hesitant._optional import need
 from hesitant.checks import check_number
 from hesitant.datasets import PartlyLabelled, consensus
 from hesitant.persistence import Preparation
-from hesitant.studies import _sources as sources
-from hesitant.studies._sources import Frame, Source, load_table
+from hesitant.studies._sources import ABOUT, SOURCES, Frame, load_table
 from hesitant.studies._sparse_lda import sparse_discriminant_features
 
-_TABLES = tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encoding="utf-8"))
-_ABOUT = _TABLES.pop("about")
+CHANNELS = tuple(SOURCES["cytometry"].columns[:-1])
+RAW = tuple(SOURCES["cardiotocography"].columns[2:-2])
+DATA = tuple(name for name in RAW if name not in ("LBE", "DR"))
+DOCTORS = tuple(SOURCES["opinions"].columns[2:])
 
 # ---- flow cytometry: manual gating assigned cells to four populations, or to none --------------
-
-CHANNELS = tuple(_TABLES["cytometry"]["columns"][:-1])
-_EVENTS, _GATES = "dlbcl030_events.csv", "dlbcl030_labels.csv"
 
 
 def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabelled:
@@ -37,48 +31,18 @@ def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabe
     the gate of each event. By default it is that of the environment variable HESITANT_DATA, then
     the user's cache. There is no direct download.
     """
-    table = load_table(CYTOMETRY, data_dir)
+    table = load_table(SOURCES["cytometry"], data_dir)
     gates = [None if gate == 0 else int(gate) for gate in table["label"]]
     labels = need("pandas").Series(gates, index=table.index, dtype=object, name="gate")
-    about = _ABOUT["cytometry"].format(n=len(table), blank=gates.count(None))
+    about = ABOUT["cytometry"].format(n=len(table), blank=gates.count(None))
     return PartlyLabelled("cytometry", table[list(CHANNELS)], labels, CHANNELS, about)
-
-
-def _read_exported_cells(path: Path) -> Frame:
-    pandas = need("pandas")
-    beside = path.with_name(_GATES)
-    if not beside.exists():
-        raise FileNotFoundError(f"{path} needs {_GATES} beside it, the gate of each event")
-    events = pandas.read_csv(path)
-    # FCS readers write "FL1 LOG", "FL1.LOG" or "FL1 Log" for the same channel.
-    events.columns = [re.sub("[ .]", "_", str(c).strip().upper()) for c in events]
-    gates = pandas.read_csv(beside, header=None).iloc[:, -1]
-    gates = pandas.to_numeric(gates, errors="coerce").dropna()  # a header is no number
-    if len(gates) != len(events):
-        raise ValueError(
-            f"{beside} has {len(gates)} labels for the {len(events)} events of {path}"
-        )
-    return events.assign(label=gates.to_numpy())
-
-
-CYTOMETRY = Source(
-    **_TABLES["cytometry"],
-    readers={"cytometry_dlbcl030.csv": sources.read_csv, _EVENTS: _read_exported_cells},
-)
 
 
 # ---- cardiotocography: normal, pathologic, or only suspect, which counts as blank --------------
 
-_RECORDED = _TABLES["cardiotocography"]["columns"]
-RAW = tuple(_RECORDED[2:-2])
-DATA = tuple(name for name in RAW if name not in ("LBE", "DR"))
 _COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
 PATTERNS = (5, 6, 9, 10)
 _STATES = {1: "normal", 2: "suspect", 3: "pathologic"}
-_TRACES = partial(sources.read_sheet, sheet="Raw Data", columns=_RECORDED)
-CARDIOTOCOGRAPHY = Source(
-    **_TABLES["cardiotocography"], readers={"ctg_full.csv": sources.read_csv, "CTG.xls": _TRACES}
-)
 
 
 def load_cardiotocography(
@@ -103,7 +67,7 @@ def load_cardiotocography(
     """
     look_up("columns", columns, dict.fromkeys(("raw", "data")))
     pandas = need("pandas")
-    table = load_table(CARDIOTOCOGRAPHY, data_dir)
+    table = load_table(SOURCES["cardiotocography"], data_dir)
     kept = table[table["CLASS"].isin(PATTERNS)]
     if kept.empty:
         raise ValueError(f"no recording has a CLASS in {PATTERNS}; is this the published file?")
@@ -131,15 +95,13 @@ def load_cardiotocography(
         features=features,
         labels=states.astype(object).where(states != "suspect", None).rename("state"),
         feature_names=tuple(features.columns),
-        description=_ABOUT["cardiotocography"].format(n=n, all=len(table), how=how, **counts),
+        description=ABOUT["cardiotocography"].format(n=n, all=len(table), how=how, **counts),
         details=kept[["CLASS", "NSP"]].astype(int).assign(row=kept.index + 1),
     )
 
 
 # ---- colonoscopy: lesions on which most doctors of a panel agree, or do not --------------------
 
-_RECORD, _JUDGED = ("lesion", "class", "light"), _TABLES["opinions"]["columns"]
-DOCTORS = tuple(_JUDGED[2:])
 _LIGHTS = {
     "white": ((1,), "in white light"),
     "nbi": ((2,), "in narrow-band imaging"),
@@ -182,8 +144,15 @@ def load_gastrointestinal(
     look_up("panel", panel, _PANELS)
     look_up("light", light, _LIGHTS)
     look_up("select_on", select_on, dict.fromkeys(("labels", "histology", "three-class")))
-    records = load_table(LESIONS, data_dir)
-    opinions = load_table(OPINIONS, data_dir).set_index("lesion")
+    records = load_table(SOURCES["lesions"], data_dir)
+    opinions = load_table(SOURCES["opinions"], data_dir).set_index("lesion")
+    strange = set(opinions.to_numpy().ravel()) - set(_DECISION)
+    if strange:
+        known = ", ".join(_DECISION)
+        raise ValueError(f"the panel has the opinion {min(strange)!r}; known are {known}")
+    twice = opinions.index[opinions.index.duplicated()]
+    if len(twice):
+        raise ValueError(f"the panel has the lesion {twice[0]} twice; one row of opinions each")
     records = records[records["light"].isin(_LIGHTS[light][0])].reset_index(drop=True)
     strangers = sorted(set(records["lesion"]) - set(opinions.index))
     if strangers:
@@ -196,11 +165,12 @@ def load_gastrointestinal(
     labels = consensus(judged, at_least=at_least).rename("decision")
     truth = decisions["truth"].astype(object).rename("decision")
     targets = {"labels": labels, "histology": truth, "three-class": opinions["truth"]}
-    names, how = _chosen(records.drop(columns=list(_RECORD)), features, targets, select_on)
+    measured = records.drop(columns=["lesion", "class", "light"])
+    names, how = _chosen(measured, features, targets, select_on)
     counts = {"n": len(records), "lesions": records["lesion"].nunique()}
     counts |= {"labelled": labels.notna().sum(), "blank": labels.isna().sum()}
     told = {"experts": judged.shape[1], "light": _LIGHTS[light][1], "panel": panel}
-    about = _ABOUT["gastrointestinal"].format(**counts, **told, at_least=at_least, how=how)
+    about = ABOUT["gastrointestinal"].format(**counts, **told, at_least=at_least, how=how)
     return PartlyLabelled(
         name="gastrointestinal",
         features=records[names],
@@ -239,58 +209,3 @@ def _chosen(
             f"to {measured.columns[-1]}"
         )
     return names, f"{', '.join(names)}, as asked for."
-
-
-# ---- the two tables in the forms they are handed out -----------------------------------------
-
-
-def _read_features_text(path: Path) -> Frame:
-    # UCI's file lies on its side: a line of names, of classes, of lights, then one per feature.
-    table = need("pandas").read_csv(path, header=None, dtype=str).T
-    table.columns = [*_RECORD, *(f"f{k}" for k in range(1, table.shape[1] - 2))]
-    return table
-
-
-def _features(table: Frame, path: Path) -> Frame:
-    measured = [name for name in table.columns if re.fullmatch(r"f\d+", name)]
-    table = sources.keep_columns(table, [*_RECORD, *measured], path)
-    numbers = sources.numeric(table.drop(columns="lesion"), path)
-    numbers = numbers.astype({"class": int, "light": int})
-    return need("pandas").concat([_lesions(table["lesion"]), numbers], axis=1)
-
-
-def _opinions(table: Frame, path: Path) -> Frame:
-    table = table.apply(lambda column: column.astype(str).str.strip().str.lower())
-    strange = set(table.drop(columns="lesion").to_numpy().ravel()) - set(_DECISION)
-    if strange:
-        raise ValueError(
-            f"{path} has the opinion {min(strange)!r}; known are {', '.join(_DECISION)}"
-        )
-    table["lesion"] = _lesions(table["lesion"])
-    twice = table.loc[table["lesion"].duplicated(), "lesion"]
-    if len(twice):
-        raise ValueError(f"{path} has the lesion {twice.iloc[0]} twice; one row of opinions each")
-    return table
-
-
-def _lesions(names: Frame) -> Frame:
-    # "Adenoma_01" on the web page is "adenoma_1" in the table of features.
-    tidy = names.astype(str).str.strip().str.strip("'\"").str.lower()
-    return tidy.str.replace(r"_0+(?=\d)", "_", regex=True)
-
-
-def _judge(title: str) -> str:
-    return title.lower().replace(" ", "").replace("groundtruth", "truth")
-
-
-LESIONS = Source(
-    **_TABLES["lesions"],
-    readers={"gastro_features.csv": sources.read_csv, "data.txt": _read_features_text},
-    tidy=_features,
-)
-_SHEET = partial(sources.read_sheet, sheet=0, columns=_JUDGED, rename=_judge)
-OPINIONS = Source(
-    **_TABLES["opinions"],
-    readers={"gastro_opinions.csv": sources.read_csv, "HumanEvaluation.xlsx": _SHEET},
-    tidy=_opinions,
-)

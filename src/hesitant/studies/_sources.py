@@ -3,11 +3,14 @@
 import hashlib
 import io
 import os
+import re
 import tempfile
+import tomllib
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,52 +25,62 @@ class DataContentWarning(UserWarning):
     """A file says something else than the published data of that name."""
 
 
-def read_csv(path: Path) -> Frame:
-    """Read a CSV file with a header."""
-    return need("pandas").read_csv(path)
+# ---- forms that are no plain CSV, each read for the columns of its table -----------------------
 
 
-def read_sheet(
-    path: Path, sheet: str | int, columns: Iterable[str], rename: Callable[[str], str] = str
+def _read_cells(path: Path, columns: Sequence[str]) -> Frame:
+    pandas = need("pandas")
+    beside = path.with_name("dlbcl030_labels.csv")
+    if not beside.exists():
+        raise FileNotFoundError(f"{path} needs {beside.name} beside it, the gate of each event")
+    events = pandas.read_csv(path)
+    # FCS readers write "FL1 LOG", "FL1.LOG" or "FL1 Log" for the same channel.
+    events.columns = [re.sub("[ .]", "_", str(c).strip().upper()) for c in events]
+    gates = pandas.read_csv(beside, header=None).iloc[:, -1]
+    gates = pandas.to_numeric(gates, errors="coerce").dropna()  # a header is no number
+    if len(gates) != len(events):
+        counts = f"{len(gates)} labels for the {len(events)} events"
+        raise ValueError(f"{beside} has {counts} of {path}")
+    return events.assign(label=gates.to_numpy())
+
+
+def _read_lesions(path: Path, columns: Sequence[str]) -> Frame:
+    # UCI's file lies on its side: a line of names, of classes, of lights, then one per feature.
+    table = need("pandas").read_csv(path, header=None, dtype=str).T
+    table.columns = [*columns, *(f"f{k}" for k in range(1, table.shape[1] - 2))]
+    return table
+
+
+def _read_sheet(
+    path: Path, columns: Sequence[str], sheet: str | int, rename: Callable[[str], str] = str
 ) -> Frame:
     """Read one sheet of an Excel file: below the header that has these columns, whole rows."""
+    need("python_calamine")  # one engine for .xls and .xlsx; pandas deprecates xlrd
     try:
-        need("python_calamine")  # one engine for .xls and .xlsx; pandas deprecates xlrd
         table = need("pandas").read_excel(path, sheet_name=sheet, header=None, engine="calamine")
-    except ImportError as error:
-        raise ImportError(f"reading {path.name}: {error}") from error
     except Exception as error:  # the engine has errors of its own for a file that is none
         raise ValueError(f"{path} cannot be read as an Excel file: {error}") from error
-    wanted = list(columns)
     for number, cells in enumerate(table.to_numpy(dtype=str)):
         names = [rename(cell.strip()) for cell in cells]
-        if set(wanted) <= set(names):
+        if set(columns) <= set(names):
             body = table[number + 1 :].set_axis(names, axis=1)
-            return body[wanted].dropna().reset_index(drop=True)
-    raise ValueError(f"{path} has no header with {', '.join(wanted)}; is it another file?")
+            return body[list(columns)].dropna().reset_index(drop=True)
+    raise ValueError(f"{path} has no header with {', '.join(columns)}; is it another file?")
 
 
-def keep_columns(table: Frame, columns: Iterable[str], path: Path) -> Frame:
-    """Keep `columns` in that order, or name those that are missing."""
-    wanted = list(columns)
-    absent = [name for name in wanted if name not in table.columns]
-    if absent:
-        raise ValueError(
-            f"{path} lacks the columns {', '.join(absent)}; it has "
-            f"{', '.join(map(str, table.columns[:12]))}{', ...' if table.shape[1] > 12 else ''}"
-        )
-    return table[wanted]
+def _judge(title: str) -> str:
+    return title.lower().replace(" ", "").replace("groundtruth", "truth")
 
 
-def numeric(table: Frame, path: Path) -> Frame:
-    """Return a table of floats, or name the first column with a cell that is no number."""
-    numbers = table.apply(need("pandas").to_numeric, errors="coerce").astype(float)
-    holes = numbers.isna()
-    if holes.any(axis=None):
-        column = holes.any().idxmax()
-        row = int(holes[column].argmax()) + 1
-        raise ValueError(f"{path}: column {column!r} has no number in data row {row}")
-    return numbers
+_READERS: dict[str, Callable[[Path, Sequence[str]], Frame]] = {
+    "dlbcl030_events.csv": _read_cells,
+    "CTG.xls": partial(_read_sheet, sheet="Raw Data"),
+    "data.txt": _read_lesions,
+    "HumanEvaluation.xlsx": partial(_read_sheet, sheet=0, rename=_judge),
+}
+
+
+# ---- one table, whatever its form --------------------------------------------------------------
 
 
 def fingerprint(table: Frame) -> str:
@@ -92,22 +105,31 @@ class Source:
     """One table: the files that may hold it, where it is published and what it says."""
 
     what: str
-    readers: Mapping[str, Callable[[Path], Frame]]  # by file name, the preferred first
+    files: Sequence[str]  # accepted names, the preferred first
     page: str
-    sha256: str  # the `fingerprint` of the columns (all, if empty) made tidy
-    columns: Sequence[str] = ()
-    tidy: Callable[[Frame, Path], Frame] = numeric
+    sha256: str  # the `fingerprint` of the columns
+    columns: Sequence[str]
+    more: str = ""  # a pattern of the names of further columns
+    words: Sequence[str] = ()  # columns that are words; all others are numbers
     urls: Sequence[str] = ()  # tried in order: an accepted file, or an archive that holds one
     note: str = ""  # for people who fetch the file by hand
 
     def find(self, directory: Path) -> Path | None:
         """Return the preferred one of the accepted files in a directory."""
-        return next((directory / n for n in self.readers if (directory / n).exists()), None)
+        return next((directory / n for n in self.files if (directory / n).exists()), None)
 
     def read(self, path: Path, trusted: bool = False) -> Frame:
         """Return a file's table; one that is not the published one must be the user's own."""
-        table = self.readers[path.name](path)
-        table = self.tidy(keep_columns(table, self.columns or table.columns, path), path)
+        pandas, reader = need("pandas"), _READERS.get(path.name)
+        table = pandas.read_csv(path) if reader is None else reader(path, self.columns)
+        absent = [name for name in self.columns if name not in table]
+        if absent:
+            raise ValueError(
+                f"{path} lacks the columns {', '.join(absent)}; it has "
+                f"{', '.join(map(str, table.columns[:12]))}{', ...' * (table.shape[1] > 12)}"
+            )
+        table = table[[*self.columns, *(c for c in table if re.fullmatch(self.more, str(c)))]]
+        table = table.apply(lambda column: self._tidy(column, path))
         if fingerprint(table) != self.sha256:
             words = f"{path} is not the published {self.what} ({self.page}): some values differ."
             if not trusted:
@@ -118,6 +140,23 @@ class Source:
             told = f"{words} It is used as it is; expect other results than the paper's."
             warnings.warn(told, DataContentWarning, stacklevel=4)
         return table
+
+    def _tidy(self, column: Any, path: Path) -> Any:
+        if column.name in self.words:
+            # "Adenoma_01" on the web page is "adenoma_1" in the table of features.
+            tidy = column.astype(str).str.strip().str.strip("'\"").str.lower()
+            return tidy.str.replace(r"_0+(?=\d)", "_", regex=True)
+        numbers = need("pandas").to_numeric(column, errors="coerce").astype(float)
+        if numbers.isna().any():
+            row = int(numbers.isna().argmax()) + 1
+            raise ValueError(f"{path}: column {column.name!r} has no number in data row {row}")
+        return numbers
+
+
+ABOUT: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("sources.toml").read_text(encoding="utf-8")
+)
+SOURCES = {name: Source(**facts) for name, facts in ABOUT.pop("tables").items()}
 
 
 def load_table(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Frame:
@@ -132,7 +171,7 @@ def load_table(source: Source, data_dir: str | os.PathLike[str] | None = None) -
         if (path := source.find(directory)) is not None:
             return source.read(path, trusted=True)
     advice = (
-        f"{source.what}: no {' or '.join(source.readers)} in {looked}.\n"
+        f"{source.what}: no {' or '.join(source.files)} in {looked}.\n"
         f"Fetch it from {source.page} and put it in a directory named by data_dir or {VARIABLE}"
         f"{'' if cache is None else f', or in {cache}'}.\n{source.note}"
     ).rstrip()
@@ -152,24 +191,24 @@ def _download(source: Source, cache: Path, advice: str) -> Frame:
     """Return the table of a download, which stays in the cache if it is the published one."""
     cache.mkdir(parents=True, exist_ok=True)
     # No checksum of the file: archives are rebuilt by their hosts, so content is compared.
-    get = need("pooch").HTTPDownloader(progressbar=bool(find_spec("tqdm")))
+    get, failure = need("pooch").HTTPDownloader(progressbar=bool(find_spec("tqdm"))), ""
     for url in source.urls:
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             fetched = Path(folder, url.rpartition("/")[2])
             try:
                 get(url, str(fetched), None)
-                files = dict(_unpack(fetched.name, fetched.read_bytes()))
-                name = next((name for name in source.readers if name in files), None)
-                if name is None:
-                    raise ValueError(f"{url} holds none of {', '.join(source.readers)}")
-                path = Path(folder, name)
-                path.write_bytes(files[name])
+                for name, content in _unpack(fetched.name, fetched.read_bytes()):
+                    if name in source.files:
+                        Path(folder, name).write_bytes(content)
+                path = source.find(Path(folder))
+                if path is None:
+                    raise ValueError(f"{url} holds none of {', '.join(source.files)}")
                 table = source.read(path)
-                path.replace(cache / name)
+                path.replace(cache / path.name)
                 return table
             except (OSError, ValueError, zipfile.BadZipFile) as error:
                 failure = f"\nThe download failed: {error}"
-    raise FileNotFoundError(advice + (failure if source.urls else ""))
+    raise FileNotFoundError(advice + failure)
 
 
 def _unpack(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
