@@ -10,10 +10,8 @@ import numpy as np
 
 from benchmarks._common import best_of, blobs
 from hesitant import FitWarning, MixtureClassifier
-from hesitant.base import likelihood_of
-from hesitant.chart import chart_at
 from hesitant.inference._curvature import curvature
-from hesitant.inference._scores import find_axes
+from hesitant.inference._scores import axes_at
 
 # The last is wide: more parameters than rows.
 SIZES = ((500, 2, 2), (20_000, 5, 3), (200_000, 10, 4), (284, 30, 2))
@@ -36,13 +34,14 @@ def two_ways(n: int, p: int, g: int, family: str) -> None:
         rng = np.random.default_rng(1)
         X = X + 2 * np.abs(rng.standard_normal((n, 1))) + rng.standard_t(3, X.shape)
     clf = MixtureClassifier(family).fit(X, y)
-    likelihood = likelihood_of(clf)
-    chart, evaluation = chart_at(likelihood, clf.state_)
-    axes = find_axes(likelihood.family, chart)
-    found = curvature(likelihood, axes, evaluation)[0]
+    model, rows = clf.fitted_, clf.fit_rows
+    likelihood = model.likelihood(rows)
+    axes, evaluation = axes_at(model, rows)
+    chart = axes.chart
+    found = curvature(model, rows, axes, evaluation)[0]
     expected = by_differences(likelihood, chart)
     assert np.abs(found - expected).max() < 1e-3 * np.abs(expected).max()
-    fast = best_of(lambda: curvature(likelihood, axes, evaluation), 3)
+    fast = best_of(lambda: curvature(model, rows, axes, evaluation), 3)
     slow = best_of(lambda: by_differences(likelihood, chart), 1)
     print(
         f"  {family:8s} n = {n:>9,}, p = {p:2d}, g = {g}, {chart.size:3d} parameters: "

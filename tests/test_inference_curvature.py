@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from hesitant import FitWarning, MixtureClassifier
-from hesitant.base import likelihood_of
-from hesitant.chart import chart_at
 from hesitant.datasets import simulate
 from hesitant.families import StudentT
 from hesitant.inference import information
 from hesitant.inference._curvature import curvature
-from hesitant.inference._scores import class_scores, find_axes
+from hesitant.inference._scores import axes_at, class_scores
 from hesitant.likelihood import log_posterior
 from hesitant.mechanisms import EntropyMechanism, Polynomial
 
@@ -32,9 +30,11 @@ def test_curvature_is_that_of_the_value(three_classes, family):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
         clf = MixtureClassifier(family, covariance="tied").fit(X, y)
-    likelihood = likelihood_of(clf, X, y)
-    chart, evaluation = chart_at(likelihood, clf.state_)
-    total, _, _ = curvature(likelihood, find_axes(likelihood.family, chart), evaluation)
+    rows = clf.check(X, y)
+    likelihood = clf.fitted_.likelihood(rows)
+    axes, evaluation = axes_at(clf.fitted_, rows)
+    total, _, _ = curvature(clf.fitted_, rows, axes, evaluation)
+    chart = axes.chart
 
     def value(v):
         return likelihood.evaluate(chart.decode(v)).objective
@@ -73,9 +73,11 @@ def test_curvature_is_that_of_the_gradient(three_classes, family, covariance, me
         warnings.simplefilter("ignore", FitWarning)
         clf = MixtureClassifier(family, covariance=covariance, mechanism=MECHANISMS[mechanism])
         clf.fit(X, y, **rows)
-    likelihood = likelihood_of(clf, X, y, **rows)
-    chart, evaluation = chart_at(likelihood, clf.state_)
-    total, _, _ = curvature(likelihood, find_axes(likelihood.family, chart), evaluation)
+    rows = clf.check(X, y, **rows)
+    likelihood = clf.fitted_.likelihood(rows)
+    axes, evaluation = axes_at(clf.fitted_, rows)
+    total, _, _ = curvature(clf.fitted_, rows, axes, evaluation)
+    chart = axes.chart
     expected = np.empty_like(total)
     for axis, step in enumerate(1e-3 * np.eye(chart.size)):
         ahead, behind = (chart.decode(v) for v in (step, -step))
@@ -88,16 +90,14 @@ def test_curvature_is_that_of_the_gradient(three_classes, family, covariance, me
 def test_axes_know_their_classes(three_classes):
     X, y = three_classes
     own = MixtureClassifier().fit(X, y)
-    chart, _ = chart_at(likelihood_of(own), own.state_)
-    axes = find_axes(own.family_, chart)
+    axes, _ = axes_at(own.fitted_, own.fit_rows)
     p = X.shape[1]
     assert axes.moves[:2].all()  # weights
     assert (axes.moves[2:].sum(axis=1) == 1).all()
     assert len(axes.together) == 2 + p + p * (p + 1) // 2
     assert sorted(np.concatenate(axes.together)) == list(range(axes.size))
     tied = MixtureClassifier(covariance="tied").fit(X, y)
-    chart, _ = chart_at(likelihood_of(tied), tied.state_)
-    axes = find_axes(tied.family_, chart)
+    axes, _ = axes_at(tied.fitted_, tied.fit_rows)
     assert (axes.moves.sum(axis=1) == 3).sum() == 2 + p * (p + 1) // 2
 
 
@@ -134,10 +134,8 @@ def test_row_scores_add_up_to_the_gradient(two):
     X, y = two
     with pytest.warns(FitWarning, match="converge"):
         clf = MixtureClassifier(max_iter=3, tol=0).fit(X[:200], y[:200])  # far from the top
-    likelihood = likelihood_of(clf, X, y)
-    chart, evaluation = chart_at(likelihood, clf.state_)
-    gradient = chart.gradient(chart.reference, evaluation)
-    axes = find_axes(clf.family_, chart)
+    axes, evaluation = axes_at(clf.fitted_, clf.check(X, y))
+    gradient = axes.chart.gradient(axes.chart.reference, evaluation)
     scores = class_scores(axes, X)
     log_tau, tau, _ = log_posterior(clf.family_, clf.state_, X)
     u, du = clf.mechanism_.uncertainty.evaluate(log_tau, tau)

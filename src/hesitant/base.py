@@ -14,7 +14,6 @@ from hesitant.checks import check_weight
 from hesitant.exceptions import FitWarning, collect_warnings
 from hesitant.intake import refuse_dask
 from hesitant.labels import encode
-from hesitant.likelihood import Likelihood
 from hesitant.rows import Rows
 
 if TYPE_CHECKING:
@@ -125,10 +124,3 @@ def check_in_memory(clf: Any, X: Any, *given: Any, **columns: Any) -> Rows:
     check_classifier(clf)
     refuse_dask(X)
     return cast(Rows, clf.check(X, *given, **columns))
-
-
-def likelihood_of(clf: Any, *given: Any, **columns: Any) -> Likelihood:
-    """Return a fitted classifier's likelihood of rows, by default those of its fit."""
-    check_classifier(clf)
-    rows = clf.check(*given, **columns)  # which says so if there was no fit
-    return cast(Likelihood, clf.fitted_.likelihood(rows))

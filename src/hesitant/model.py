@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from hesitant._typing import AnyArray, FloatArray
+from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.experts import Panel
 from hesitant.families import Family
 from hesitant.labels import names_of
 from hesitant.likelihood import Likelihood, Posterior, State, log_posterior
-from hesitant.mechanisms import Mechanism, row_term
+from hesitant.mechanisms import Mechanism, RowTerm, row_term
 from hesitant.rows import Block, ManyRows, Rows
 
 
@@ -79,16 +79,23 @@ class FittedModel:
         """Return the fit's likelihood of rows."""
         return Likelihood(rows, self.family, self.mechanism, self.alpha)
 
+    def row_term(
+        self, posterior: Posterior, said: Any, codes: IntArray, slopes: bool = True
+    ) -> RowTerm:
+        """Return what was said of rows, its probability and what follows."""
+        log_tau, tau, _ = posterior
+        difficulty = self.mechanism.difficulty(log_tau, tau, slopes=slopes)
+        evidence = self.mechanism.evidence(difficulty, said, self.state.theta)
+        return row_term(evidence, log_tau, tau, codes)
+
     def resolve(self, rows: ManyRows) -> FloatArray:
         """Return class probabilities given features and what was said of each row."""
 
         def look(block: Block) -> FloatArray:
-            log_tau, tau, _ = self.posterior(block.X)
-            difficulty = self.mechanism.difficulty(log_tau, tau, slopes=False)
-            evidence = self.mechanism.evidence(difficulty, block.said, self.state.theta)
-            resolved = row_term(evidence, log_tau, tau, block.codes).resolved
+            posterior = self.posterior(block.X)
+            resolved = self.row_term(posterior, block.said, block.codes, slopes=False).resolved
             never_shown = (block.review == 0) & ~block.labelled
-            return np.where(never_shown[:, None], tau, resolved)
+            return np.where(never_shown[:, None], posterior[1], resolved)
 
         return np.concatenate(rows.collect(look))
 

@@ -18,9 +18,8 @@ from scipy.stats import chi2, ks_2samp, mannwhitneyu
 from hesitant._replicates import refit, replicate, side_by_side
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import noun
-from hesitant.chart import chart_at
 from hesitant.inference._information import ObservedInformation, information_of
-from hesitant.inference._scores import Weights, find_axes, outer, products
+from hesitant.inference._scores import Weights, axes_at, outer, products
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import Basis, Spline, row_term
 from hesitant.model import FittedModel
@@ -177,7 +176,7 @@ class Fits:
 
     @cached_property
     def information(self) -> ObservedInformation:
-        return information_of(self.full.fitted_, self.full.fitted_.likelihood(self.rows))
+        return information_of(self.full.fitted_, self.rows)
 
     def need_information(self) -> None:
         """Raise if there is no information matrix to be had, or none worth having."""
@@ -303,10 +302,8 @@ def shape_test(fits: Fits) -> Test:
     more = np.append(theta, np.zeros(mechanism.basis.size - own.basis.size))
     state = dataclasses.replace(model.state, theta=more)
     wide = dataclasses.replace(model, mechanism=mechanism, state=state)
-    if "information" in vars(fits):  # whose axes are the same
-        axes = fits.information.axes
-    else:
-        axes = find_axes(model.family, chart_at(model.likelihood(rows), model.state)[0])
+    known_already = "information" in vars(fits)  # whose axes are the same
+    axes = fits.information.axes if known_already else axes_at(model, rows)[0]
     stride = max(1, int(rows.tally.n) // SAMPLE)
     known = products(rows, axes, partial(_information, model=wide), stride=stride)
     score = wide.likelihood(rows).evaluate(state).theta_gradient[theta.size :]

@@ -13,14 +13,13 @@ from hesitant._cores import one_blas_thread
 from hesitant._optional import need
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import check_classifier
-from hesitant.chart import chart_at
 from hesitant.checks import check_number
 from hesitant.diagnostics._tests import ROWS_A_PARAMETER
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel
 from hesitant.inference._curvature import curvature
 from hesitant.inference._information import RISES
-from hesitant.inference._scores import Axes, class_scores, find_axes
+from hesitant.inference._scores import Axes, axes_at, class_scores
 from hesitant.intake import check_features, refuse_dask
 from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows, Rows
@@ -156,13 +155,11 @@ def known_of(model: FittedModel, rows: ManyRows, fitted_to: ManyRows | None) -> 
     if fitted_to is not None and fitted_to.tally.n < ROWS_A_PARAMETER * model.n_parameters:
         warnings.warn(_FEW, FitWarning, stacklevel=3)
         return None
-    likelihood = model.likelihood(rows if fitted_to is None else fitted_to)
-    chart, evaluation = chart_at(likelihood, model.state)
-    axes = find_axes(model.family, chart)
+    axes, evaluation = axes_at(model, rows if fitted_to is None else fitted_to)
     if fitted_to is None:
-        n = likelihood.rows.tally.weight  # the chart is scaled to these rows
+        n = rows.tally.weight  # the chart is scaled to these rows
         return axes, np.eye(axes.size) * n / (model.n_rows or n)
-    information, _, gradient = curvature(likelihood, axes, evaluation)
+    information, _, gradient = curvature(model, fitted_to, axes, evaluation)
     _, V = known_from(axes, information)
     if gradient[: axes.size] @ V @ gradient[: axes.size] > 0.1:
         warnings.warn(RISES, FitWarning, stacklevel=3)

@@ -130,8 +130,8 @@ def bootstrap(
     states, converged, moved = zip(*done.values, strict=True)
     drawn, estimate = np.array([units.values(s) for s in states]), units.values(clf.state_)
     drawn[~np.isfinite(drawn)] = np.nan  # a t of two degrees of freedom has no covariance
-    units, kept = units.reduce(np.nan_to_num(drawn - estimate).T, clf.state_)
-    drawn, estimate = drawn[:, kept], estimate[kept]
+    units = units.reduce(np.nan_to_num(drawn - estimate).T, clf.state_)
+    drawn, estimate = drawn[:, units.kept], estimate[units.kept]
     n_not_converged, n_relabelled = len(converged) - sum(converged), sum(moved)
     undefined = np.isnan(drawn)
     names = listed([units.names[k] for k in np.flatnonzero(undefined.any(axis=0))], 3)
@@ -164,7 +164,7 @@ def bootstrap(
         failures=done.failures,
         remarks=[words for words, there in remarks.items() if there],
         replicates=drawn,
-        scales=units.scales,
+        scales=[number.scale for number in units.numbers],
     )
     lower, upper = result.interval(level).T
     return dataclasses.replace(result, lower=lower, upper=upper)

@@ -10,25 +10,17 @@ One pass over the rows gives the second, and the first where no formula gives it
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
 from hesitant._typing import FloatArray
-from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
-from hesitant.inference._scores import (
-    STEP,
-    Axes,
-    Weights,
-    label_spread,
-    log_joint,
-    outer,
-    products,
-)
-from hesitant.likelihood import Evaluation, Likelihood, State, normalise
-from hesitant.mechanisms import Mechanism, row_term
-from hesitant.rows import Block, sided
+from hesitant.inference._scores import STEP, Axes, Weights, log_joint, nudged, outer, products
+from hesitant.likelihood import Evaluation, Posterior, normalise
+from hesitant.mechanisms import row_term
+from hesitant.model import FittedModel
+from hesitant.rows import Block, ManyRows, sided
 
 # A direction about which the data say less than this share of what complete labels would.
 FLAT = 1e-6
@@ -38,21 +30,11 @@ SHARP = 1e4
 NUDGE = 1e-6
 
 
-class Model(NamedTuple):
-    """A likelihood without its rows, at a state."""
-
-    family: Family
-    mechanism: Mechanism
-    alpha: float
-    state: State
-
-
 def curvature(
-    likelihood: Likelihood, axes: Axes, evaluation: Evaluation
+    model: FittedModel, rows: ManyRows, axes: Axes, evaluation: Evaluation
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the information, the data's share of it, and the gradient, in the chart."""
-    chart, rows, k = axes.chart, likelihood.rows, axes.size
-    model, statistics = _model(likelihood, axes), evaluation.statistics
+    chart, k, statistics = axes.chart, axes.size, evaluation.statistics
     total = -axes.in_chart(products(rows, axes, partial(_slopes, model=model), balanced=True))
     first = int(chart.splits[0])
     own = slice(first, k)
@@ -68,55 +50,51 @@ def curvature(
     total[:first, :first] += np.eye(first)  # so the chart scales class weights, without a prior
     if axes.family.adaptive_prior:  # not weak, but part of the model: its rows count as rows
         prior[own, own] = 0.0
-    theta = chart.reference.theta
-    weak = likelihood.mechanism.information(theta, 0.0)
+    weak = model.mechanism.information(model.state.theta, 0.0)
     prior[k:, k:] = chart.theta_axes.T @ weak @ chart.theta_axes
     total[k:, k:] += prior[k:, k:]
     return total, total - prior, chart.gradient(chart.reference, evaluation)
 
 
-def scatter(likelihood: Likelihood, axes: Axes) -> FloatArray:
+def scatter(model: FittedModel, rows: ManyRows, axes: Axes) -> FloatArray:
     """Return the sum of outer products of single rows' scores, the sandwich's filling."""
-    model = _model(likelihood, axes)
 
     def weigh(block: Block) -> Weights:
         return outer(np.ones(len(block.X)), *_weights(block, model))
 
-    return axes.in_chart(products(likelihood.rows, axes, weigh))
+    return axes.in_chart(products(rows, axes, weigh))
 
 
-def _model(likelihood: Likelihood, axes: Axes) -> Model:
-    return Model(axes.family, likelihood.mechanism, likelihood.alpha, axes.chart.reference)
-
-
-def _moved(block: Block, model: Model, points: list[Params]) -> Statistics:
+def _moved(block: Block, model: FittedModel, points: list[Params]) -> Statistics:
     """Return statistics at several points, the rows' weights staying the same."""
     w, _ = _weights(block, model)
     found = [model.family.statistics(params, block.X, w) for params in points]
     return tuple(np.stack(part) for part in zip(*found, strict=True))
 
 
-def _weights(block: Block, model: Model) -> tuple[FloatArray, FloatArray]:
+def _weights(block: Block, model: FittedModel) -> tuple[FloatArray, FloatArray]:
     """Return the rows' weights in the score, and their derivatives in theta."""
-    joint = log_joint(model.family, model.state, block.X)
-    pull, gradient = _said(block, model, joint.copy())
-    tau = normalise(joint)[1]
-    known = np.where(block.labelled[:, None], np.eye(tau.shape[1])[block.codes], tau)
+    posterior = model.posterior(block.X)
+    pull, gradient = _said(block, model, posterior)
+    known = np.where(block.labelled[:, None], np.eye(pull.shape[1])[block.codes], posterior[1])
     return sided(block, model.alpha)[:, None] * known + pull, gradient
 
 
-def _slopes(block: Block, model: Model) -> Weights:
+def _slopes(block: Block, model: FittedModel) -> Weights:
     """Return derivatives of rows' weights in log joint densities, and in theta."""
     joint, theta = log_joint(model.family, model.state, block.X), model.state.theta
     n, g = joint.shape
     edges, steps = np.zeros((n, g, theta.size)), np.zeros((n, g, g))
     log_tau, tau, _ = normalise(joint.copy())
-    loose = np.where(block.labelled, 0.0, sided(block, model.alpha))[:, None, None]
-    slopes = loose * label_spread(tau)
+    # diag(τ) − ττᵀ, exact where one class is all but sure
+    spread = -tau[:, :, None] * tau[:, None]
+    np.einsum("ihh->ih", spread)[:] = 0.0
+    np.einsum("ihh->ih", spread)[:] = -spread.sum(axis=2)
+    slopes = np.where(block.labelled, 0.0, sided(block, model.alpha))[:, None, None] * spread
     if not theta.size:  # nothing but labels was said
         return slopes, edges, np.zeros((0, 0))
     for h, nudge in enumerate(NUDGE * np.eye(g)[1:], start=1):
-        ahead, behind = (_said(block, model, joint + d) for d in (nudge, -nudge))
+        ahead, behind = (_said(block, model, normalise(joint + d)) for d in (nudge, -nudge))
         steps[:, :, h], edges[:, h] = (
             (a - b) / (2 * NUDGE) for a, b in zip(ahead, behind, strict=True)
         )
@@ -133,14 +111,11 @@ def _slopes(block: Block, model: Model) -> Weights:
     return slopes + (steps + steps.transpose(0, 2, 1)) / 2, edges, (inner + inner.T) / 2
 
 
-def _said(block: Block, model: Model, joint: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return derivatives of what was said of each row, in its ``joint`` and in theta."""
-    log_tau, tau, _ = normalise(joint)
-    difficulty = model.mechanism.difficulty(log_tau, tau)
-    evidence = model.mechanism.evidence(difficulty, block.said, model.state.theta)
-    rows = row_term(evidence, log_tau, tau, block.codes)
-    review = block.review[:, None]
-    return (review * rows.pull if len(rows.pull) else np.zeros_like(tau)), review * rows.gradient
+def _said(block: Block, model: FittedModel, posterior: Posterior) -> tuple[FloatArray, FloatArray]:
+    """Return derivatives of what was said of each row, in its log densities and in theta."""
+    rows, review = model.row_term(posterior, block.said, block.codes), block.review[:, None]
+    pull = rows.pull
+    return (review * pull if len(pull) else np.zeros_like(posterior[1])), review * rows.gradient
 
 
 def _at_fixed_weights(
@@ -152,11 +127,11 @@ def _at_fixed_weights(
     if known is not None:
         return known
     groups = [group for group in axes.together if group[0] >= first]
-    steps = [axes.step(group, sign) for group in groups for sign in (1, -1)]
-    moved = look([chart.decode(step).params for step in steps])
+    steps = [(group, sign) for group in groups for sign in (1, -1)]
+    moved = look([nudged(chart, *step).params for step in steps])
     # A chart that folds must have decoded the very point at which it gives a gradient.
     scores = [
-        chart.family.gradient(chart.decode(step).params, each)
+        chart.family.gradient(nudged(chart, *step).params, each)
         for step, each in zip(steps, moved, strict=True)
     ]
     moves, size = axes.moves[first:], axes.size - first
@@ -176,13 +151,10 @@ def _at_fixed_weights(
 def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the inverse along directions the data determine, the others, and those too sharp."""
     eye = np.eye(len(total))
-    try:  # nearly always there are none of either, and to see that is a tenth of the work
-        np.linalg.cholesky(from_data - FLAT * eye)
-        np.linalg.cholesky(SHARP * eye - from_data)
-    except np.linalg.LinAlgError:
-        value, vector = np.linalg.eigh(from_data)
-    else:
+    # nearly always there are none of either, and to see that is a tenth of the work
+    if positive(from_data - FLAT * eye) and positive(SHARP * eye - from_data):
         return np.asarray(np.linalg.inv(total), dtype=float), eye[:, :0], eye[:, :0]
+    value, vector = np.linalg.eigh(from_data)
     few = value <= FLAT
     flat = vector[:, few]
     # With as much information along the flat directions as complete labels would give, the
@@ -191,3 +163,8 @@ def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatA
     along = V @ flat
     V = V - along @ np.linalg.solve(flat.T @ along, along.T)
     return V, flat, vector[:, value > SHARP]
+
+
+def positive(matrix: FloatArray) -> bool:
+    """Whether a symmetric matrix is positive definite."""
+    return bool(dpotrf(matrix, lower=1)[1] == 0)

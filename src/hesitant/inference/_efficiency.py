@@ -197,8 +197,8 @@ def efficiency(
                 "summary() names what the data do not determine."
             )
         V[way] = np.linalg.inv(information)
-    units, kept = units.reduce(jacobian, model.state)
-    slopes, scale = jacobian[kept], sum(batches["n"]) / n_rows
+    units = units.reduce(jacobian, model.state)
+    slopes, scale = jacobian[units.kept], sum(batches["n"]) / n_rows
     std_errors = {w: np.sqrt(scale * np.einsum("ij,ij->i", slopes @ V[w], slopes)) for w in WAYS}
     near, squared = sum(batches["near"]), sum(batches["near_squared"])
     usable = bool(squared > 0 and near**2 / squared >= ENOUGH)

@@ -12,7 +12,7 @@ defensive mixture: no weight exceeds two).
 import copy
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
@@ -25,7 +25,7 @@ from hesitant._typing import FloatArray
 from hesitant.chart import Chart
 from hesitant.experts import Panel
 from hesitant.families import Gaussian
-from hesitant.inference._scores import Axes, Scores, find_axes, outer
+from hesitant.inference._scores import Axes, Scores, Weights, find_axes, outer
 from hesitant.likelihood import Likelihood
 from hesitant.mechanisms import Ignorable, row_term
 from hesitant.model import FittedModel
@@ -52,11 +52,9 @@ Batches: TypeAlias = list[FloatArray]
 Figure: TypeAlias = tuple[float, FloatArray]
 """A number, and the batches' influence on it (to first order, and relative to it)."""
 Rng: TypeAlias = np.random.Generator
-Kernel: TypeAlias = tuple[FloatArray, float]
-Outcome: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-"""Chance of what is seen of rows (n,), their weights (n, g), derivatives in θ (n, q)."""
-Said: TypeAlias = tuple[Any, Outcome, Outcome]
-"""Whether something was said of rows, and what is seen of them, ignoring and with hesitation."""
+Drawn: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""Weights of rows (n,), and their classes' log posteriors and posteriors (n, g)."""
+ZERO = (np.zeros(()),) * 3
 
 
 class Review(NamedTuple):
@@ -72,35 +70,28 @@ class Sampler:
     """Where rows are drawn: from the model, and from proposals where classes meet."""
 
     model: FittedModel
-    proposals: list[Any]  # distributions of scipy's, in the units of the model
+    proposals: list[Any]  # distributions of scipy's, of rows in the model's own units
     shares: FloatArray  # of the rows, for each proposal
 
-    @property
-    def units(self) -> tuple[FloatArray, FloatArray]:
-        """Origin and size of the units in which proposals are."""
-        params = self.model.state.params
-        return (params.center, params.spread) if self.proposals else (np.zeros(1), np.ones(1))
+    def draw(self, n: int, rng: Rng) -> tuple[FloatArray, ...]:
+        """Draw n rows; return them with posteriors (log, plain) and log weights.
 
-    def draw(self, n: int, rng: Rng) -> FloatArray:
-        """Draw n rows, the same number from each proposal every time, the rest from the model."""
-        origin, unit = self.units
-        counts = (self.shares * n).astype(int)
+        Each proposal has the same number every time. Weights make averages those of the model.
+        """
+        params, counts = self.model.state.params, (self.shares * n).astype(int)
         parts = [self.model.draw(n - counts.sum(), rng)[0]]
         for proposal, m in zip(self.proposals, counts, strict=True):
-            parts.append(origin + unit * proposal.rvs(m, random_state=rng).reshape(m, origin.size))
-        return np.concatenate(parts)
-
-    def log_weights(self, X: FloatArray, log_f: FloatArray) -> FloatArray:
-        """Return log model density less log density of n rows drawn here, ``n = len(X)``."""
-        origin, unit = self.units
-        z, volume = (X - origin) / unit, np.log(unit).sum()
-        shares = (self.shares * len(X)).astype(int) / len(X)
-        total = np.full(len(X), np.log(1 - shares.sum()))
-        for proposal, share in zip(self.proposals, shares, strict=True):
-            if share:
-                own = np.atleast_1d(proposal.logpdf(z)) - volume - log_f + np.log(share)
+            z = proposal.rvs(m, random_state=rng).reshape(m, params.center.size)
+            parts.append(params.center + params.spread * z)
+        X = np.concatenate(parts)
+        log_tau, tau, log_f = self.model.posterior(X)
+        total = np.full(n, np.log(1 - counts.sum() / n))
+        for proposal, m in zip(self.proposals, counts, strict=True):
+            if m:
+                z, volume = (X - params.center) / params.spread, np.log(params.spread).sum()
+                own = np.atleast_1d(proposal.logpdf(z)) - volume - log_f + np.log(m / n)
                 total = np.logaddexp(total, own)
-        return -total
+        return X, log_tau, tau, -total
 
 
 def fit_sampler(model: FittedModel, rng: Rng) -> Sampler:
@@ -120,17 +111,14 @@ def fit_sampler(model: FittedModel, rng: Rng) -> Sampler:
     for _ in range(ROUNDS):
         proposals = [*near, *about]
         pilot = Sampler(model, proposals, np.full(len(proposals), 0.75 / len(proposals)))
-        X = pilot.draw(max(PILOT, 300 * len(proposals)), rng)
-        log_tau, _, log_f = model.posterior(X)
-        log_w = pilot.log_weights(X, log_f)
+        X, log_tau, _, log_w = pilot.draw(max(PILOT, 300 * len(proposals)), rng)
         z, near = (X - params.center) / params.spread, []
         for k, (a, b) in enumerate(pairs):
-            odds, both = log_tau[:, a] - log_tau[:, b], log_tau[:, a] + log_tau[:, b]
-            # The geometric mean of two classes' joint densities, others absent.
-            meet = log_w + both / 2 + np.logaddexp(log_tau[:, a], log_tau[:, b])
+            odds, meet = _meet(log_tau, log_w, a, b)
             along = meet - 0.5 * odds**2
             sizes[k] = np.logaddexp.reduce(along)
-            near += [_shaped_like(z, weights) for weights in (along, log_w + both)]
+            across = log_w + log_tau[:, a] + log_tau[:, b]
+            near += [_shaped_like(z, weights) for weights in (along, across)]
     # Rows in proportion to the root of a boundary's size: small ones need not be known as well.
     part = np.exp(0.5 * (sizes - sizes.max()))
     shares = np.outer(part / part.sum(), (ALONG, ACROSS)).ravel()
@@ -169,6 +157,12 @@ def _shaped_like(z: FloatArray, log_w: FloatArray, wider: float = 1.0) -> Any:
     return multivariate_t(w @ z, spread, df=TAIL)
 
 
+def _meet(log_tau: FloatArray, log_w: FloatArray, a: int, b: int) -> tuple[FloatArray, FloatArray]:
+    """Return two classes' log odds, and the log geometric mean of their joint densities."""
+    one, other = log_tau[:, a], log_tau[:, b]
+    return one - other, log_w + (one + other) / 2 + np.logaddexp(one, other)
+
+
 def draw_moments(
     model: FittedModel, n_draws: int, n_batches: int, review: Review, rng: Rng
 ) -> tuple[Axes, float, dict[str, list[Any]]]:
@@ -178,25 +172,26 @@ def draw_moments(
     likelihood = Likelihood(rows, model.family, Ignorable())
     chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=False)
     axes, sampler = find_axes(model.family, chart), fit_sampler(model, rng)
-    X = sampler.draw(-(-n_draws // n_batches) * n_batches, rng)
-    posterior = model.posterior(X)
-    drawn = (X, *posterior[:2], sampler.log_weights(X, posterior[2]))
-    kernel = _kernel(drawn[1], drawn[3])
+    drawn = sampler.draw(-(-n_draws // n_batches) * n_batches, rng)
+    half_width, log_unit = _kernel(drawn[1], drawn[3])
     parts = []
     for k in range(n_batches):  # each has rows from everywhere
-        batch = (np.ascontiguousarray(part[k::n_batches]) for part in drawn)
-        parts.append(_moments(model, axes, kernel, review, rng, *batch))
-    return axes, kernel[1], {name: [part[name] for part in parts] for name in parts[0]}
+        X, log_tau, tau, log_w = (np.ascontiguousarray(part[k::n_batches]) for part in drawn)
+        w, scores = np.exp(log_w), Scores(axes, X)
+        boundary, near = _boundary(half_width, log_w - log_unit, log_tau)
+        own = {"n": w.sum(), "bayes": -w @ np.expm1(log_tau.max(axis=1))}
+        own |= {"near": np.abs(near).sum(), "near_squared": near @ near}
+        own["boundary"] = scores.total(boundary, balanced=True)
+        parts.append(own | _known(model, scores, review, rng, (w, log_tau, tau)))
+    return axes, log_unit, {name: [part[name] for part in parts] for name in parts[0]}
 
 
-def _kernel(log_tau: FloatArray, log_w: FloatArray) -> Kernel:
+def _kernel(log_tau: FloatArray, log_w: FloatArray) -> tuple[FloatArray, float]:
     """Return how far from a boundary rows still count, and a unit that keeps sums in range."""
     g = log_tau.shape[1]
     half_width, sizes = np.full((g, g), WIDEST), [-np.inf]
     for a, b in combinations(range(g), 2):
-        odds, both = log_tau[:, a] - log_tau[:, b], np.logaddexp(log_tau[:, a], log_tau[:, b])
-        # The geometric mean of two classes' joint densities, others absent.
-        meet = log_w + (log_tau[:, a] + log_tau[:, b]) / 2 + both
+        odds, meet = _meet(log_tau, log_w, a, b)
         sizes.append(float(meet.max()))
         near = np.exp(meet - sizes[-1])
         # Narrow for what changes within a narrow range.
@@ -205,79 +200,57 @@ def _kernel(log_tau: FloatArray, log_w: FloatArray) -> Kernel:
     return half_width, max(sizes)
 
 
-def _moments(
-    model: FittedModel,
-    axes: Axes,
-    kernel: Kernel,
-    review: Review,
-    rng: Rng,
-    X: FloatArray,
-    *seen: FloatArray,
+def _known(
+    model: FittedModel, scores: Scores, review: Review, rng: Rng, drawn: Drawn
 ) -> dict[str, Any]:
-    """Return sums over rows, each counted by its weight.
-
-    Information of the ways is in classes and what else they estimate. The boundary's matrix Q has
-    ``excess error = tr(Q V)`` (see :func:`efficiency`), in units of the kernel's.
-    """
-    log_tau, tau, log_w = seen
-    w, labelled = np.exp(log_w), 0.0
-    sums: list[Any] = [(), ()]
-    one_expert = not isinstance(model.mechanism, Panel)
-    answers = (_answers if one_expert else _said)(model, review, rng, log_tau, tau)
-    for given, *ways in answers:
-        labelled += float(w @ (given * ways[0][0]))
-        for k, (chance, weights, gradient) in enumerate(ways):
-            part = outer(w * chance, weights, gradient)
-            sums[k] = add(sums[k], part) if sums[k] else part
-    boundary, near = _boundary(kernel, log_w, log_tau)
-    scores, classes = Scores(axes, X), (w[:, None] * tau)[:, :, None] * np.eye(tau.shape[1])
+    """Return sums over rows of the ways' information in classes and what else they estimate."""
+    w, _, tau = drawn
+    one_expert, k = not isinstance(model.mechanism, Panel), scores.axes.size
+    said = _answers(model, review, drawn) if one_expert else _said(model, review, rng, drawn)
+    classes = (w[:, None] * tau)[:, :, None] * np.eye(tau.shape[1])
     complete = scores.total(classes)
+    out: dict[str, Any] = {"complete": complete, "labelled": said[0]}
     # What a way knows less than that: where no class is in doubt it is nothing, to the last digit.
     # For one expert it follows from differences of two classes' scores.
-    ignorance, full = (scores.total(c - classes, e, i, one_expert) for c, e, i in sums)
-    for each in (ignorance, full):
-        each[: axes.size, : axes.size] += complete
-    return {
-        **{"complete": complete, "ignorance": ignorance, "full": full, "n": w.sum()},
-        "boundary": scores.total(boundary, balanced=True),
-        "near": np.abs(near).sum(),  # of the boundary's weights
-        "near_squared": near @ near,
-        "bayes": -w @ np.expm1(log_tau.max(axis=1)),
-        "labelled": labelled,
-    }
+    for way, (c, edges, inner) in zip(WAYS[1:], said[1:], strict=True):
+        out[way] = scores.total(c - classes, edges, inner, one_expert)
+        out[way][:k, :k] += complete
+    return out
 
 
-def _answers(
-    model: FittedModel, review: Review, rng: Rng, log_tau: FloatArray, tau: FloatArray
-) -> Iterator[Said]:
-    """Yield all that one expert may say of rows: a label of each class, or none."""
-    mechanism, theta, (n, g) = model.mechanism, model.state.theta, tau.shape
-    nothing, still = np.zeros((n, 0)), np.zeros((n, theta.size))
-    difficulty = mechanism.difficulty(log_tau, tau)
-    for code in range(-1, g):
+def _answers(model: FittedModel, review: Review, drawn: Drawn) -> tuple[float, Weights, Weights]:
+    """Return how many rows one expert labels, and weights of all that may be said of them."""
+    mechanism, theta, (w, log_tau, tau) = model.mechanism, model.state.theta, drawn
+    n, g = tau.shape
+    difficulty, labelled, ignorance, full = mechanism.difficulty(log_tau, tau), 0.0, ZERO, ZERO
+    for code in range(-1, g):  # a blank, and a label of each class
         given = np.full(n, code >= 0)
-        if code < 1:
-            evidence = mechanism.evidence(difficulty, given, theta)
+        evidence = mechanism.evidence(difficulty, given, theta)
         rows = row_term(evidence, log_tau, tau, np.full(n, code))
-        log_p, weights, log_chance = rows.log_p, tau, np.zeros(n)
+        log_p, weights, chance, known = rows.log_p, tau, w, 1 - review.known
         if not mechanism.informative:
             log_p = mechanism.log_probability(difficulty.u, given, theta)[0]
         if code >= 0:
-            weights, log_chance = np.broadcast_to(np.eye(g)[code], tau.shape), log_tau[:, code]
-        chance = review.share * np.exp(log_p + log_chance)
+            weights = np.broadcast_to(np.eye(g)[code], tau.shape)
+            chance, known = w * np.exp(log_tau[:, code]), review.known
         pulled = weights + rows.pull if len(rows.pull) else weights
-        yield float(code >= 0), (chance, weights, nothing), (chance, pulled, rows.gradient)
-        if review.share < 1:  # nobody was asked, but a label may have come some other way
-            known = review.known if code >= 0 else 1 - review.known
-            other = (1 - review.share) * known * np.exp(log_chance)
-            yield float(code >= 0), (other, weights, nothing), (other, weights, still)
+        asked = review.share * chance * np.exp(log_p)
+        # Of the other rows nobody was asked, but a label may have come some other way.
+        other = (1 - review.share) * known * chance
+        labelled += float(given @ (asked + other))
+        each = outer(asked + other, weights, np.zeros((n, 0)))
+        ignorance, full = add(ignorance, each), add(full, outer(asked, pulled, rows.gradient))
+        if review.share < 1:
+            full = add(full, outer(other, weights, np.zeros((n, theta.size))))
+    return labelled, ignorance, full
 
 
 def _said(
-    model: FittedModel, review: Review, rng: Rng, log_tau: FloatArray, tau: FloatArray
-) -> Iterator[Said]:
-    """Yield what a panel might say of rows, once, shown as some rows of the fit were."""
-    panel, theta, (n, g) = model.mechanism, model.state.theta, tau.shape
+    model: FittedModel, review: Review, rng: Rng, drawn: Drawn
+) -> tuple[float, Weights, Weights]:
+    """Return the same of what a panel might say, once, shown as some rows of the fit were."""
+    panel, (w, log_tau, tau) = model.mechanism, drawn
+    n, g = tau.shape
     assert isinstance(panel, Panel)
     codes = (rng.random((n, 1)) > np.cumsum(tau[:, :-1], axis=1)).sum(axis=1)
     shown, settled = rng.random((n, 1)) < review.share, np.zeros(n, dtype=bool)
@@ -286,15 +259,15 @@ def _said(
         shown, settled = review.like.shown[place], review.like.truth[place] >= 0
     said = panel.draw(codes, log_tau, tau, model.classes, rng)
     said = dataclasses.replace(said, said=np.where(shown, said.said, NOT_SHOWN))
-    ignoring, q = copy.copy(panel), panel.hesitation.n_parameters
+    ignoring, q, theta = copy.copy(panel), panel.hesitation.n_parameters, model.state.theta
     ignoring.hesitation = Ignorable()
     known = np.where(settled[:, None], np.eye(g)[codes], tau)
     ways = []
     for mechanism, own in ((ignoring, panel.own(theta)[:, q:].ravel()), (panel, theta)):
         evidence = mechanism.evidence(mechanism.difficulty(log_tau, tau), said, own)
         rows = row_term(evidence, log_tau, tau, np.where(settled, codes, -1))
-        ways.append((np.ones(n), known + rows.pull, rows.gradient))
-    yield said.given.any(axis=1) | settled, ways[0], ways[1]
+        ways.append(outer(w, known + rows.pull, rows.gradient))
+    return float(w @ (said.given.any(axis=1) | settled)), ways[0], ways[1]
 
 
 def of_classes(batches: Batches, k: int) -> Batches:
@@ -325,13 +298,16 @@ def _regression(B: Any, D: Any) -> FloatArray:
 
 
 def _boundary(
-    kernel: Kernel, log_w: FloatArray, log_tau: FloatArray
+    half_width: FloatArray, log_w: FloatArray, log_tau: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return weights of ``Σ ½ w τ_a δ(D) (s_a − s_b)(s_a − s_b)ᵀ``, D the best two's log odds."""
+    """Return weights of ``Σ ½ w τ_a δ(D) (s_a − s_b)(s_a − s_b)ᵀ``, D the best two's log odds.
+
+    With that matrix Q, ``excess error = tr(Q V)`` (see :func:`efficiency`).
+    """
     order = np.argsort(-log_tau, axis=1)
     ranked = np.take_along_axis(log_tau, order, axis=1)
     middle = (ranked[:, :1] + ranked[:, 1:]) / 2
-    half_width = kernel[0][order[:, :1], order[:, 1:]]
+    half_width = half_width[order[:, :1], order[:, 1:]]
     x = (ranked[:, :1] - ranked[:, 1:]) / half_width
     # A boundary of two classes ends where a third is as likely as both. Off the boundary that is
     # where it is as likely as their middle: sums on both sides then end at the same place.
@@ -340,7 +316,7 @@ def _boundary(
     # A fourth-order kernel in place of the delta function: its bias is of the order reach⁴. Off
     # the boundary √(τ_a τ_b) stands for τ_a: with the density it changes least from there.
     heights = 15 / 32 * (3 - 10 * x**2 + 7 * x**4) / half_width
-    weight = 0.5 * heights * np.exp(log_w[row] + middle - kernel[1])
+    weight = 0.5 * heights * np.exp(log_w[row] + middle)
     out = np.zeros((*log_tau.shape, log_tau.shape[1]))
     best, other = order[row, 0], order[row, rank + 1]
     for a, b, sign in ((best, best, 1), (other, other, 1), (best, other, -1), (other, best, -1)):

@@ -4,7 +4,7 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -12,17 +12,18 @@ from scipy.stats import norm
 
 from hesitant._cores import one_blas_thread
 from hesitant._result import Result, Table
-from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant._typing import BoolArray, FloatArray
 from hesitant._words import percent
-from hesitant.base import likelihood_of
-from hesitant.chart import chart_at
+from hesitant.base import check_classifier
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
+from hesitant.families._base import listed
 from hesitant.inference import _displays
 from hesitant.inference._curvature import curvature, invert, scatter
-from hesitant.inference._scores import STEP, Axes, find_axes
-from hesitant.likelihood import Likelihood, State
+from hesitant.inference._scores import STEP, Axes, axes_at, nudged
+from hesitant.likelihood import State
 from hesitant.model import FittedModel
+from hesitant.rows import ManyRows
 
 UPHILL = 1e-3  # in units of complete labels' information: more than rounding, the wrong way
 
@@ -30,19 +31,6 @@ RISES = (
     "The likelihood of these data still rises at these parameters: was the model fitted to other "
     "rows, with other weights or another `reviewed`, or stopped early? Standard errors are only "
     "right at a maximum."
-)
-_REMARKS = (
-    "The likelihood is not at a smooth maximum: it has a kink, or curves upwards, along {kink}. A "
-    "mechanism whose basis has a kink (logit, log) can end there; standard errors do not exist. "
-    "Try another basis, more starts (n_init), or bootstrap().",
-    "At the edge of what is possible: {edge}. Standard errors do not exist there; bootstrap() "
-    "gives intervals.",
-    "The information is singular: the data do not determine {flat}. Standard errors of these are "
-    "infinite; the others hold whatever these are. More labels, a simpler covariance or "
-    "mechanism, or fewer classes would help.",
-    RISES,
-    "alpha={alpha} weighs labelled and blank rows differently, so this is no likelihood of the "
-    "data: errors come from the sandwich estimator.",
 )
 
 
@@ -65,33 +53,42 @@ LOG = Scale(np.log, lambda x: 1 / x, np.exp)
 LOGIT = Scale(logit, lambda x: 1 / (x * (1 - x)), expit)
 # Degrees of freedom: their likelihood is well behaved in 1/ν, up to the Gaussian limit 1/ν = 0.
 INVERSE = Scale(
-    lambda x: -1 / x, lambda x: 1 / x**2, lambda x: -1 / x if x < 0 else np.asarray(np.inf)
+    lambda x: -1 / x, lambda x: 1 / x**2, lambda x: np.asarray(np.inf) if x >= 0 else -1 / x
 )
 # By attribute; of matrices this goes for the diagonal.
 _SCALES = {"covariances": LOG, "scales": LOG, "dof": INVERSE}
 
 
+class Number(NamedTuple):
+    """One of the numbers that a state unfolds into."""
+
+    name: str  # such as ``mean[a, x0]``
+    scale: Scale = IDENTITY  # where its confidence interval is symmetric
+    common: str = ""  # the name without its class, where all classes may share it
+    owner: int = -1  # the class that it belongs to, −1 if to none alone
+
+
 @dataclasses.dataclass(frozen=True)
 class NaturalUnits:
-    """How a state unfolds into named numbers: weights, what the family shows, the mechanism."""
+    """How a state unfolds into numbers: weights, what the family shows, the mechanism."""
 
-    names: list[str]  # such as ``mean[a, x0]``
-    scales: list[Scale]  # where each number's confidence interval is symmetric
-    common: list[str]  # the name without its class, where all classes may share the number
-    classes: IntArray  # the class that each number belongs to, −1 if to none alone
+    numbers: list[Number]
     model: FittedModel
     picks: dict[str, tuple[Any, ...]]  # which entries of the family's attributes are numbers
     kept: Any = ...  # which of them these are
 
+    @property
+    def names(self) -> list[str]:
+        return [number.name for number in self.numbers]
+
     def values(self, state: State) -> FloatArray:
-        """Return the numbers of a state."""
         shown = self.model.family.attributes(state.params)
         parts = [np.asarray(shown[a], dtype=float)[index] for a, index in self.picks.items()]
         theta = np.array(list(self.model.mechanism.natural(state.theta).values()))
         return np.concatenate([state.weights, *parts, theta])[self.kept]
 
-    def reduce(self, jacobian: FloatArray, state: State) -> tuple["NaturalUnits", IntArray]:
-        """Keep what can move and name once what the classes share; return the places kept too.
+    def reduce(self, jacobian: FloatArray, state: State) -> "NaturalUnits":
+        """Keep what can move, and name once what the classes share.
 
         The jacobian (k, d) is how each number moves with the free coordinates: fixed values and
         structural zeros do not, and what the classes share moves alike.
@@ -107,26 +104,26 @@ class NaturalUnits:
 
         groups: dict[str, list[int]] = {}
         for k in np.flatnonzero(moves & exists).tolist():
-            groups.setdefault(self.common[k] or self.names[k], []).append(k)
-        kept: dict[int, str] = {}
+            groups.setdefault(self.numbers[k].common or self.numbers[k].name, []).append(k)
+        kept: dict[int, Number] = {}
         seen: dict[str, int] = {}
         for name, group in groups.items():
             shared = len(group) > 1 and all(alike(group[0], k) for k in group[1:])
             for k in group[:1] if shared else group:
-                shown = name if shared else self.names[k]
+                shown = name if shared else self.numbers[k].name
                 # A location that is also the mean, say, is listed once.
                 twin = seen.setdefault(shown[shown.find("[") :], k) if "[" in shown else k
                 if twin == k or not alike(twin, k):
-                    kept[k] = shown
+                    kept[k] = self.numbers[k]._replace(name=shown)
         places = np.array(sorted(kept), dtype=np.int64)
-        names, scales = [kept[k] for k in places.tolist()], [self.scales[k] for k in places]
-        return dataclasses.replace(self, names=names, scales=scales, kept=places), places
+        return dataclasses.replace(self, numbers=[kept[k] for k in places], kept=places)
 
     def jacobian(self, axes: Axes) -> FloatArray:
         """Return how each number moves with the chart's coordinates, at its reference."""
         chart, weights = axes.chart, axes.chart.reference.weights
         first, k = chart.splits
-        out = np.zeros((len(self.names), chart.size))
+        out = np.zeros((len(self.numbers), chart.size))
+        owners = np.array([number.owner for number in self.numbers])
         spread = np.diag(weights) - np.outer(weights, weights)
         out[: weights.size, :first] = spread @ chart.weight_axes
         known, at = chart.family.slopes(), weights.size
@@ -139,14 +136,12 @@ class NaturalUnits:
             at += index[0].size
         # A number that belongs to a class is moved by that one of a group's axes which moves it.
         for group in groups:
-            ahead, behind = (self.values(chart.decode(axes.step(group, s))) for s in (1, -1))
+            ahead, behind = (self.values(nudged(chart, group, s)) for s in (1, -1))
             with np.errstate(invalid="ignore"):  # infinite all along: NaN, and not listed
                 slope = (ahead - behind) / (2 * STEP)
             for axis in group.tolist():
-                moved = np.ones(len(out), dtype=bool)
-                if len(group) > 1:
-                    moved = (self.classes >= 0) & axes.moves[axis][self.classes]
-                out[moved, axis] = slope[moved]
+                own = (owners >= 0) & axes.moves[axis][owners] if len(group) > 1 else ...
+                out[own, axis] = slope[own]
         return out
 
 
@@ -157,8 +152,7 @@ def natural_units(model: FittedModel) -> NaturalUnits:
     """
     mechanism, state = model.mechanism, model.state
     classes, features = model.class_names, model.feature_names
-    # Name, scale, name without its class, and class of each number.
-    listed: list[tuple[str, Scale, str, int]] = [(f"weight[{c}]", LOGIT, "", -1) for c in classes]
+    numbers = [Number(f"weight[{c}]", LOGIT) for c in classes]
     picks: dict[str, tuple[Any, ...]] = {}
     shown = model.family.attributes(state.params)
     part_of = np.asarray(shown.get("component_classes", ()), dtype=int)
@@ -179,11 +173,11 @@ def natural_units(model: FittedModel) -> NaturalUnits:
             common = f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind
             on_diagonal = len(place) < 3 or place[1] == place[2]
             scale = _SCALES.get(attribute, IDENTITY) if on_diagonal else IDENTITY
-            listed.append((f"{kind}[{', '.join(labels)}]", scale, common, int(whose[place[0]])))
+            own = f"{kind}[{', '.join(labels)}]"
+            numbers.append(Number(own, scale, common, int(whose[place[0]])))
     for name in mechanism.natural(state.theta):
-        listed.append((name, LOGIT if name in mechanism.probabilities else IDENTITY, "", -1))
-    names, scales, shared, owners = zip(*listed, strict=True)
-    return NaturalUnits([*names], [*scales], [*shared], np.array(owners), model, picks)
+        numbers.append(Number(name, LOGIT if name in mechanism.probabilities else IDENTITY))
+    return NaturalUnits(numbers, model, picks)
 
 
 def _free_entries(array: FloatArray) -> tuple[Any, ...]:
@@ -289,24 +283,24 @@ def information(
     ('coef[u]', True)
     """
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
-    likelihood = likelihood_of(clf, X, y, sample_weight, reviewed)
-    return information_of(clf.fitted_, likelihood, level, bool(robust))
+    check_classifier(clf)
+    rows = clf.check(X, y, sample_weight, reviewed)  # which says so if there was no fit
+    return information_of(clf.fitted_, rows, level, bool(robust))
 
 
 @one_blas_thread()  # its matrices are small, and threads on a busy machine wait for each other
 def information_of(
-    model: FittedModel, likelihood: Likelihood, level: float = 0.95, robust: bool = False
+    model: FittedModel, rows: ManyRows, level: float = 0.95, robust: bool = False
 ) -> ObservedInformation:
-    """Return the same for rows that have been joined to the model already."""
+    """Return the same of rows that a classifier has checked."""
     state, units = model.state, natural_units(model)
     robust = robust or model.alpha != 0.5
-    chart, evaluation = chart_at(likelihood, state)
-    axes = find_axes(likelihood.family, chart)
-    total, from_data, gradient = curvature(likelihood, axes, evaluation)
-    filling = scatter(likelihood, axes) if robust else None
+    axes, evaluation = axes_at(model, rows)
+    total, from_data, gradient = curvature(model, rows, axes, evaluation)
+    filling = scatter(model, rows, axes) if robust else None
     jacobian = units.jacobian(axes)
-    units, kept = units.reduce(jacobian, state)
-    jacobian = jacobian[kept]
+    units = units.reduce(jacobian, state)
+    jacobian = jacobian[units.kept]
     V, flat, sharp = invert(total, from_data)
     V = V if filling is None else V @ filling @ V
     # In units of each parameter's own slope: the square of a large variance may have no number.
@@ -325,17 +319,29 @@ def information_of(
     std_error[edge] = np.nan
     estimate, z = units.values(state), norm.ppf(0.5 + level / 2)
     ends = [
-        scale.interval(x, scale.slope(x) * (z * error)) if not np.isnan(error) else (np.nan,) * 2
-        for x, error, scale in zip(estimate, std_error, units.scales, strict=True)
+        number.scale.interval(x, number.scale.slope(x) * (z * error))
+        for number, x, error in zip(units.numbers, estimate, std_error, strict=True)
     ]
     lower, upper = np.array(ends, dtype=float).T
-    at_edge = [units.names[k] for k in np.flatnonzero(edge)]
-    more = f" and {len(kinks) - 1} more directions" if kinks[1:] else ""
-    others = f"; and {len(directions) - 5} more" if directions[5:] else ""
-    said = {"kink": f"{''.join(kinks[:1])}{more}", "edge": ", ".join(at_edge)}
-    said |= {"flat": f"{'; '.join(directions[:5])}{others}", "alpha": f"{model.alpha:g}"}
-    rises = float(gradient @ V @ gradient) > 0.1
-    when = (kinks, at_edge, directions, rises, model.alpha != 0.5)
+    at_edge = ", ".join(units.names[k] for k in np.flatnonzero(edge))
+    undetermined = "; ".join(directions[:5])
+    if directions[5:]:
+        undetermined += f"; and {len(directions) - 5} more"
+    remarks = {
+        "The likelihood is not at a smooth maximum: it has a kink, or curves upwards, along "
+        f"{listed(kinks, 1)}. A mechanism whose basis has a kink (logit, log) can end there; "
+        "standard errors do not exist. Try another basis, more starts (n_init), or bootstrap().": (
+            kinks
+        ),
+        f"At the edge of what is possible: {at_edge}. Standard errors do not exist there; "
+        "bootstrap() gives intervals.": at_edge,
+        f"The information is singular: the data do not determine {undetermined}. Standard errors "
+        "of these are infinite; the others hold whatever these are. More labels, a simpler "
+        "covariance or mechanism, or fewer classes would help.": directions,
+        RISES: float(gradient @ V @ gradient) > 0.1,
+        f"alpha={model.alpha:g} weighs labelled and blank rows differently, so this is no "
+        "likelihood of the data: errors come from the sandwich estimator.": model.alpha != 0.5,
+    }
     return ObservedInformation(
         parameters=units.names,
         estimate=estimate,
@@ -343,12 +349,10 @@ def information_of(
         lower=lower,
         upper=upper,
         level=float(level),
-        n_rows=int(likelihood.rows.tally.n),
+        n_rows=int(rows.tally.n),
         robust=robust,
         flat_directions=directions,
-        remarks=[
-            words.format(**said) for words, there in zip(_REMARKS, when, strict=True) if there
-        ],
+        remarks=[words for words, there in remarks.items() if there],
         covariance=covariance,
         chart_information=total,
         chart_covariance=V,
@@ -376,7 +380,7 @@ def _at_the_edge(
     A chart folds there: a small step either way, here a tenth of a standard error, moves the
     parameter the same way and further than the slope would.
     """
-    chart, bend = axes.chart, np.zeros(len(units.names))
+    chart, bend = axes.chart, np.zeros(len(units.numbers))
     value, vector = np.linalg.eigh(V) if chart.family.folds else (np.zeros(0), V[:, :0])
     middle = units.values(chart.reference)
     for step in (0.1 * np.sqrt(np.maximum(value, 0.0)) * vector).T:

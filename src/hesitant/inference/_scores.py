@@ -16,9 +16,10 @@ import numpy as np
 
 from hesitant._cores import one_blas_thread
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant.chart import Chart
+from hesitant.chart import Chart, chart_at
 from hesitant.families import Family
-from hesitant.likelihood import State
+from hesitant.likelihood import Evaluation, State
+from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows
 
 Weights: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
@@ -47,14 +48,7 @@ class Axes:
 
     @property
     def size(self) -> int:
-        """How many axes there are."""
         return len(self.moves)
-
-    def step(self, axes: IntArray, sign: int) -> FloatArray:
-        """Return the point of the chart one step along some axes."""
-        vector = np.zeros(self.chart.size)
-        vector[axes] = sign * STEP
-        return vector
 
     def in_chart(self, sums: FloatArray) -> FloatArray:
         """Return sums that end with the mechanism's own parameters in the chart's coordinates."""
@@ -63,13 +57,25 @@ class Axes:
         return np.block([[sums[:k, :k], edges], [edges.T, inner]])
 
 
+def axes_at(model: FittedModel, rows: ManyRows) -> tuple[Axes, Evaluation]:
+    """Return the axes of a chart about a fitted model, scaled to rows, and their likelihood."""
+    chart, evaluation = chart_at(model.likelihood(rows), model.state)
+    return find_axes(model.family, chart), evaluation
+
+
+def nudged(chart: Chart, axes: Any, sign: int = 1) -> State:
+    """Return the state one step along some axes."""
+    vector = np.zeros(chart.size)
+    vector[axes] = sign * STEP
+    return chart.decode(vector)
+
+
 def find_axes(family: Family, chart: Chart) -> Axes:
     """Look which densities change along which axis, at a few rows of each class."""
     state = chart.reference
     g, k = state.weights.size, int(chart.splits[-1])
     rng = np.random.default_rng(0)
     X = np.concatenate([family.sample(state.params, h, PROBES, rng) for h in range(g)])
-    X = np.ascontiguousarray(X)
     still = family.log_density(state.params, X)
     moves = np.ones((k, g), dtype=bool)
     first = int(chart.splits[0])  # weights concern every class
@@ -78,11 +84,8 @@ def find_axes(family: Family, chart: Chart) -> Axes:
         if own is not None:
             moves[first:, h] = False
             moves[first + own, h] = True
-    vector = np.zeros(chart.size)
     for axis in first + np.flatnonzero(moves[first:].all(axis=1)):
-        vector[axis] = STEP
-        moved = family.log_density(chart.decode(vector).params, X)
-        vector[axis] = 0.0
+        moved = family.log_density(nudged(chart, axis).params, X)
         changed = (np.abs(moved - still) > 1e-12 * (1.0 + np.abs(still))).any(axis=0)
         # Where nothing seems to move, nothing is known.
         moves[axis] = changed if changed.any() else True
@@ -124,13 +127,11 @@ def class_scores(axes: Axes, X: AnyArray) -> list[FloatArray]:
         moved = group[left[group]]
         if not moved.size:
             continue
-        ahead = log_joint(axes.family, chart.decode(axes.step(moved, 1)), X)
-        behind = log_joint(axes.family, chart.decode(axes.step(moved, -1)), X)
+        ahead, behind = (log_joint(axes.family, nudged(chart, moved, s), X) for s in (1, -1))
         slope = (ahead - behind) / (2 * STEP)
-        for axis in moved.tolist():
-            for moving in np.flatnonzero(axes.moves[axis]).tolist():
-                place = np.searchsorted(axes.of_class[moving], axis)
-                out[moving][place] = slope[:, moving]
+        for axis in moved:
+            for h in np.flatnonzero(axes.moves[axis]).tolist():
+                out[h][np.searchsorted(axes.of_class[h], axis)] = slope[:, h]
     return out
 
 
@@ -142,14 +143,6 @@ def outer(chance: FloatArray, pull: FloatArray, gradient: FloatArray) -> Weights
         each[:, :, None] * gradient[:, None],
         (chance[:, None] * gradient).T @ gradient,
     )
-
-
-def label_spread(tau: FloatArray) -> FloatArray:
-    """Return ``diag(τ) − ττᵀ`` of each row (n, g, g), exact where one class is all but sure."""
-    out = -tau[:, :, None] * tau[:, None]
-    np.einsum("ihh->ih", out)[:] = 0.0
-    np.einsum("ihh->ih", out)[:] = -out.sum(axis=2)
-    return out
 
 
 def products(
@@ -183,13 +176,14 @@ class Scores:
     """Scores of some rows: each class's own, or powers of the features that make them up."""
 
     def __init__(self, axes: Axes, X: AnyArray) -> None:
+        self.axes, self.turn = axes, axes.quadratic
         z = (X - axes.origin) / axes.unit
         # Not where cells are empty, or so far out that sums of powers would cancel; and of few
         # rows scores are quicker.
-        enough = axes.quadratic is not None and len(X) > 2 * axes.unit.size**2
-        self.quadratic = enough and bool(np.abs(z).max(initial=0.0) < 1e3)
-        self.axes, g = axes, len(axes.of_class)
-        self.parts = [_powers(z)] * g if self.quadratic else class_scores(axes, X)
+        if len(X) <= 2 * axes.unit.size**2 or not np.abs(z).max() < 1e3:
+            self.turn = None
+        g = len(axes.of_class)
+        self.parts = class_scores(axes, X) if self.turn is None else [_powers(z)] * g
 
     def total(
         self,
@@ -199,11 +193,11 @@ class Scores:
         balanced: bool = False,
     ) -> FloatArray:
         """Return the sum of weighted products, the mechanism's parameters last."""
-        own, k, parts = self.axes.of_class, self.axes.size, self.parts
+        own, k, parts, turn = self.axes.of_class, self.axes.size, self.parts, self.turn
         q = 0 if edges is None else edges.shape[2]
         out = np.zeros((k + q, k + q))
         out[k:, k:] = inner
-        short = balanced and self.quadratic  # products of a class with itself follow
+        short = balanced and turn is not None  # products of a class with itself follow
         sums = {
             (h, j): _product(parts[h], weights[:, h, j], parts[j])
             for h, j in combinations_with_replacement(range(len(own)), 2)
@@ -212,7 +206,6 @@ class Scores:
         if short:
             for h in range(len(own)):
                 sums[h, h] = -np.sum([s for pair, s in sums.items() if h in pair], axis=0)
-        turn = self.axes.quadratic if self.quadratic else None
         for (h, j), part in sums.items():
             part = turn[h] @ part @ turn[j].T if turn else part
             out[np.ix_(own[h], own[j])] += part
@@ -255,8 +248,7 @@ def _coefficients(axes: Axes, X: FloatArray) -> list[FloatArray] | None:
     for A, s in zip(found, class_scores(axes, X), strict=True):
         # Classes that are far apart beside their size would cancel in the moments.
         size = np.abs(A) @ np.abs(values).mean(axis=1)
-        if not (np.abs(A @ values - s) <= 1e-11 * size[:, None] + 1e-300).all():
-            return None
-        if (size > 100 * np.abs(s).mean(axis=1) + 1e-300).any():
+        near = np.abs(A @ values - s).max(axis=1) <= 1e-11 * size + 1e-300
+        if not (near & (size <= 100 * np.abs(s).mean(axis=1) + 1e-300)).all():
             return None
     return found

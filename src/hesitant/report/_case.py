@@ -43,7 +43,6 @@ class Case:
             self.data = dataclasses.replace(given, codes=voted, reviewed=seen, said=None)
             plain = {"experts": "right", "mechanism": "entropy", "missing_label": None}
             self.clf = refit(self.main, self.data, None, warned=[], **plain)
-        self.likelihood = self.clf.fitted_.likelihood(self.data)
         self.labels, self.blank = self.data.labels, ~self.data.labels.labelled
         self.n, self.ids, self.wording = len(self.blank), ids, wording
         if ids is not None and len(ids) != self.n:
@@ -136,7 +135,7 @@ class Case:
                 "standard errors. Ask for them in Python with clf.summary()."
             )
         try:
-            return information_of(self.clf.fitted_, self.likelihood)
+            return information_of(self.clf.fitted_, self.data)
         except (ValueError, np.linalg.LinAlgError) as error:
             return f"There are no standard errors: {error}"
 

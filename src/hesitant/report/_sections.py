@@ -314,7 +314,7 @@ def _precision_gain(case: Case) -> float | None:
     if isinstance(using, str) or case.informed is not case.clf:
         return None
     try:
-        without = information_of(case.diagnosis.ignorance.fitted_, case.likelihood.ignoring())
+        without = information_of(case.diagnosis.ignorance.fitted_, case.data)
     except (ValueError, np.linalg.LinAlgError):
         return None
     old, new = (dict(zip(i.parameters, i.std_error, strict=True)) for i in (without, using))
