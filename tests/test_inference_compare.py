@@ -12,9 +12,10 @@ from sklearn.metrics import log_loss
 from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.inference import compare
-from hesitant.inference._compare import _folds, default_models
+from hesitant.inference._compare import default_models
 from hesitant.mechanisms import EntropyMechanism, MixedMechanism, Polynomial
 from hesitant.model_selection._candidates import as_candidates, describe_model
+from hesitant.model_selection._labelled import deal_out
 from hesitant.uncertainty import SquaredLogOdds
 
 GRID = {"covariance": ["full", "tied"], "mechanism": [None, "entropy"]}
@@ -78,7 +79,7 @@ def test_ranking(data, result):
 def test_cross_validation_by_hand(data, result):
     """Hold each fold's labelled rows out; blanks stay; nothing is turned into a blank."""
     codes = np.where(data.labelled, data.truth, -1)
-    folds = _folds(codes, 5, 0)
+    folds = deal_out(codes, 5, 0, fewer=True)
     assert np.array_equal(np.sort(np.concatenate(folds)), np.flatnonzero(codes >= 0))
     total = 0.0
     for fold in folds:
@@ -99,10 +100,9 @@ def test_cross_validation_by_hand(data, result):
 
 def test_folds_hold_all_classes():
     codes = np.array([0] * 40 + [1] * 7 + [-1] * 20)
-    folds = _folds(codes, 5, 0)
+    folds = deal_out(codes, 5, 0, fewer=True)
     assert all({0, 1} <= set(codes[fold]) for fold in folds)
     assert max(map(len, folds)) - min(map(len, folds)) <= 1
-    assert _folds(codes, 0, None) == []
 
 
 def test_failures_stay_in_the_table(data):

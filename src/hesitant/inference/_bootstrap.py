@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import norm
 
 from hesitant._choices import look_up, renamed
 from hesitant._replicates import refit, replicate, side_by_side
@@ -17,7 +16,7 @@ from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import check_in_memory
 from hesitant.checks import check_number
 from hesitant.families._base import listed
-from hesitant.inference._information import Estimates, Scale, natural_units
+from hesitant.inference._information import Estimates, Scale, intervals, natural_units
 from hesitant.likelihood import State, log_posterior
 from hesitant.rows import Rows
 
@@ -53,10 +52,9 @@ class BootstrapResult(Estimates):
         check_number("level", level, Real, 1e-6, 1 - 1e-6)
         drawn, estimate, scales = self.replicates, self.estimate, self.scales
         if method == "normal":
-            z = norm.ppf(0.5 + level / 2)
-            each = zip(scales, estimate, drawn.T, strict=True)
-            ends = [s.interval(x, z * np.nanstd(s.forward(d), ddof=1)) for s, x, d in each]
-            return np.array(ends, dtype=float)
+            each = zip(scales, drawn.T, strict=True)
+            errors = [np.nanstd(scale.forward(d), ddof=1) for scale, d in each]
+            return intervals(scales, estimate, errors, level)
         found: FloatArray = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
         if method == "percentile":
             return found
@@ -148,23 +146,19 @@ def bootstrap(
         f"{names} have no finite value in {undefined.any(axis=1).sum()} of {len(drawn)} "
         "replicates, which are left out for them: their errors are too small.": undefined.any(),
     }
+    said = [words for words, there in remarks.items() if there]
+    std_error = np.nanstd(drawn, axis=0, ddof=1)
     result = BootstrapResult(
+        *(units.names, estimate, std_error, estimate, estimate, float(level), said),
         kind=kind,
-        parameters=units.names,
-        estimate=estimate,
         bias=np.nanmean(drawn, axis=0) - estimate,
-        std_error=np.nanstd(drawn, axis=0, ddof=1),
-        lower=estimate,
-        upper=estimate,
-        level=float(level),
         n_replicates=len(drawn),
         n_failed=done.n_failed,
         n_not_converged=n_not_converged,
         n_relabelled=n_relabelled,
         failures=done.failures,
-        remarks=[words for words, there in remarks.items() if there],
         replicates=drawn,
-        scales=[number.scale for number in units.numbers],
+        scales=units.scales,
     )
     lower, upper = result.interval(level).T
     return dataclasses.replace(result, lower=lower, upper=upper)

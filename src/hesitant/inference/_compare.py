@@ -149,7 +149,7 @@ def compare(
     checked = take(template, X, y, sample_weight, reviewed)
     data = Data.of(checked, own["experts"], together)
     done = list(run_tasks(partial(_assess, data=data), models.items(), n_jobs=n_jobs))
-    folds = _folds(data.codes, cv, random_state)
+    folds = deal_out(data.codes, cv, random_state, fewer=True) if cv else []
     if folds:
         done = _with_losses(done, models, data, folds, n_jobs)
     sort_by = sort_by or ("cv_log_loss" if folds else "bic")
@@ -194,10 +194,6 @@ def _agreed(name: str, models: dict[str, Any]) -> Any:
     return next(iter(values.values()))
 
 
-def _folds(codes: IntArray, cv: int, random_state: Any) -> list[IntArray]:
-    return deal_out(codes, cv, random_state, fewer=True) if cv else []
-
-
 def _with_losses(
     done: list[Candidate],
     models: dict[str, Any],
@@ -224,7 +220,7 @@ def _with_losses(
 
 
 def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
-    silent, pattern = [not informative(clf) for clf in models.values()], _answers(data)
+    silent, pattern = [not informative(clf) for clf in models.values()], data.answers()
     remarks = {
         "The reviewed rows are all labelled or all blank, so there is no pattern to explain: "
         "models that differ in nothing but the mechanism are the same fit.": (
@@ -243,17 +239,6 @@ def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
     return [words for words, there in remarks.items() if there]
 
 
-def _answers(data: Data) -> list[tuple[float, float]]:
-    """Return the weights of rows labelled and left blank by each reader who did both."""
-    said, tally = data.checked.said, data.checked.tally
-    if said is None:
-        counts = [(tally.reviewed_labelled, tally.reviewed_blank)]
-    else:
-        left = said.shown & ~said.given
-        counts = list(zip(data.weight @ said.given, data.weight @ left, strict=True))
-    return [(float(a), float(b)) for a, b in counts if a > 0 and b > 0]
-
-
 def _assess(name: str, clf: Any, data: Data) -> Candidate:
     """Return a model's criteria, from a fit to all rows."""
     try:
@@ -265,7 +250,7 @@ def _assess(name: str, clf: Any, data: Data) -> Candidate:
         return Candidate(name, note=note.strip(), converged=bool(fit.converged_))
     value, k, tally = fit.log_likelihood_, fit.n_parameters_, data.checked.tally
     mechanism = getattr(fit.mechanism_, "hesitation", fit.mechanism_)  # a reader's, of a panel
-    for labelled, blank in () if mechanism.informative else _answers(data):
+    for labelled, blank in () if mechanism.informative else data.answers():
         value += chance_log_likelihood(labelled, blank)
         k += 1
     doubt = float(data.weight @ (fit.entropy(data.checked, Shannon()) * (data.codes < 0)))

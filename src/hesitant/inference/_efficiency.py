@@ -16,6 +16,7 @@ from hesitant._typing import FloatArray
 from hesitant._words import percent
 from hesitant.checks import check_number
 from hesitant.inference import _displays, _fisher
+from hesitant.inference._curvature import positive
 from hesitant.inference._fisher import PAIRS, WAYS, Review
 from hesitant.inference._information import natural_units
 from hesitant.model import FittedModel
@@ -172,7 +173,7 @@ def efficiency(
             f"The family {type(model.family).__name__} has no `coordinates` method, so its "
             "information cannot be computed: write one."
         )
-    review, reviewed = _review(clf, reviewed_share)
+    review = _review(clf, reviewed_share)
     rng = np.random.default_rng(seeds(random_state, 1)[0])
     axes, log_unit, batches = _fisher.draw_moments(model, n_draws, BATCHES, review, rng)
     parts = {way: _fisher.of_classes(batches[way], axes.size) for way in WAYS}
@@ -226,7 +227,7 @@ def efficiency(
     return Efficiency(
         n_rows=int(n_rows),
         n_draws=int(-(-n_draws // BATCHES) * BATCHES),
-        reviewed_share=reviewed,
+        reviewed_share=review.share,
         share_labelled=labelled,
         bayes_error=found["bayes_error"],
         excess_error={w: found[f"excess {w}"] for w in WAYS},
@@ -242,33 +243,27 @@ def efficiency(
     )
 
 
-def _review(clf: Any, given: float | None) -> tuple[Review, float]:
-    """Return who is shown which rows, and the share of rows that anybody is shown."""
+def _review(clf: Any, given: float | None) -> Review:
+    """Return who is shown which rows, by default as in the fit."""
     if given is not None:
         check_number("reviewed_share", given, Real, 0, 1)
-        return Review(float(given)), float(given)
+        return Review(float(given))
     rows = clf.fit_rows
     if rows is None:
-        return Review(), 1.0
+        return Review()
     if clf.fitted_.readers:
-        return Review(like=rows.said), float(rows.said.shown.any(axis=1).mean())
+        return Review(float(rows.said.shown.any(axis=1).mean()), like=rows.said)
     tally = rows.tally
     hidden = tally.weight - tally.reviewed_labelled - tally.reviewed_blank
     if hidden <= 1e-9 * tally.weight:
-        return Review(), 1.0
-    labelled = float(tally.labelled.sum()) - tally.reviewed_labelled
-    share = float(1 - hidden / tally.weight)
-    return Review(share, float(max(labelled, 0.0) / hidden)), share
+        return Review()
+    labelled = max(float(tally.labelled.sum()) - tally.reviewed_labelled, 0.0)
+    return Review(float(1 - hidden / tally.weight), float(labelled / hidden))
 
 
 def _exceeds(info: Any, share: float) -> bool:
     """Whether all eigenvalues are more than a share of their mean."""
-    floor = share * np.trace(info) / len(info)
-    try:
-        np.linalg.cholesky(info - floor * np.eye(len(info)))
-    except np.linalg.LinAlgError:
-        return False
-    return True
+    return positive(info - share * np.trace(info) / len(info) * np.eye(len(info)))
 
 
 def _remarks(

@@ -60,7 +60,7 @@ ZERO = (np.zeros(()),) * 3
 class Review(NamedTuple):
     """Who is shown which rows: a share of them is shown to all, or as others were of a panel."""
 
-    share: float = 1.0
+    share: float = 1.0  # of the rows that anybody is shown
     known: float = 0.0  # share of the other rows that have a label all the same
     like: Statements | None = None
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -42,11 +42,6 @@ class Scale:
     slope: Callable[[FloatArray], FloatArray]
     back: Callable[[FloatArray], FloatArray]
 
-    def interval(self, estimate: Any, reach: Any) -> tuple[Any, Any]:
-        """Return the interval that reaches equally far to both sides on this scale."""
-        middle = self.forward(estimate)
-        return self.back(middle - reach), self.back(middle + reach)
-
 
 IDENTITY = Scale(lambda x: x, np.ones_like, lambda x: x)
 LOG = Scale(np.log, lambda x: 1 / x, np.exp)
@@ -57,6 +52,15 @@ INVERSE = Scale(
 )
 # By attribute; of matrices this goes for the diagonal.
 _SCALES = {"covariances": LOG, "scales": LOG, "dof": INVERSE}
+
+
+def intervals(scales: Sequence[Scale], estimate: Any, errors: Any, level: float) -> FloatArray:
+    """Return lower and upper bounds (k, 2), equally far away on each number's own scale."""
+    z, ends = norm.ppf(0.5 + level / 2), []
+    for scale, x, error in zip(scales, estimate, errors, strict=True):
+        middle = scale.forward(x)
+        ends.append((scale.back(middle - z * error), scale.back(middle + z * error)))
+    return np.array(ends, dtype=float)
 
 
 class Number(NamedTuple):
@@ -80,6 +84,10 @@ class NaturalUnits:
     @property
     def names(self) -> list[str]:
         return [number.name for number in self.numbers]
+
+    @property
+    def scales(self) -> list[Scale]:
+        return [number.scale for number in self.numbers]
 
     def values(self, state: State) -> FloatArray:
         shown = self.model.family.attributes(state.params)
@@ -317,12 +325,10 @@ def information_of(
         covariance = slope[:, None] * covariance * slope
     edge = _at_the_edge(units, axes, V, std_error)
     std_error[edge] = np.nan
-    estimate, z = units.values(state), norm.ppf(0.5 + level / 2)
-    ends = [
-        number.scale.interval(x, number.scale.slope(x) * (z * error))
-        for number, x, error in zip(units.numbers, estimate, std_error, strict=True)
-    ]
-    lower, upper = np.array(ends, dtype=float).T
+    estimate, scales = units.values(state), units.scales
+    each = zip(scales, estimate, std_error, strict=True)
+    errors = [scale.slope(x) * e for scale, x, e in each]
+    lower, upper = intervals(scales, estimate, errors, level).T
     at_edge = ", ".join(units.names[k] for k in np.flatnonzero(edge))
     undetermined = "; ".join(directions[:5])
     if directions[5:]:
@@ -342,17 +348,12 @@ def information_of(
         f"alpha={model.alpha:g} weighs labelled and blank rows differently, so this is no "
         "likelihood of the data: errors come from the sandwich estimator.": model.alpha != 0.5,
     }
+    said = [words for words, there in remarks.items() if there]
     return ObservedInformation(
-        parameters=units.names,
-        estimate=estimate,
-        std_error=std_error,
-        lower=lower,
-        upper=upper,
-        level=float(level),
+        *(units.names, estimate, std_error, lower, upper, float(level), said),
         n_rows=int(rows.tally.n),
         robust=robust,
         flat_directions=directions,
-        remarks=[words for words, there in remarks.items() if there],
         covariance=covariance,
         chart_information=total,
         chart_covariance=V,

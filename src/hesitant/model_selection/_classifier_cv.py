@@ -25,6 +25,7 @@ from hesitant.rows import Rows
 from hesitant.uncertainty import Shannon, Uncertainty
 
 COMBINE = ("stack", "best", "one_se")
+COLUMNS = ("name", "mean_score", "gap", "gap_error", "weight", "n_parameters", "seconds", "note")
 LEAST_SHARE = 0.05  # of the combination; a candidate that comes to less is left out
 KEPT_SHARE = 0.01  # of one that is needed all the same
 FEWEST_JUDGED = 50  # of every class
@@ -98,16 +99,9 @@ class MixtureClassifierCV(PatternClassifier):
         missing_label: Any = -1,
         verbose: int = 0,
     ) -> None:
-        self.candidates = candidates
-        self.combine = combine
-        self.cv = cv
-        self.scoring = scoring
-        self.experts = experts
-        self.classes = classes
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.missing_label = missing_label
-        self.verbose = verbose
+        self.candidates, self.combine, self.cv, self.scoring = candidates, combine, cv, scoring
+        self.experts, self.classes, self.missing_label = experts, classes, missing_label
+        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -138,21 +132,28 @@ class MixtureClassifierCV(PatternClassifier):
             self.feature_names_in_ = checked.named_features
         data = held_out.Data.of(checked, experts, effective_n_jobs(self.n_jobs) > 1)
         if auto:
-            about: dict[str, Any] = {"pattern": data.has_pattern, "experts": experts}
+            about: dict[str, Any] = {"pattern": bool(data.answers()), "experts": experts}
             models = auto_candidates(checked.X, data.codes, len(self.classes_), **about)
         data, folds = self._folds(data)
         judged = held_out.Judge(models, data, folds, self.scoring, self.n_jobs, self.verbose)
         self.held_out_proba_ = np.full((len(data.codes), len(self.classes_)), np.nan)
-        if folds:
-            weights = self._weigh(judged.sift())
-        else:
-            weights = {next(iter(models)): 1.0}
-            self._tabulate(judged, {}, weights)
+        first = next(iter(models))
+        weights, figures = self._weigh(judged.sift()) if folds else ({first: 1.0}, {})
+        if not folds:
             words = (f"{(data.codes >= 0).sum()} rows are labelled, too few to hold any out and "
-                     f"choose by: the first candidate alone ({next(iter(models))}) was fitted. "
-                     "Label more rows.")  # fmt: skip
+                     f"choose by: the first candidate alone ({first}) was fitted. Label more "
+                     "rows.")  # fmt: skip
             warnings.warn(words, FitWarning, stacklevel=2)
         self._refit(weights, judged)
+
+        def row(name: str) -> tuple[Any, ...]:
+            *score, size = figures.get(name, (np.nan, np.nan, np.nan, None))
+            seconds, note = sum(t.seconds for t in judged.done[name]), judged.notes.get(name, "")
+            return (name, *score, weights.get(name, 0.0), size, seconds, note)
+
+        order = sorted(models, key=lambda k: -figures[k][0] if k in figures else np.inf)
+        columns = map(list, zip(*map(row, order), strict=True))
+        self.cv_results_ = dict(zip(COLUMNS, columns, strict=True))
         return self
 
     def _folds(self, data: held_out.Data) -> tuple[held_out.Data, list[IntArray]]:
@@ -172,10 +173,10 @@ class MixtureClassifierCV(PatternClassifier):
         folds = deal_out(codes[data.sample], int(self.cv), rng, blanks, fewer=True)
         return data, [data.sample[fold] for fold in folds]
 
-    def _weigh(self, judged: held_out.Judge) -> dict[str, float]:
-        """Return the weights of the candidates that count, and keep the table of all."""
+    def _weigh(self, judged: held_out.Judge) -> tuple[dict[str, float], dict[str, Any]]:
+        """Return the weights of the candidates that count, and the figures of all."""
         if not judged.trials:
-            return {}
+            return {}, {}
         data, rows, trials = judged.data, judged.rows, list(judged.trials.values())
         everyone, scoring = list(judged.trials), self.scoring
         names = everyone
@@ -207,29 +208,10 @@ class MixtureClassifierCV(PatternClassifier):
             found[np.lexsort((gap[inside], small))[0]] = 1.0
         order = np.argsort(-found, kind="stable")
         weights = {names[k]: float(found[k]) for k in order if found[k] > 0}
-        figures = dict(zip(everyone, zip(mean, gap, error, size, strict=True), strict=True))
-        self._tabulate(judged, figures, weights)
         parts = [w * np.asarray(judged.trials[k].tau) for k, w in weights.items()]
         self.held_out_proba_[rows] = np.sum(parts, axis=0)
-        return weights
-
-    def _tabulate(
-        self, judged: held_out.Judge, figures: dict[str, Any], weights: dict[str, float]
-    ) -> None:
-        """Keep the table of all candidates, best first."""
-        order = sorted(judged.models, key=lambda k: -figures[k][0] if k in figures else np.inf)
-        table = [figures.get(k, (np.nan, np.nan, np.nan, None)) for k in order]
-        mean, gap, error, size = map(list, zip(*table, strict=True))
-        self.cv_results_ = {
-            "name": order,
-            "mean_score": mean,
-            "gap": gap,
-            "gap_error": error,
-            "weight": [weights.get(k, 0.0) for k in order],
-            "n_parameters": size,
-            "seconds": [sum(t.seconds for t in judged.done[k]) for k in order],
-            "note": [judged.notes.get(k, "") for k in order],
-        }
+        figures = zip(mean, gap, error, size, strict=True)
+        return weights, dict(zip(everyone, figures, strict=True))
 
     def _refit(self, weights: dict[str, float], judged: held_out.Judge) -> None:
         """Fit the candidates that count to all rows."""

@@ -10,15 +10,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.stats import ks_2samp
-from sklearn.base import clone
 
 from hesitant._cores import one_blas_thread
-from hesitant._replicates import run_tasks
+from hesitant._replicates import refit, run_tasks
 from hesitant._typing import FloatArray, IntArray
-from hesitant.exceptions import collect_warnings
 from hesitant.experts import Panel, as_readers
 from hesitant.families import Shrunk
-from hesitant.mechanisms import row_term
 from hesitant.model import FittedModel
 from hesitant.model_selection._candidates import shape_of, shapes
 from hesitant.model_selection._labelled import LEAST
@@ -33,7 +30,6 @@ ABOUT = 12.0  # log-likelihood behind the best that may be chance
 PLAINER = 1.0  # log probability that another parameter of the mechanism must bring
 HOPELESS = 4.0  # standard errors, and log probability, behind the best after the first fold
 ROUGHLY = 0.01  # log-likelihood that a fit to judge by need not reach
-LONGEST = 60.0  # seconds of a fold; a candidate that takes more is not waited for again
 MOST_STEPS = 60  # of a fit to judge by that starts where another one ended
 
 
@@ -57,23 +53,25 @@ class Data:
 
     @property
     def weight(self) -> FloatArray:
-        """What each row counts."""
         return self.checked.weight
 
-    @property
-    def has_pattern(self) -> bool:
-        """Whether some of what was asked was answered and some was not."""
-        said, shown = self.checked.said, self.checked.reviewed
-        answered = self.codes[shown] >= 0 if said is None else said.given[said.shown]
-        return bool(answered.any() and not answered.all())
+    def answers(self) -> list[tuple[float, float]]:
+        """Return the weights of rows labelled and left blank by each reader who did both."""
+        said, tally = self.checked.said, self.checked.tally
+        if said is None:
+            counts = [(tally.reviewed_labelled, tally.reviewed_blank)]
+        else:
+            left = said.shown & ~said.given
+            counts = list(zip(self.weight @ said.given, self.weight @ left, strict=True))
+        return [(float(a), float(b)) for a, b in counts if a > 0 and b > 0]
 
     def fit(self, clf: Any, rows: IntArray | None = None, **options: Any) -> tuple[Any, str]:
         """Return a fresh fit, to some rows or all, and what it warned of."""
         if self.together:
             options["n_jobs"] = 1
-        with collect_warnings() as warned:
-            fit = clone(clf).set_params(classes=list(self.checked.classes), verbose=0, **options)
-            fit.fit(self.checked if rows is None else self.checked[rows], None)
+        data = self.checked if rows is None else self.checked[rows]
+        warned: list[str] = []
+        fit = refit(clf, data, None, classes=list(data.classes), warned=warned, **options)
         return fit, " ".join(warned)
 
 
@@ -159,13 +157,10 @@ def predicted(model: FittedModel, data: Rows) -> tuple[FloatArray, ...]:
 
 
 def _foretell_block(block: Block, model: FittedModel) -> tuple[FloatArray, ...]:
-    log_tau, tau, log_f = model.posterior(block.X)
-    mechanism = model.mechanism
-    difficulty = mechanism.difficulty(log_tau, tau, slopes=False)
-    evidence = mechanism.evidence(difficulty, block.said, model.state.theta)
-    term = row_term(evidence, log_tau, tau, block.codes)
-    chance = mechanism.probability(log_tau, tau)
-    log_p = term.log_p
+    posterior, mechanism = model.posterior(block.X), model.mechanism
+    term = model.row_term(posterior, block.said, block.codes, slopes=False)
+    log_tau, tau, log_f = posterior
+    chance, log_p = mechanism.probability(log_tau, tau), term.log_p
     if not (mechanism.informative or isinstance(mechanism, Panel)):  # pure chance
         log_p = np.log(np.maximum(np.where(block.labelled, chance, 1 - chance), LEAST))
     shown = block.review > 0
@@ -262,8 +257,7 @@ class Judge:
     strengths: tuple[float, ...] = ()
 
     @property
-    def rows(self) -> IntArray:
-        """The rows held out, in the order of the trials."""
+    def rows(self) -> IntArray:  # in the order of the trials
         return np.concatenate(self.folds)
 
     def all(self) -> Self:
@@ -294,9 +288,8 @@ class Judge:
                   self.starts if fold is self.folds[0] else {}, self.strengths, self.tol)
                  for part, fold in jobs]  # fmt: skip
         # one worker, unless this or joblib's configuration says more
-        n_jobs = 1 if self.n_jobs is None and effective_n_jobs(None) == 1 else self.n_jobs
-        how: dict[str, Any] = {"n_jobs": n_jobs, "progress": self.verbose > 0}
-        work = run_tasks(try_fold, tasks, **how, description="fits")
+        how: dict[str, Any] = {"n_jobs": effective_n_jobs(self.n_jobs)}
+        work = run_tasks(try_fold, tasks, progress=self.verbose > 0, description="fits", **how)
         for (part, fold), trials in zip(jobs, list(work), strict=True):
             for name, trial in zip(part, trials, strict=True):
                 self.done[name].append(trial._replace(start=None))
@@ -308,7 +301,7 @@ class Judge:
         return [k for k in names if all(t.tau is not None for t in self.done[k])]
 
     def _promising(self, names: list[str]) -> list[str]:
-        """Return the names of those that are neither slow nor far behind on the first fold."""
+        """Return the names of those that are not far behind on the first fold."""
         if len(names) < 2 or len(self.folds) < 2:
             return names
         trials, rows = [self.done[k][0] for k in names], self.folds[0]
@@ -317,12 +310,9 @@ class Judge:
         gap, error = paired_gaps(score, weight, int((weight @ score).argmax()))
         use = stack_weights(score, weight, np.zeros(len(names)))
         far = (gap > HOPELESS * error) & (gap * weight.sum() > HOPELESS) & (use < 1e-3)
-        seconds = np.array([t.seconds for t in trials])
-        slow = (seconds > LONGEST) & (seconds > seconds.min())
-        for k in np.flatnonzero(far | slow):
-            why = f"a fold took {seconds[k]:.0f} s" if slow[k] else "far behind on the first fold"
-            self.notes[names[k]] = f"dropped: {why}"
-        return [k for k, out in zip(names, far | slow, strict=True) if not out]
+        dropped = [names[k] for k in np.flatnonzero(far)]
+        self.notes |= dict.fromkeys(dropped, "dropped: far behind on the first fold")
+        return [k for k in names if k not in dropped]
 
     def _best_mechanisms(self, tried: list[str]) -> list[str]:
         """Return the models with one of the two mechanisms that predict best what was seen."""
