@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 
 from helpers import GAP, exact_excess, known, quadrature, univariate
 from hesitant import MixtureClassifier, Statements
-from hesitant._result import percent
+from hesitant._words import percent
 from hesitant.datasets import simulate
 from hesitant.experts import Readers
 from hesitant.families import StudentT
