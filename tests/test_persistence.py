@@ -455,7 +455,7 @@ def test_a_spline_too_large_for_memory_is_refused(saved, tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.model")), ids=lambda p: p.stem)
-def test_models_kept_from_earlier_versions(path):
+def test_models_kept_from_earlier_versions(path, tmp_path):
     expected = json.loads(path.with_suffix(".json").read_text())
     model = load(path)
     assert model.classes_.tolist() == expected["classes"]
@@ -464,6 +464,8 @@ def test_models_kept_from_earlier_versions(path):
     frame = rows if names is None else pd.DataFrame(rows, columns=names)
     np.testing.assert_allclose(model.predict_proba(frame), expected["posterior"], rtol=1e-9)
     assert model.predict(frame).tolist() == expected["predicted"]
+    again = load(save(model, tmp_path / "again.model"))
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
 
 
 def test_some_models_are_kept():

@@ -320,3 +320,15 @@ def test_classes_pulled_together_have_standard_errors(family):
     # made-up rows that hardly count change nothing
     weak, full = errors(Shrunk(1e-3, 1e-3, 1e-3), None), errors("full", None)
     assert weak == pytest.approx(full, rel=0.05)
+
+
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
+def test_a_class_with_one_label_whose_location_is_not_pulled():
+    """Left out of a first fit, the row leaves its class with neither rows nor a pull."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2))
+    y = np.zeros(40, dtype=int)
+    X[0] += 4.0
+    y[0] = 1
+    clf = MixtureClassifier("skew_t", covariance="shrunk", mechanism=None).fit(X, y)
+    assert np.isfinite(clf.shrinkage_).all()

@@ -105,7 +105,7 @@ def _of_fold(
     scatter = np.array([(weights[i, h, None] * u[i]).T @ u[i] for h, (i, u) in enumerate(apart)])
     grand_mean = count @ mean / count.sum()
     prior = np.log((count + 1.0) / (count + 1.0).sum())
-    pull = to_mean[:, None] / (count + to_mean[:, None])
+    pull = to_mean[:, None] / np.maximum(count + to_mean[:, None], 1e-12)
     value = np.full((2, *map(len, grid)), -1e300)
     for j, d in enumerate(to_diagonal):
         try:

@@ -24,7 +24,7 @@ from hesitant.families._covariance import Structure
 from hesitant.families._gaussian import NOTHING
 from hesitant.families._kernels import whiten
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
-from hesitant.families._student_t import HeavyTailedChart, HeavyTailedParams, digamma, distances
+from hesitant.families._student_t import HeavyTailedChart, HeavyTailedParams, distances, dof_score
 
 STEEPEST = 250.0  # where the prior on the size of slants sets in, with rows enough
 # A lean below this is too near symmetry to leave it, one above too near the edge to return.
@@ -32,8 +32,6 @@ _LEAST, _MOST = 0.6, 0.98
 _FAR, _CUT = 0.95, 0.99
 _EDGES = 4  # features tried
 _ROUNDS = 5  # of EM's step: one is enough to climb, five come close to the best
-
-
 _DRAWS = 1000
 _LARGEST = 250  # coordinates
 _FLOOR = 1e-2  # near symmetry skewness and location are all but confounded: no direction is free
@@ -170,21 +168,17 @@ def skewed_step(
     E[W] η·u + d, and E[WV²] is 1 + η·u E[WV].
     """
     count, mass, first, second, drive, driven = sums
-    axis, slant, scale = params.axis, params.slant, params.scale
+    axis, ridge = params.axis, params.ridge[:, None, None]
     v0 = dot(axis, first) + drive
     shift, turned = np.zeros_like(first), axis
-    # Rows of less weight than the prior would leave no scale at all.
-    most = 0.5 * count / np.maximum(dot(slant, slant), 1e-300)
-    ridge = np.minimum(params.ridge, most)[:, None, None]
     for _ in range(_ROUNDS):
         cross = outer(shift, first)
         scatter = second - cross - cross.transpose(0, 2, 1)
         scatter += mass[:, None, None] * outer(shift, shift)
-        # A smaller scale at the same η is a smaller slant.
-        toward = times(scale, turned)
-        scale = pool(scatter - ridge * outer(toward, toward), count)
+        free = pool(scatter, count)
+        scale = _held_back(free, free - pool(scatter - ridge * outer(turned, turned), count))
         held = ridge * scale
-        root = _whiten(scatter + held, second)
+        root = whiten(scatter + held)
         # Regression of V on x, as a change of η: whole sums would cancel
         aside = dot(axis, shift)[:, None]
         rest = driven - drive[:, None] * shift + aside * (first - mass[:, None] * shift)
@@ -198,15 +192,16 @@ def skewed_step(
         toward = times(scale, turned)
         share = v0 / (alpha * (1.0 + dot(turned, toward)))
         shift = (first - share[:, None] * toward) / mass[:, None]
-    return shift, _whiten(scale, scale), turned
+    return shift, whiten(scale), turned
 
 
-def _whiten(matrix: FloatArray, before: FloatArray) -> FloatArray:
-    """Return whiteners; what rounding may have taken off moments ``before`` is put back."""
-    try:
-        return whiten(matrix)
-    except StepError:
-        return whiten(matrix + 1e-14 * before * np.eye(matrix.shape[1]))
+def _held_back(free: FloatArray, pull: FloatArray) -> FloatArray:
+    """Return Ω with ``Ω A Ω + Ω = S``: a smaller scale at the same η is a smaller slant."""
+    half = np.linalg.inv(whiten(free))
+    value, vector = np.linalg.eigh(half.transpose(0, 2, 1) @ pull @ half)
+    shrink = 2.0 / (1.0 + np.sqrt(1.0 + 4.0 * np.maximum(value, 0.0)))
+    root = half @ vector * np.sqrt(shrink)[:, None, :]
+    return root @ root.transpose(0, 2, 1)
 
 
 class SkewTChart(HeavyTailedChart):
@@ -316,8 +311,7 @@ class SkewTChart(HeavyTailedChart):
         _, precision, logs, drive = skew_t_rows(q, along, nu, p, tables(nu, p))
         places, scores = self._rows(h, z, drive * slant - precision * z, -precision * z)
         group = np.flatnonzero(self.groups[:, h])
-        known = 1.0 + digamma(0.5 * (nu[0] + p)) - digamma(0.5 * nu[0])
-        tails = 0.5 * (known + logs - precision) * self.dof_slope[group]
+        tails = dof_score(nu, p, 1.0, precision, logs) * self.dof_slope[group]
         own = self.slants + h * p + np.arange(p)
         scores = np.concatenate((scores.T, tails, drive * z @ self._turn(h)), axis=1)
         return np.concatenate((places, self.base + group, own)), scores
@@ -352,11 +346,5 @@ def _standard_steps(information: FloatArray) -> FloatArray | None:
     correlation = information / np.multiply.outer(size, size)
     if not np.isfinite(correlation).all():  # parameters so absurd that draws overflow
         return None
-    for floor in (0.0, _FLOOR):
-        correlation.flat[:: len(size) + 1] += floor
-        try:
-            return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
-        except np.linalg.LinAlgError:
-            continue
-    value, vector = np.linalg.eigh(correlation)  # weights of very different sizes
-    return vector / np.sqrt(np.maximum(value, _FLOOR)) / size[:, None]
+    value, vector = np.linalg.eigh(correlation)
+    return vector / np.sqrt(np.maximum(value, 1e-9)) / size[:, None]

@@ -87,13 +87,13 @@ class StudentT(Gaussian):
     def specialise(self, covariance: Any, reg_covar: float) -> Self:
         if not isinstance(self.tied_dof, bool | np.bool_):
             raise TypeError(f"tied_dof={self.tied_dof!r}: give True or False.")
-        for value in np.asarray([] if self.dof is None else self.dof, dtype=object).ravel():
-            number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-            if not number or not float(value) >= _SMALLEST_FIXED:
-                raise ValueError(
-                    f"dof={self.dof!r}: give degrees of freedom from {_SMALLEST_FIXED} to "
-                    "inf, one for all classes or one each, or None to estimate them."
-                )
+        values = np.asarray([] if self.dof is None else self.dof, dtype=object).ravel()
+        numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in values)
+        if not (numbers and all(v >= _SMALLEST_FIXED for v in values)):
+            raise ValueError(
+                f"dof={self.dof!r}: give degrees of freedom from {_SMALLEST_FIXED} to inf, one "
+                "for all classes or one each, or None to estimate them."
+            )
         if self.dof is not None and self.tied_dof:
             raise ValueError(
                 f"tied_dof=True with dof={self.dof!r}: fixed degrees of freedom leave nothing "
@@ -114,18 +114,14 @@ class StudentT(Gaussian):
     def _best(self, guesses: Iterable[Any], X: AnyArray, weights: FloatArray) -> Any:
         """Return the guess that, after a few steps, makes rows of known class most probable."""
         tried = [improved(self, g, (X, weights), _STEPS, _with_more_rows) for g in guesses]
-        values = np.array(
-            [np.einsum("ih,ih->h", weights, self.log_density(params, X)) for params in tried]
-        )
+        densities = [self.log_density(params, X) for params in tried]
+        values = np.einsum("ih,kih->kh", weights, densities)
         if not self._separate:
             return tried[values.sum(axis=1).argmax()]
         # Each class chooses for itself.
-        best, choice = tried[0], values.argmax(axis=0)
-        chosen = {
-            name: np.array([getattr(tried[k], name)[h] for h, k in enumerate(choice)])
-            for name in best.of_classes
-        }
-        return dataclasses.replace(best, **chosen)
+        own, choice = [params.of_classes for params in tried], values.argmax(axis=0)
+        chosen = {k: np.array([own[i][k][h] for h, i in enumerate(choice)]) for k in own[0]}
+        return dataclasses.replace(tried[0], **chosen)
 
     @property
     def _separate(self) -> bool:
@@ -199,8 +195,7 @@ class StudentT(Gaussian):
         return -z * ((nu + z.shape[1]) / (nu + q))
 
     def _draw(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
-        z = super()._draw(params, h, n, rng)
-        return z / self._roots(params, h, n, rng)
+        return super()._draw(params, h, n, rng) / self._roots(params, h, n, rng)
 
     def _roots(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw roots of latent precisions W of class h, as a column."""
@@ -298,8 +293,7 @@ class HeavyTailedChart(LocationScaleChart):
         if not self.dof.size:
             return np.zeros(0)
         count, mass, _, _, logs, *_ = statistics
-        known = digamma(0.5 * (params.dof + self.p)) - digamma(0.5 * params.dof)
-        score = 0.5 * (count * (1.0 + known) + logs - mass)
+        score = dof_score(params.dof, self.p, count, mass, logs)
         latest, angle = self._latest
         if params.dof is not latest:
             angle = _angles(self.shares @ params.dof)
@@ -351,6 +345,12 @@ def t_constants(dof: FloatArray, p: int) -> FloatArray:
     return np.array([log_gamma_ratio(0.5 * v, 0.5 * p) - unit for v in dof.tolist()])
 
 
+def dof_score(nu: FloatArray, p: int, count: Any, mass: FloatArray, logs: FloatArray) -> Any:
+    """Return derivatives of log densities in ν, from sums of Σ w, Σ w E[W] and Σ w ℓ."""
+    known = digamma(0.5 * (nu + p)) - digamma(0.5 * nu)
+    return 0.5 * (count * (1.0 + known) + logs - mass)
+
+
 def best_dof(excess: float) -> float:
     """Return ν within bounds with ``log(ν/2) − ψ(ν/2) = excess``, EM's answer.
 
@@ -389,20 +389,11 @@ def _medians(Z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray
     """Return weighted medians and median absolute deviations (g, p) of standardised rows."""
     g, p = weights.shape[1], Z.shape[1]
     middle, deviation = np.zeros((g, p)), np.ones((g, p))
-    for h in range(g):
-        rows = np.flatnonzero(weights[:, h] > 0)
-        if rows.size:
-            middle[h] = _weighted_median(Z[rows], weights[rows, h])
-            away = np.abs(Z[rows] - middle[h])
-            deviation[h] = 1.4826 * _weighted_median(away, weights[rows, h])
+    for h in np.flatnonzero(weights.any(axis=0)):
+        weighted: Any = {"axis": 0, "weights": weights[:, h], "method": "inverted_cdf"}
+        middle[h] = np.quantile(Z, 0.5, **weighted)
+        deviation[h] = 1.4826 * np.quantile(np.abs(Z - middle[h]), 0.5, **weighted)
     return middle, np.where(deviation > 1e-6, deviation, 1.0)  # or most rows share one value
-
-
-def _weighted_median(Z: FloatArray, weight: FloatArray) -> FloatArray:
-    order = np.argsort(Z, axis=0)
-    below = np.cumsum(weight[order], axis=0)
-    place = (below < 0.5 * below[-1]).sum(axis=0)
-    return np.take_along_axis(np.sort(Z, axis=0), place[None], axis=0)[0]
 
 
 def _with_more_rows(statistics: Statistics) -> Statistics:

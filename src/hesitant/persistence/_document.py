@@ -245,7 +245,7 @@ def _take_apart(params: Any) -> Any:
         return encode("params", np.asarray(params))
     if isinstance(params, list | tuple):
         return [_take_apart(v) for v in params]
-    return {k: _take_apart(v) for k, v in vars(params).items()}
+    return {k: _take_apart(v) for k, v in vars(params).items() if np.size(v)}
 
 
 def _put_together(document: Any, like: Any, name: str = "params") -> Any:
@@ -263,7 +263,7 @@ def _put_together(document: Any, like: Any, name: str = "params") -> Any:
     if isinstance(like, list | tuple):
         return type(like)(_put_together(d, v, name) for d, v in zip(document, like, strict=True))
     fields = vars(like)
-    # Files of earlier versions lack what is empty, and what came later.
+    # Files lack what is empty, those of earlier versions what came later.
     needed = {k for k, v in fields.items() if np.size(v)} - set(getattr(like, "newer", ()))
     right = needed <= set(document) <= set(fields)
     expect(right, "the parameters are not those of its family")
