@@ -57,7 +57,7 @@ def renamed(**names: str) -> Callable[[F], F]:
 
 def is_ours(thing: object) -> bool:
     """Whether an object is one of the package's own, which its tests have tried."""
-    return type(thing).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return type(thing).__module__.startswith("hesitant.")
 
 
 def refuse_incomplete(parameter: str, value: object, kind: type) -> None:

@@ -160,8 +160,8 @@ def _object_array(values: Sequence[Any]) -> AnyArray:
 
 
 def _same(value: Any, marker: Any) -> bool:
-    if (_kind(value) == "bool") != (_kind(marker) == "bool"):
-        return False
+    if isinstance(value, bool | np.bool_) != isinstance(marker, bool | np.bool_):
+        return False  # False == 0 must not make False a blank
     try:
         return bool(value == marker)
     except (TypeError, ValueError):
@@ -179,7 +179,6 @@ def _tidy(values: AnyArray) -> AnyArray:
     return np.array(values.tolist()) if kinds <= {"number", "bool", "str"} else values
 
 
-# False == 0 must not make False a blank.
 _KINDS = {"bool": bool | np.bool_, "number": int | float | np.integer | np.floating}
 _KINDS |= {"str": str, "bytes": bytes}
 

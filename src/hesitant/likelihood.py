@@ -22,6 +22,7 @@ from hesitant._vector_math import Posterior as Posterior
 from hesitant._vector_math import normalise as normalise
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
+from hesitant.families._kernels import add_to_columns
 from hesitant.mechanisms import Ignorable, Mechanism
 from hesitant.mechanisms._base import Difficulty
 from hesitant.rows import Block, ManyRows, sided
@@ -149,7 +150,8 @@ def log_posterior(family: Family, state: State, X: AnyArray) -> Posterior:
 
 
 def _posterior(joint: FloatArray, state: State) -> Posterior:
-    joint += np.log(np.maximum(state.weights, 1e-300))  # an empty class is improbable, not NaN
+    # An empty class is improbable, not NaN.
+    add_to_columns(joint, np.log(np.maximum(state.weights, 1e-300)))
     return normalise(joint)
 
 

@@ -24,6 +24,7 @@ from hesitant.families._gaps import Seen, complete, find_gaps
 from hesitant.families._gaussian_chart import GaussianChart
 from hesitant.families._kernels import (
     Place,
+    add_to_columns,
     log_volumes,
     robust_units,
     some_rows,
@@ -67,6 +68,12 @@ class LocationScaleParams:
         """The parameters that each class has of its own, by name."""
         shared = ("center", "spread", *self.prior)
         return {name: value for name, value in vars(self).items() if name not in shared}
+
+    def moved(self, **changed: FloatArray) -> Self:
+        """Return a copy with other values: a third of the time of ``dataclasses.replace``."""
+        out = object.__new__(type(self))
+        vars(out).update(vars(self), **changed)
+        return out
 
     @property
     def place(self) -> Place:
@@ -127,7 +134,10 @@ class Gaussian(Family):
     ) -> tuple[FloatArray, Any]:
         """Return log densities from squared distances, and what ``_precisions`` wants of it."""
         q *= -0.5
-        q += volume - 0.5 * _LOG_2PI * (seen if isinstance(seen, int) else seen[:, None])
+        if isinstance(seen, int):
+            add_to_columns(q, volume - 0.5 * _LOG_2PI * seen)
+        else:
+            q += volume - 0.5 * _LOG_2PI * seen[:, None]
         return q, None
 
     def _precisions(
@@ -135,7 +145,8 @@ class Gaussian(Family):
     ) -> tuple[FloatArray, FloatArray]:
         """Return weights times expected precisions, and what follows moments in statistics."""
         # That is the number of rows with empty cells.
-        return weights, np.full(1, float(np.count_nonzero(np.not_equal(seen, params.center.size))))
+        gaps = 0 if isinstance(seen, int) else np.count_nonzero(seen != params.center.size)
+        return weights, np.array([float(gaps)])
 
     def _params(self, place: Place, whitener: FloatArray, given: Given | None = None) -> Any:
         """Complete location and scale to this family's parameters."""
@@ -263,7 +274,7 @@ class Gaussian(Family):
         X = complete(X, params.center, params.spread)
         Z, count = (X - params.center) / params.spread, weights.sum(axis=0)
         found = _shrinkage.strengths(Z, weights, given, self._floor(len(count)))
-        params = dataclasses.replace(params, shrinkage=found)
+        params = params.moved(shrinkage=found)
         return self._follow(params, (count, count, *weighted_moments(X, params.place, weights)))
 
     def _floor(self, g: int) -> float:
@@ -279,7 +290,7 @@ class Gaussian(Family):
         scatter = second - first[:, :, None] * shift[:, None, :]
         towards_diagonal, floor = params.shrinkage[1], self._floor(len(count))
         pooled = _shrinkage.pool(scatter, count.sum(), towards_diagonal, floor)
-        return dataclasses.replace(params, grand_mean=grand_mean, pooled=pooled, rows=count)
+        return params.moved(grand_mean=grand_mean, pooled=pooled, rows=count)
 
     def update_prior(self, params: Any, statistics: Statistics) -> Any:
         count, mass = statistics[:2]
@@ -319,7 +330,7 @@ class Gaussian(Family):
         # −½ reg_covar Σ tr Ω⁻¹, as if each class had a little extra scatter; then that of made-up
         # rows which pull classes together, relative to what it would be were all classes alike.
         W = params.whitener
-        out = -0.5 * self._prior_scatter(len(W)) * float(np.einsum("hjk,hjk->", W, W))
+        out = -0.5 * self._prior_scatter(len(W)) * float(np.vdot(W, W))
         if not params.shrinkage.size:
             return out
         to_pooled, _, to_mean = params.shrinkage
@@ -337,8 +348,7 @@ class Gaussian(Family):
         scatter = sums[3] - sums[2][:, :, None] * shift[:, None, :]
         g, p, _ = scatter.shape
         scatter += self._prior_scatter(g) * np.eye(p)
-        return dataclasses.replace(
-            params,
+        return params.moved(
             location=params.location + shift,
             whitener=whiten(self.structure.pool(scatter, sums[0])),
             **self._shape_step(params, count, mass, *others),
@@ -346,7 +356,7 @@ class Gaussian(Family):
 
     def permute(self, params: Any, order: AnyArray) -> Any:
         moved = {name: value[order] for name, value in params.of_classes.items()}
-        return dataclasses.replace(params, **moved)
+        return params.moved(**moved)
 
     def blend(self, params: Any, proposal: Any, share: float) -> Any:
         mixed = {
@@ -354,7 +364,7 @@ class Gaussian(Family):
             for name, value in params.of_classes.items()
         }
         mixed["whitener"] = whiten((1 - share) * params.scale + share * proposal.scale)
-        return dataclasses.replace(params, **mixed)
+        return params.moved(**mixed)
 
     def n_parameters(self, params: Any) -> int:
         g, p = params.location.shape

@@ -1,6 +1,5 @@
 """Coordinates of locations and scales that gradients are taken in."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -33,8 +32,7 @@ class LocationScaleChart(Coordinates):
         free = vector[: self.unit.size] * self.unit
         M = self.family.structure.unfold(free[self.g * self.p :], self.g, self.p)
         a = free[: self.g * self.p].reshape(self.g, self.p, 1)
-        return dataclasses.replace(
-            self.reference,
+        return self.reference.moved(
             location=self.reference.location + (self.half @ a)[:, :, 0],
             whitener=M @ self.reference.whitener,
         )
@@ -53,7 +51,8 @@ class LocationScaleChart(Coordinates):
         d_a = -(pull[:, None, :] @ M).ravel()
         prior = self.family._prior_scatter(self.g) * whitener
         d_M = (outer - prior) @ self.reference.whitener.transpose(0, 2, 1)
-        np.einsum("hjj->hj", d_M)[:] += count[:, None] / np.einsum("hjj->hj", M)
+        diagonal = d_M.reshape(self.g, -1)[:, :: self.p + 1]
+        diagonal += count[:, None] / M.diagonal(0, 1, 2)
         return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
 
     def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:

@@ -59,9 +59,10 @@ def _quantiles(column: FloatArray) -> tuple[float, float, float, float]:
     distinct = np.unique(column[~np.isnan(column)])
     if not distinct.size:
         return 0.0, 0.0, 0.0, 0.0
-    low, middle, high = distinct[(distinct.size - 1) * np.array([1, 2, 3]) // 4]
-    distance = np.sort(np.abs(distinct - middle))
-    return low, middle, high, distance[-(-9 * (distinct.size - 1) // 10)]
+    last = distinct.size - 1
+    low, middle, high = (distinct[last * k // 4] for k in (1, 2, 3))
+    most = -(-9 * last // 10)
+    return low, middle, high, np.partition(np.abs(distinct - middle), most)[most]
 
 
 def _distances_room(X: AnyArray, place: Place, whitener: FloatArray) -> tuple[Any, Any]:
@@ -236,6 +237,12 @@ def _whiteners(scales: FloatArray) -> FloatArray | None:
     return out
 
 
+def add_to_columns(table: FloatArray, values: FloatArray) -> None:
+    """Add a number to each column: of a few columns in a fifth of broadcasting's time."""
+    for column, value in zip(table.T, values.tolist(), strict=True):
+        column += value
+
+
 def log_volumes(whitener: FloatArray, spread: FloatArray | float = 1.0) -> FloatArray:
     """Log determinant of each whitener, in units of ``spread``."""
-    return np.einsum("hj->h", np.log(np.einsum("hjj->hj", whitener) / spread))
+    return np.add.reduce(np.log(whitener.diagonal(0, 1, 2) / spread), axis=1)

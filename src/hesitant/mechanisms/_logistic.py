@@ -166,7 +166,7 @@ class EntropyMechanism(Mechanism):
 
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
         u, du = self.uncertainty.evaluate(log_tau, tau)
-        b, db = self._basis().evaluate(u, self.maximum)
+        b, db = self.basis.evaluate(u, self.maximum)  # type: ignore[union-attr]  # prepared
         if not slopes:
             return Difficulty(log_tau, tau, u, None, (b,))
         return Difficulty(log_tau, tau, u, du, (b, db))
@@ -215,7 +215,8 @@ class EntropyMechanism(Mechanism):
 
     def strength(self, theta: FloatArray) -> FloatArray:
         out, link = super().strength(theta), self._link()
-        out[out.size - len(link.names) :] += link.prior  # of the link's parameter, if it has one
+        if link.names:
+            out[out.size - len(link.names) :] += link.prior
         return out
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
