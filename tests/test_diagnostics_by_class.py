@@ -94,9 +94,9 @@ def test_shares_by_class_by_hand():
     X = rng.standard_normal((40, 1)) + 60.0 * truth[:, None]  # nobody doubts a class
     y = np.where(rng.random(40) < np.where(truth == 0, 0.8, 0.4), truth, -1)
     from hesitant.diagnostics._by_class import labelled_shares
-    from hesitant.diagnostics._diagnose import _fit_both
+    from hesitant.diagnostics._tests import fit_both
 
-    records, p_value, _ = labelled_shares(_fit_both(MixtureClassifier(), X, y)[0])
+    records, p_value, _ = labelled_shares(fit_both(MixtureClassifier(), X, y)[0])
     table = [[np.sum((truth == h) & seen) for seen in (y >= 0, y < 0)] for h in (0, 1)]
     assert p_value == pytest.approx(chi2_contingency(table, correction=False).pvalue)
     for h, record in enumerate(records):

@@ -1,6 +1,5 @@
 """Are the blanks about difficulty: sizes, power, numbers by hand, and awkward data."""
 
-import dataclasses
 import json
 import warnings
 
@@ -17,7 +16,6 @@ from hesitant import FitWarning, MixtureClassifier
 from hesitant._words import p_value
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.diagnostics import Diagnosis, diagnose
-from hesitant.diagnostics._tests import Test
 from hesitant.mechanisms import EntropyMechanism, Ignorable
 from hesitant.uncertainty import Shannon, SquaredLogOdds, transformed_entropy
 
@@ -129,11 +127,10 @@ def test_shape_test_finds_a_wrong_shape():
 
 def test_shape_test_of_many_rows_is_that_of_few(monkeypatch):
     """Of very many rows every few tell the average information."""
-    from hesitant.diagnostics._diagnose import _fit_both
-    from hesitant.diagnostics._tests import shape_test
+    from hesitant.diagnostics._tests import fit_both, shape_test
 
     data = simulate(n=20_000, random_state=1)
-    fits, _ = _fit_both(MixtureClassifier(), data.features, data.labels)
+    fits, _ = fit_both(MixtureClassifier(), data.features, data.labels)
     few = shape_test(fits)
     monkeypatch.setattr("hesitant.diagnostics._tests.SAMPLE", 4000)
     many = shape_test(fits)
@@ -151,12 +148,10 @@ def test_verdicts():
     assert found.harder_share < 0.5
 
 
-def test_p_values_are_neither_zero_nor_one(result):
+def test_p_values_are_neither_zero_nor_one():
     assert p_value(0.997) == "p > 0.99"
     assert p_value(0.99) == "p = 0.99"
     assert p_value(1e-30) == "p < 0.0001"
-    gone = dataclasses.replace(result, tests=[Test("score", 1e4, 0.0, 1)])
-    assert "< 1e-300" in str(gone)
 
 
 def test_weights_that_differ_are_told(data):
@@ -170,9 +165,9 @@ def test_weights_that_differ_are_told(data):
 
 @pytest.mark.parametrize("option", [{"bandwidth": "foo"}, {"bandwidth": 2}, {"level": 95}])
 def test_options_are_checked_before_any_fit(data, monkeypatch, option):
-    from hesitant.diagnostics import _diagnose as module
+    from hesitant.diagnostics import _tests as module
 
-    monkeypatch.setattr(module, "_fit_both", lambda *a: pytest.fail("fitted first"))
+    monkeypatch.setattr(module, "fit_both", lambda *a: pytest.fail("fitted first"))
     with pytest.raises(ValueError, match=next(iter(option))):
         diagnose(data.features, data.labels, **option)
 

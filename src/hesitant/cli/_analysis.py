@@ -33,24 +33,18 @@ def classifier(model: o.ModelOptions, y: Any = None) -> Any:
     # blanks arrive as None, so that no label is taken for one
     common: dict[str, Any] = {"random_state": model.seed, "n_jobs": model.jobs}
     common["missing_label"] = None
-    own = (model.family, model.covariance, model.components, model.mechanism, model.alpha)
-    one = model.starts > 1 or any(value is not None for value in own)
-    panel, components = hasattr(y, "readers"), model.components or "1"
+    names = ("family", "covariance", "components", "mechanism", "alpha")
+    own = {name: getattr(model, name) for name in names if getattr(model, name) is not None}
+    panel, one = hasattr(y, "readers"), bool(own) or model.starts > 1
     if y is not None and not (one or panel):
         counts = Counter(label for label in y if label is not None)
         one = sum(n for n in counts.values() if n > 1) < FEWEST_LABELS
     if not (one or panel):
         return MixtureClassifierCV(**common)
-    return MixtureClassifier(
-        **common,
-        family=model.family or "gaussian",
-        covariance=model.covariance or "full",
-        components=int(components) if components.isdecimal() else components,
-        mechanism=None if model.mechanism == "none" else model.mechanism or "entropy",
-        alpha=0.5 if model.alpha is None else model.alpha,
-        n_init=model.starts,
-        experts="fallible" if panel else "right",
-    )
+    if str(model.components).isdecimal():
+        own["components"] = int(own["components"])
+    experts = "fallible" if panel else "right"
+    return MixtureClassifier(**common, **own, n_init=model.starts, experts=experts)
 
 
 def output_files(source: str, out: str | None) -> dict[str, Path]:
@@ -76,7 +70,6 @@ def analyse(
     **also: Path,  # files to name beside those written
 ) -> None:
     """Fit a model to a table with blanks; write a report, predictions and the model."""
-    from hesitant.diagnostics._triage import least_density
     from hesitant.exceptions import collect_warnings
     from hesitant.persistence._files import to_bytes
     from hesitant.report import make_report
@@ -121,13 +114,11 @@ def analyse(
             command=command,
         )
     with terminal.stage("Drawing and writing"):
+        origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
+        origin["options"] = json.dumps(options)
         tells = getattr(clf, "mechanism_", None)  # whether what was said tells of the class
         told = clf.resolve(checked) if tells is not None and tells.by_class else None
-        main = getattr(clf, "model_", clf)
-        least = least_density(main.fitted_, main.fit_rows)
-        origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
-        origin |= {"least_density": repr(least), "options": json.dumps(options)}
-        predictions = tables.prediction_frame(clf, checked, columns, frame, least, told)
+        predictions = tables.prediction_frame(clf, checked, columns, frame, told)
         contents = (
             # lone surrogates, as broken exports have them, cannot be written as UTF-8
             report.to_html().encode("utf-8", "replace"),
@@ -150,10 +141,7 @@ def prepare(columns: Any, standardise: bool, pca: int | None) -> tuple[Any, Any]
     if not standardise and pca is None:
         return X, None
     preparation = Preparation(standardise=standardise, n_components=pca)
-    try:
-        prepared = preparation.fit_transform(X)
-    except ValueError as error:
-        raise ValueError(str(error).replace("n_components=", "--pca ")) from error
+    prepared = preparation.fit_transform(X)
     return pd.DataFrame(prepared, columns=preparation.get_feature_names_out()), preparation
 
 

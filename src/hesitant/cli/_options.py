@@ -48,7 +48,6 @@ _HELP = {
     "alpha": "Weight of labelled against blank rows, from 0 to 1.",
     "standardise": "Divide every feature by its standard deviation.",
     "pca": "Keep the K leading principal components of the features.",
-    "jobs": "Cores to use; -1 is all, -2 all but one.",
     "starts": "Starts of the fit, of which the best is kept; the first is taken from the labels.",
     "bootstrap": "Test the blanks by N bootstrap replicates too, each with fits of its own; 199 "
     "or more for a useful p-value.",
@@ -157,7 +156,7 @@ Missing = Annotated[list[str] | None, data("missing", metavar="VALUE")]
 Standardise = Annotated[bool, model("standardise", False, "--standardise")]
 Pca = Annotated[int | None, model("pca", metavar="K", min=1)]
 Seed = Annotated[int, model("Seed of everything random.", True, min=0, max=2**32 - 1)]
-Jobs = Annotated[int | None, model("jobs", "all")]
+Jobs = Annotated[int | None, model("Cores to use; -1 is all, -2 all but one.", "all")]
 Force = Annotated[bool, output("Replace existing files.", False, "--force")]
 _TOML: dict[str, Any] = {"metavar": "FILE.toml", "callback": read_config, "is_eager": True}
 Config = Annotated[Path | None, plain("config", **_TOML)]

@@ -186,17 +186,17 @@ def allows_gaps(model: Any) -> bool:
 
 
 def prediction_frame(
-    model: Any, X: Any, columns: "Columns", table: "pd.DataFrame", least: float, told: Any = None
+    model: Any, X: Any, columns: "Columns", table: "pd.DataFrame", told: Any = None
 ) -> "pd.DataFrame":
     """Return what a model says of rows, beside the table's own columns and in its order.
 
-    A row is ``unusual`` if its log density is below ``least``, unless that is NaN; a column of the
-    table that has one of our names is called ``... (table)``. ``told`` are class probabilities
-    given what was said of the rows: of blank rows, and of a panel's, they count.
+    A column of the table that has one of our names is called ``... (table)``. ``told`` are class
+    probabilities given what was said of the rows: of blank rows, and of a panel's, they count.
     """
     import numpy as np
     import pandas as pd
 
+    from hesitant.diagnostics._triage import least_of
     from hesitant.labels import names_of
 
     classifier, Z = model, X
@@ -213,7 +213,8 @@ def prediction_frame(
         ("entropy", classifier.entropy(Z)),
         ("labelling_probability", classifier.labelling_probability(Z)),
     ]
-    if not np.isnan(least):
+    least = least_of(classifier)
+    if least is not None:
         main = getattr(classifier, "model_", classifier)
         said.append(("unusual", main.score_samples(Z) < least))
     said += [(f"P({name})", tau[:, h]) for h, name in enumerate(names_of(classifier.classes_))]
@@ -240,14 +241,14 @@ def predict(
         raise typer.BadParameter("--out - and --json both ask for standard output: choose one.")
     import pandas as pd
 
-    from hesitant.persistence import load, read_notes
+    from hesitant.persistence import load
     from hesitant.tables.cells import Sheet
 
     beside = str(Path(table.table).parent / f"{stem(table.table)}.predictions.csv")
     target = out or ("-" if table.table == "-" else beside)
     check_target(target, force=force, keep=[table.table, model])
     with terminal.stage("Loading the model"):
-        fitted, least = load(model), read_notes(model).get("least_density", "nan")
+        fitted = load(model)
     with terminal.stage("Reading"):
         frame = read(table, min_columns=1)
         names = getattr(fitted, "feature_names_in_", None)
@@ -257,16 +258,9 @@ def predict(
             Sheet(frame).require(chosen["features"], "that the model needs")
         columns = select(table, frame, allows_gaps(fitted), **chosen)
     X: Any = columns.X if names is None else pd.DataFrame(columns.X, columns=pd.Index(names))
-    if names is None and X.shape[1] != fitted.n_features_in_:
-        problem = f"The table has {X.shape[1]} numeric columns; the model, whose features have no"
-        problem += f" names, needs {fitted.n_features_in_}."
-        remedy = "Choose them, in the order of the fit, with --features."
-        raise Sheet(frame).error(problem, remedy)
     with terminal.stage("Predicting"):
-        result = prediction_frame(fitted, X, columns, frame, float(least))
+        result = prediction_frame(fitted, X, columns, frame)
     write_frame(result, target, force=force)
-    if names is not None and table.features:
-        terminal.note("--features has no effect: the model's features have names.")
     for note in dropped_note(columns):
         terminal.note(note)
     counts = {str(k): int(v) for k, v in result["predicted"].value_counts(sort=False).items()}

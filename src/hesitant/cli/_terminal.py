@@ -93,7 +93,7 @@ def _say(text: str, stream: Any, *, wrap: bool = True, **style: Any) -> None:
 
 
 _OPTION = {"random_state": "seed", "n_jobs": "jobs", "n_init": "starts", "n_boot": "bootstrap"}
-_OPTION |= {"data_dir": "data"}
+_OPTION |= {"data_dir": "data", "n_components": "pca"}
 _PARAMETER = re.compile(
     rf"\b(family|covariance|components|mechanism|alpha|{'|'.join(_OPTION)})=('[^']*'|\w+(?:\.\d+)?)"
 )

@@ -12,8 +12,7 @@ from hesitant._replicates import refit
 from hesitant._result import Result, Table
 from hesitant._typing import FloatArray
 from hesitant._words import p_value, percent
-from hesitant.diagnostics._diagnosis import ALPHA, FEW
-from hesitant.diagnostics._tests import mann_whitney
+from hesitant.diagnostics._tests import ALPHA, FEW, mann_whitney
 from hesitant.experts import Panel, reader_records
 from hesitant.mechanisms import as_mechanism
 from hesitant.statements import WITHHELD, Statements

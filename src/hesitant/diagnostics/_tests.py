@@ -21,13 +21,15 @@ from hesitant._words import noun
 from hesitant.inference._information import ObservedInformation, information_of
 from hesitant.inference._scores import Weights, axes_at, outer, products
 from hesitant.likelihood import chance_log_likelihood
-from hesitant.mechanisms import Basis, Spline, row_term
+from hesitant.mechanisms import Basis, EntropyMechanism, Spline, as_mechanism, row_term
 from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows
 from hesitant.uncertainty import Shannon, transformed_entropy
 
 P = ParamSpec("P")
 EXACT_KS, EXACT_MW = 10_000, 4_000  # work that is still done exactly
+ALPHA = 0.05
+FEW = 20  # the test of a handful of rows finds nothing, whatever the truth
 SMALLEST_GROUP = 5
 ROWS_A_PARAMETER = 2.0  # below, even score test and bootstrap reject chance one time in five
 MOST_PARAMETERS = 1000
@@ -200,6 +202,44 @@ def _measure(block: Block, ignorance: FittedModel, full: FittedModel | None) -> 
         p = full.mechanism.probability(*full.posterior(X)[:2])
     given = block.codes[shown], block.labelled[shown], block.weight[shown]
     return Measured(*given, tau, t, u, p)
+
+
+def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str]]:
+    """Return both fits; what the template already knows of these rows is not fitted again."""
+    own = as_mechanism(template.mechanism)
+    mechanism, remarks = own.testable() or EntropyMechanism(), []
+    if mechanism is not own and own.informative:
+        remarks = [
+            f"The tests of difficulty use the mechanism {mechanism.in_words!r} in place of "
+            f"{own.in_words!r}: its other parts are not identified where difficulty plays no part."
+        ]
+    warned: list[str] = []
+    how: dict[str, Any] = {"solver": "auto", "warned": warned}
+    rows = dict(zip(("sample_weight", "reviewed"), given, strict=False))
+    ignorance, full, known = template, None, False
+    if hasattr(template, "fitted_"):
+        data = template.check(X, y, *given)
+        known, X, y, rows, how["start"] = _knows(template.fitted_, data), data, None, {}, template
+    if known and template.mechanism_.informative and not remarks:
+        full = template
+    if not known or template.mechanism_.informative:
+        ignorance = refit(template, X, y, mechanism=None, alpha=0.5, **how, **rows)
+        data = ignorance.check()
+    fits, how["start"] = Fits(ignorance, full, data), ignorance
+    if not (data.tally.reviewed_labelled and data.tally.reviewed_blank):
+        full = None
+    # A fit that ended below what no slope at all achieves is not the best there is.
+    elif full is None or full.log_likelihood_ < ignorance.log_likelihood_ + fits.chance - 1e-6:
+        full = refit(ignorance, data, None, mechanism=mechanism, **how)
+    return Fits(ignorance, full, data), remarks + warned
+
+
+def _knows(model: FittedModel, data: ManyRows) -> bool:
+    """Whether a model was fitted to exactly these rows."""
+    if model.alpha != 0.5 or not model.converged:
+        return False
+    value = model.likelihood(data).evaluate(model.state).log_likelihood
+    return bool(abs(value - model.log_likelihood) <= 1e-9 * (1 + abs(value)))
 
 
 @named("likelihood ratio")

@@ -150,6 +150,14 @@ def least_density(model: FittedModel, rows: ManyRows) -> float:
     return -np.inf
 
 
+def least_of(clf: Any) -> float | None:
+    """Return that density of the rows of a fit, or as the file of a loaded model has it."""
+    main, kept = getattr(clf, "model_", clf), vars(clf).get("_least_density")
+    if getattr(main, "fit_rows", None) is not None:
+        return least_density(main.fitted_, main.fit_rows)
+    return None if kept is None else float(kept)
+
+
 def known_of(model: FittedModel, rows: ManyRows, fitted_to: ManyRows | None) -> Known | None:
     """Return what the rows of a fit tell of the classes (None: too few), or as many labels."""
     if fitted_to is not None and fitted_to.tally.n < ROWS_A_PARAMETER * model.n_parameters:

@@ -70,13 +70,10 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
                 "Pipeline of this package's own estimators, such as a Preparation and one."
             )
         check_is_fitted(step)
-    # the density by which `hesitant predict` tells rows that fit no class
-    known, last = vars(steps[-1]).get("_least_density"), getattr(steps[-1], "model_", steps[-1])
-    if getattr(last, "fit_rows", None) is not None and "least_density" not in (notes or {}):
-        from hesitant.diagnostics._triage import least_density
+    from hesitant.diagnostics._triage import least_of
 
-        known = repr(least_density(last.fitted_, last.fit_rows))
-    notes = ({} if known is None else {"least_density": known}) | dict(notes or {})
+    least = least_of(steps[-1])  # by which `hesitant predict` tells rows that fit no class
+    notes = ({} if least is None else {"least_density": repr(least)}) | dict(notes or {})
     document = {
         _MARK: FORMAT,
         "written_by": f"hesitant {__version__}",

@@ -378,17 +378,13 @@ def _method(case: Case, candidates: list[dict[str, Any]]) -> dict[str, Any]:
             "parameters and what a label would teach are its own, all probabilities those of the "
             "combination."
         )
-    weighted = (
-        "Row weights enter the fits and the tests of the likelihood as numbers of rows; the rank "
-        "tests and the counts take every row once."
-    )
     fitted = (
         f"The rows are taken to come from {noun(len(case.classes), 'class', 'classes')}, "
         f"{clf.family_.describe()}. The model has {noun(clf.n_parameters_, 'parameter')}; "
         f"they were chosen to make the data most likely (log-likelihood "
         f"{decimals(clf.log_likelihood_)}, {noun(clf.n_iter_, 'iteration')}; {clf.termination_})."
     )
-    caveats = [*case.diagnosis.caveats, *([weighted] if (case.data.weight != 1).any() else [])]
+    caveats = case.diagnosis.caveats
     return {"paragraphs": [fitted, likelihood], "caveats": caveats, "reference": REFERENCE}
 
 
