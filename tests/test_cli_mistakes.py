@@ -133,14 +133,9 @@ def test_messages_are_in_the_words_of_the_command_line(run, tmp_path):
 @pytest.mark.parametrize(
     ("said", "wanted"),
     [
-        (
-            "Drop it, use covariance='tied', or raise reg_covar.",
-            "Drop it, or use --covariance tied.",
-        ),
         ("is kept finite by reg_covar alone", "is kept finite by a weak prior alone"),
-        ("by the weak prior of reg_covar, and", "by a weak prior, and"),
-        ("): raise reg_covar, drop features", "): drop features"),
-        ("Use covariance='tied' or 'diag'.", "Use --covariance tied or diag."),
+        ("Use covariance='shrunk', or fewer", "Use --covariance shrunk, or fewer"),
+        ("n_components=9: give", "--pca 9: give"),
         ("another folder with out (--out).", "another folder with --out."),
         ("begin anew with force=True (--force)", "begin anew with --force"),
     ],

@@ -408,7 +408,7 @@ def test_separation_has_no_wald_test_worth_the_name():
 def test_failed_replicates_are_counted(data, monkeypatch):
     from hesitant.diagnostics import _tests as module
 
-    real = module.refit
+    real = module._null_ratio
     calls = {"n": 0}
 
     def flaky(*args, **kwargs):
@@ -417,13 +417,13 @@ def test_failed_replicates_are_counted(data, monkeypatch):
             raise ValueError("No start led to a fit: whatever. More.")
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(module, "refit", flaky)
+    monkeypatch.setattr(module, "_null_ratio", flaky)
     result = diagnose(data.features, data.labels, n_boot=9, random_state=0)
     test = result.test("likelihood ratio, bootstrap")
     assert "replicates failed and are not counted" in test.note
     assert "No start led to a fit" in test.note
     assert test.method != "9 replicates"
-    monkeypatch.setattr(module, "refit", lambda *a, **k: (_ for _ in ()).throw(ValueError("no")))
+    monkeypatch.setattr(module, "_null_ratio", lambda *_: np.linalg.inv(np.zeros((2, 2))))
     none = diagnose(data.features, data.labels, n_boot=4, random_state=0)
     assert none.test("likelihood ratio, bootstrap").was_skipped
     assert "4 of 4 replicates failed" in none.test("likelihood ratio, bootstrap").note

@@ -87,7 +87,6 @@ class Result:
         """Yield what there is to say: paragraphs (list items start with ``*``) and tables."""
 
     def _columns(self) -> dict[str, Any]:
-        """Return the numbers by column."""
         raise NotImplementedError
 
     def to_frame(self) -> Any:
@@ -149,7 +148,6 @@ def plain(value: Any) -> Any:
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """Return a value as a table prints it."""
     if value is None or value != value:
         return "-"
     if isinstance(value, str | bool | np.bool_):

@@ -193,7 +193,6 @@ def _provenance(table: o.TableOptions, frame: Any, columns: Any) -> dict[str, An
 
 
 def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) -> None:
-    """Print the notes, the verdict, the counts, the mechanism and where the files are."""
     for note in document["notes"]:
         terminal.note(note)
     terminal.answer({"files": files, **document})

@@ -49,7 +49,6 @@ def select(options: o.ReadOptions, frame: "pd.DataFrame", gaps: bool, **chosen: 
 
 
 def learn(table: o.TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns", list[str]]:
-    """Return the table, its columns by their parts, and what was noticed on the way."""
     shown = None
     if table.features_from:
         frame, labels, shown, notes = _join(table)
@@ -173,7 +172,6 @@ def table_notes(columns: "Columns", command: str = "") -> list[str]:
 
 
 def dropped_note(columns: "Columns") -> list[str]:
-    """Say which rows were left out, if any."""
     count = len(columns.dropped)
     shown = ", ".join(str(i + 1) for i in columns.dropped[:5]) + (", …" if count > 5 else "")
     rows = noun(count, "row was", "rows were")
@@ -181,7 +179,6 @@ def dropped_note(columns: "Columns") -> list[str]:
 
 
 def allows_gaps(model: Any) -> bool:
-    """Tell whether a model can do with rows that lack features."""
     return bool(model.__sklearn_tags__().input_tags.allow_nan)
 
 

@@ -42,11 +42,9 @@ class Terminal:
             _say(text, sys.stdout, wrap=wrap, bold=bold or None)
 
     def path(self, what: str, path: str) -> None:
-        """Print where something was written, in one line."""
         self.say(f"  {what:<12} {printable(path)}", wrap=False)
 
     def table(self, title: str, records: Iterable[dict[str, Any]], *columns: str) -> None:
-        """Print some columns of records under a title."""
         from hesitant._result import Table
 
         rows = [[record.get(name) for name in columns] for record in records]
@@ -56,7 +54,6 @@ class Terminal:
         self.say(Table(header, cells, rest="what is written").as_text(), wrap=False)
 
     def note(self, text: str) -> None:
-        """Print something a careful user should know, to standard error."""
         if not (self.as_json or self.quiet):
             _say(f"Note: {text}", sys.stderr, fg="yellow")
 
@@ -102,10 +99,7 @@ _REWORDED = (
     (r" \(\w+=\w* in Python\)", ""),
     (r"\b(\w+)(?:=\w+)? \(--\1\)", r"--\1"),
     (r"\bnamed by data_dir\b", "named by --data"),
-    (r", ([^,.]*), or raise reg_covar\b", r", or \1"),
-    (r",? or raise reg_covar\b", ""),
-    (r"\braise reg_covar, ", ""),
-    (r"\b(?:the weak prior of )?reg_covar\b", "a weak prior"),
+    (r"\breg_covar\b", "a weak prior"),
 )
 
 
@@ -123,8 +117,7 @@ def in_options(text: str) -> str:
         shown = "none" if value == "None" else value.strip("'")
         return f"--{_OPTION.get(name, name)} {shown}"
 
-    text = _PARAMETER.sub(option, text)
-    return re.sub(r"(--\w+ \w+) or '(\w+)'", r"\1 or \2", text)
+    return _PARAMETER.sub(option, text)
 
 
 @contextmanager

@@ -78,12 +78,10 @@ def named(name: str) -> Callable[[Callable[P, Test]], Callable[P, Test]]:
 
 
 def chi_squared(statistic: float, df: int) -> Test:
-    """Return the test of a statistic that is chi-squared under the hypothesis."""
     return Test("", statistic, float(chi2.sf(statistic, df)), int(df), "chi-squared")
 
 
 def need_rows(n_labelled: int, n_blank: int, least: int) -> None:
-    """Raise if a group is too small for a test."""
     for what, count in (("labelled", n_labelled), ("blank", n_blank)):
         if count < least:
             raise CannotTest(f"{noun(count, f'{what} row')}, needs {least}")
