@@ -477,3 +477,10 @@ def test_what_can_be_said_may_be_listed_in_another_way(three_classes):
     clf = MixtureClassifier().fit(X[:100], graded)
     with pytest.raises(ValueError, match="the fit was to grades with 3"):
         clf.resolve(X[:100], Statements.from_labels(["a", "b"] * 50))
+
+
+def test_readers_who_withhold_by_named_class_are_listed():
+    X, _, Y = draw(n=200)
+    said = Statements.from_labels(np.array(["a", "b", None], dtype=object)[Y])
+    clf = MixtureClassifier(mechanism="class", experts="fallible").fit(X, said)
+    assert {"intercept[a]", "intercept[b]", "accuracy"} <= set(clf.readers_.columns)

@@ -190,7 +190,7 @@ def test_a_class_without_labels_stays_finite():
     ("mechanism", "message"),
     [
         (EntropyClassMechanism(tilt=[0.0]), r"tilt=\[0.0\]: give 2 finite numbers"),
-        (EntropyMechanism(link=ArandaOrdaz(-1)), "shape=-1: give a positive number"),
+        (EntropyMechanism(link=ArandaOrdaz(-1)), "shape=-1: give a number from 1e-06"),
         (EntropyMechanism(link="probit"), "link='probit'"),
     ],
 )

@@ -208,7 +208,7 @@ def test_starts_that_make_no_sense(change, message):
         ),
         (
             {"mechanism": EntropyMechanism(basis=Functions([lambda u: 1.0], [lambda u: 0.0]))},
-            "one finite number for each uncertainty",
+            "Functions.evaluate: b has shape (1,)",
         ),
     ],
 )

@@ -58,10 +58,12 @@ def _measured(measure: Uncertainty, joint: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _probe_basis(basis: Basis, maximum: float) -> None:
-    name = f"{type(basis).__name__}.evaluate"
-    u = (maximum if np.isfinite(maximum) else 1.0) * np.linspace(0.2, 0.8, ROWS)
+    name, most = f"{type(basis).__name__}.evaluate", maximum if np.isfinite(maximum) else 1.0
     shape = (ROWS, basis.size)
-    _, db = _unpack(name, basis.evaluate(u, maximum), {"b": shape, "db": shape})
+    for low in (0.0, 0.2):  # of rows that are certain, too
+        u = most * np.linspace(low, 1 - low, ROWS)
+        with np.errstate(all="ignore"):
+            _, db = _unpack(name, basis.evaluate(u, maximum), {"b": shape, "db": shape})
     for k in range(basis.size):
         column = f"derivatives[{k}]" if isinstance(basis, Functions) else f"{name}: db"
         _compare(column, db[:, k], lambda at, k=k: basis.evaluate(at, maximum)[0].T[k : k + 1], u)
@@ -92,8 +94,11 @@ def _unpack(name: str, value: Any, parts: dict[str, tuple[int, ...]]) -> tuple[F
 def _check_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
     if np.shape(value) != shape:
         raise ValueError(f"{name} has shape {np.shape(value)}, and must have {shape}.")
-    if np.isnan(value).any():
-        raise ValueError(f"{name} is NaN where rows may well lie: correct it.")
+    if not np.isfinite(value).all():
+        raise ValueError(
+            f"{name} is not finite where rows may well lie: correct it, or bound it, for example "
+            "by np.maximum(u, 1e-12)."
+        )
 
 
 def _compare(name: str, given: FloatArray, function: Any, at: Any, axes: Any = (1,)) -> None:

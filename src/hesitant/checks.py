@@ -8,7 +8,6 @@ import numpy as np
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant.labels import describe
-from hesitant.mechanisms import Ignorable, Mechanism
 from hesitant.rows import Tally
 
 
@@ -38,16 +37,17 @@ def check_seed(name: str, value: Any) -> None:
         raise TypeError(f"{name}={value!r}: give a whole number, a NumPy generator, or None.")
 
 
-def check_reviewed(reviewed: Any, n: int) -> BoolArray:
-    """Return the reviewed column as booleans, all True by default."""
-    if reviewed is None:
-        return np.broadcast_to(True, n)
-    values = np.asarray(reviewed)
-    if values.shape != (n,):
-        raise ValueError(f"reviewed is {values.shape}: give one boolean for each of {n} rows.")
-    for row, v in enumerate(values.tolist() if values.dtype != bool else ()):
+def check_shown(name: str, given: Any, shape: tuple[int, ...]) -> BoolArray:
+    """Return as booleans who was shown which rows, all True by default."""
+    if given is None:
+        return np.broadcast_to(True, shape)
+    values = np.asarray(given)
+    if values.shape != shape:
+        raise ValueError(f"{name} has shape {values.shape}: give {shape}, True where it was seen.")
+    for place, v in np.ndenumerate(values.astype(object)) if values.dtype != bool else ():
         if not isinstance(v, bool | int | float | np.bool_ | np.number) or v not in (0, 1):
-            raise ValueError(f"reviewed[{row}] is {v!r}: give True if it was seen, else False.")
+            where = ", ".join(map(str, place))
+            raise ValueError(f"{name}[{where}] is {v!r}: give True if it was seen, else False.")
     return values.astype(bool)
 
 
@@ -79,17 +79,3 @@ def check_supply(alpha: float, classes: AnyArray, tally: Tally) -> None:
     if counting < len(classes):
         few = f"{counting} of {tally.n:,.0f} rows have a positive weight"
         raise ValueError(f"{few}, for {len(classes)} classes: give more rows a weight.")
-
-
-def check_blanks(mechanism: Mechanism, tally: Tally) -> tuple[Mechanism, list[str]]:
-    """Return the mechanism, or none where the blanks cannot tell one, with the reason."""
-    labelled, blank = tally.reviewed_labelled > 0, tally.reviewed_blank > 0
-    if not mechanism.informative or (labelled and blank):
-        return mechanism, []
-    seen = f"{'every' if labelled else 'no'} reviewed row is labelled"
-    if not (labelled or blank):
-        seen = "no row was reviewed"
-    return Ignorable(), [
-        f"The mechanism cannot be estimated: {seen}, so blanks have no pattern. The classes "
-        "were fitted by the ignorance likelihood (labels assumed missing at random)."
-    ]

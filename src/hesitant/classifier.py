@@ -16,16 +16,16 @@ from hesitant._optional import need
 from hesitant._probe import probe_mechanism
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.base import PatternClassifier
-from hesitant.checks import check_blanks, check_jobs, check_number, check_seed, check_supply
+from hesitant.checks import check_jobs, check_number, check_seed, check_supply
 from hesitant.exceptions import FitWarning
-from hesitant.experts import Panel, Readers, as_readers, reader_records
+from hesitant.experts import Readers, as_readers, reader_records
 from hesitant.families import FAMILIES, Components, Family
 from hesitant.fitting import SAMPLE, fit_mixture, generator, match_to_labels
 from hesitant.intake import check_features, is_dask, take
 from hesitant.labels import names_of
 from hesitant.likelihood import Likelihood
 from hesitant.mechanisms import Mechanism, as_mechanism
-from hesitant.model import FittedModel
+from hesitant.model import FittedModel, with_blanks
 from hesitant.remarks import NotConvergedWarning, fit_remarks, label_remarks
 from hesitant.rows import BLOCK_SIZE, ManyRows
 from hesitant.solvers import SOLVERS
@@ -148,7 +148,7 @@ class MixtureClassifier(PatternClassifier):
         mechanism = mechanism.prepare(len(classes))
         probe_mechanism(mechanism, len(classes))
         if said is None:
-            mechanism, remarks = check_blanks(mechanism, rows.tally)
+            mechanism, remarks = mechanism.estimable(rows.tally)
         else:
             readers, remarks = as_readers(self.experts), []
             votes = readers.rough(said)
@@ -316,10 +316,7 @@ class MixtureClassifier(PatternClassifier):
     @property
     def confusion_(self) -> FloatArray:
         """Each reader's chances of labels k when the class is h (J, g, g)."""
-        panel = self.mechanism_
-        if not isinstance(panel, Panel):
-            raise AttributeError("confusion_ belongs to a fit with experts='fallible'.")
-        return panel.confusion()
+        return self.mechanism_.confusion()
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None
@@ -331,7 +328,9 @@ class MixtureClassifier(PatternClassifier):
         """
         check_is_fitted(self, "fitted_")
         check_number("n_samples", n_samples, Integral, 1)
-        return self.fitted_.sample(n_samples, generator(random_state), self.missing_label)
+        X, codes, said = self.fitted_.sample(n_samples, generator(random_state))
+        truth = self.classes_[codes]
+        return X, truth, said if self.readers else with_blanks(truth, ~said, self.missing_label)
 
     def _value_and_size(self, *given: Any) -> tuple[float, float]:
         check_is_fitted(self, "fitted_")

@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from hesitant import rows
 from hesitant._typing import AnyArray, IntArray
-from hesitant.checks import check_reviewed, check_weight
+from hesitant.checks import check_shown, check_weight
 from hesitant.intake import check_number_of_classes, is_dask, refuse_not_finite, takes_gaps
 from hesitant.labels import combine, encode
 
@@ -64,7 +64,7 @@ class DaskRows(rows.ManyRows):
 
     def relabelled(self, codes: IntArray) -> "DaskRows":
         def note(old: tuple[Any, ...], new: IntArray) -> tuple[Any, ...]:
-            return new, old[1], check_reviewed(None, len(new))
+            return new, old[1], check_shown("reviewed", None, new.shape)
 
         own = zip(self.notes, _cut("y", codes, self.sizes), strict=True)
         notes = dask.persist(*(_task(note)(*pair) for pair in own))
@@ -126,8 +126,8 @@ def take_dask(
                     f"the chunk of X from row {first} on has {len(X)} rows and that of {name} "
                     f"{len(column)}: cut them alike, for example by taking both from one frame."
                 )
-        weight, seen = check_weight(weight, X, some=False), check_reviewed(seen, len(X))
-        return encode(y, blank, listed).codes, weight, seen
+        weight = check_weight(weight, X, some=False)
+        return encode(y, blank, listed).codes, weight, check_shown("reviewed", seen, (len(X),))
 
     notes = dask.persist(*(_task(note)(*chunk[1:]) for chunk in chunks))
     kept, _, parts, *_ = map(list, zip(*chunks, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from hesitant._typing import AnyArray
-from hesitant.checks import check_reviewed, check_weight
+from hesitant.checks import check_shown, check_weight
 from hesitant.experts import as_readers
 from hesitant.labels import Labels, encode
 from hesitant.rows import BLOCK_SIZE, ManyRows, Rows
@@ -49,7 +49,7 @@ def take(
     if len(codes) != len(X):
         raise ValueError(f"X has {len(X)} rows and y has {len(codes)}: give one label a row.")
     check_number_of_classes(ordered, blank)
-    weight, seen = check_weight(sample_weight, X), check_reviewed(reviewed, len(X))
+    weight, seen = check_weight(sample_weight, X), check_shown("reviewed", reviewed, (len(X),))
     names = getattr(estimator, "feature_names_in_", None)
     how: dict[str, Any] = {"threads": estimator._threads(X), "n_classes": len(ordered)}
     return Rows(X, codes, weight, seen, said, classes=ordered, named_features=names, **how)

@@ -59,7 +59,7 @@ def encode(
             "y holds Statements, and this is about the labels of one reader: give y, reviewed = "
             "statements.of(reader), for each reader in turn."
         )
-    values, _ = _read(y, names[0])
+    values, _ = read(y, names[0])
     if values.ndim == 2 and values.shape[1] == 1:
         words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
         warnings.warn(words, DataConversionWarning, stacklevel=4)
@@ -85,7 +85,7 @@ def combine(seen: Sequence[AnyArray]) -> AnyArray:
     if not found:
         return np.zeros(0, dtype=int)
     if len({part.dtype.kind for part in found}) > 1:  # let the message show one of each
-        found = [_tidy(_object_array([v for part in found for v in part.tolist()]))]
+        found = [_tidy(object_array([v for part in found for v in part.tolist()]))]
     together = np.unique(np.concatenate(found))
     if together.dtype.kind == "f":  # only floats can be a continuous target by mistake
         check_classification_targets(together)
@@ -93,20 +93,19 @@ def combine(seen: Sequence[AnyArray]) -> AnyArray:
 
 
 def _factorise(values: AnyArray, missing_label: Any) -> tuple[AnyArray, IntArray]:
-    """Return the distinct labels, and the place of each row's among them, −1 for a blank."""
     if values.dtype != object:
         distinct, inverse = np.unique(values, return_inverse=True)
     else:  # by type as well: True and 1 are the same to a dict
         keys = list(zip(map(type, values), values, strict=True))
         place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
-        distinct = _object_array([value for _, value in place])
+        distinct = object_array([value for _, value in place])
         inverse = np.fromiter(map(place.__getitem__, keys), dtype=np.int64, count=len(keys))
-    known = [not (is_null(v) or _same(v, missing_label)) for v in distinct.tolist()]
+    known = [not is_blank(v, missing_label) for v in distinct.tolist()]
     places = np.where(known, np.cumsum(known) - 1, -1).astype(np.min_scalar_type(-len(known) - 1))
     return _tidy(distinct[np.array(known, dtype=bool)]), places[inverse.reshape(-1)]
 
 
-def _read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
+def read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
     """Return a column or table of any kind as an array, and its columns' names if it has some."""
     if hasattr(values, "collect") and not hasattr(values, "to_dict"):
         raise TypeError(f"{what} is a lazy frame: give {what}.collect().")
@@ -119,11 +118,11 @@ def _read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
     native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         plain = native.dtype == nw.Float64
-        return (native.to_numpy() if plain else _object_array(native.to_list())), None
+        return (native.to_numpy() if plain else object_array(native.to_list())), None
     if isinstance(native, nw.DataFrame):
         values = native.to_dict(as_series=False)
     if isinstance(values, Mapping):
-        columns = [_object_array(v) for v in values.values()]
+        columns = [object_array(v) for v in values.values()]
         if len({len(c) for c in columns}) != 1:
             raise ValueError(f"{what} needs columns of one length, a column a reader.")
         return np.column_stack(columns), [str(k) for k in values]
@@ -131,7 +130,7 @@ def _read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
         return np.asarray(values), None
     rows = list(values)
     if not any(isinstance(v, list | tuple | dict | set | np.ndarray) for v in rows):
-        return _object_array(rows), None
+        return object_array(rows), None
     table = np.array(rows, dtype=object)
     if table.ndim == 1:
         raise ValueError(f"{what} is no table: give rows of one length, a column a reader.")
@@ -146,30 +145,33 @@ def is_table(values: Any) -> bool:
 
 def read_table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
     """Return values as an array of shape (n, J), and the columns' names if they have some."""
-    table, names = _read(values, what)
+    table, names = read(values, what)
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or not table.size:
         raise ValueError(f"{what} has shape {table.shape}: give a row a case, a column a reader.")
     return table, names
 
 
-def _object_array(values: Sequence[Any]) -> AnyArray:
+def object_array(values: Sequence[Any]) -> AnyArray:
+    """Return an array of any values; those that are sequences stay whole."""
     out = np.empty(len(values), dtype=object)
     out[:] = list(values)
     return out
 
 
-def _same(value: Any, marker: Any) -> bool:
-    if isinstance(value, bool | np.bool_) != isinstance(marker, bool | np.bool_):
+def is_blank(value: Any, missing_label: Any) -> bool:
+    """Whether a label is missing, or is what marks a missing one."""
+    if is_null(value):
+        return True
+    if isinstance(value, bool | np.bool_) != isinstance(missing_label, bool | np.bool_):
         return False  # False == 0 must not make False a blank
     try:
-        return bool(value == marker)
+        return bool(value == missing_label)
     except (TypeError, ValueError):
         return False
 
 
 def _tidy(values: AnyArray) -> AnyArray:
-    """Return labels in the plainest type that holds them all."""
     if values.dtype != object:
         return values
     kinds = {_kind(v) for v in values}
@@ -195,11 +197,11 @@ def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
     if not listed:
         raise ValueError("classes is empty: list every class value, or leave it at None.")
     for value in listed:
-        if is_null(value) or _same(value, missing_label):
+        if is_blank(value, missing_label):
             raise ValueError(
                 f"classes contains {value!r}, which marks a blank: choose another missing_label."
             )
-    ordered = _tidy(_object_array(listed))
+    ordered = _tidy(object_array(listed))
     if len(set(ordered.tolist())) < len(listed):
         raise ValueError(f"classes={listed!r} names a class twice: list each once.")
     return ordered

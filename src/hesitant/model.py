@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.experts import Panel
 from hesitant.families import Family
 from hesitant.labels import names_of
 from hesitant.likelihood import Likelihood, Posterior, State, log_posterior
@@ -48,7 +47,7 @@ class FittedModel:
     @property
     def readers(self) -> list[str] | None:
         """The readers, if the fit was one to statements."""
-        return list(self.mechanism.readers) if isinstance(self.mechanism, Panel) else None
+        return self.mechanism.readers
 
     @property
     def n_parameters(self) -> int:
@@ -99,7 +98,7 @@ class FittedModel:
 
         return np.concatenate(rows.collect(look))
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, AnyArray]:
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
         """Draw features and classes, as positions among them."""
         codes = rng.choice(len(self.classes), size=n, p=self.state.weights)
         X = np.empty((n, self.n_features))
@@ -108,20 +107,14 @@ class FittedModel:
             X[mine] = self.family.sample(self.state.params, h, mine.size, rng)
         return X, codes
 
-    def sample(
-        self, n: int, rng: np.random.Generator, missing_label: Any
-    ) -> tuple[FloatArray, AnyArray, Any]:
-        """Draw rows, their classes, and what the expert would say of them."""
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray, Any]:
+        """Draw rows, their classes, and of which there would be a label, or what a panel says."""
         X, codes = self.draw(n, rng)
-        truth = self.classes[codes]
         log_tau, tau, _ = self.posterior(X)
-        if isinstance(self.mechanism, Panel):
-            return X, truth, self.mechanism.draw(codes, log_tau, tau, self.classes, rng)
-        chance = self.mechanism.probability(log_tau, tau, np.eye(len(self.classes))[codes])
-        return X, truth, _with_blanks(truth, rng.random(n) >= chance, missing_label)
+        return X, codes, self.mechanism.draw(codes, log_tau, tau, self.classes, rng)
 
 
-def _with_blanks(truth: AnyArray, blank: AnyArray, missing_label: Any) -> AnyArray:
+def with_blanks(truth: AnyArray, blank: AnyArray, missing_label: Any) -> AnyArray:
     """Return labels with blanks, marked as the classes' type allows."""
     marker = np.asarray(missing_label)
     numbers = {marker.dtype.kind, truth.dtype.kind} <= set("iuf")

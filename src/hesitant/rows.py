@@ -50,7 +50,6 @@ class Tally(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """Sum of all weights."""
         return float(self.labelled.sum()) + self.blank
 
     @property

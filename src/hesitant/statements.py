@@ -10,7 +10,8 @@ import numpy as np
 from hesitant._result import Table
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant._words import noun
-from hesitant.labels import _object_array, combine, describe, encode, is_table, read_table
+from hesitant.checks import check_shown
+from hesitant.labels import describe, encode, is_blank, is_table, object_array, read, read_table
 
 WITHHELD, NOT_SHOWN = -1, -2
 SUM_TOLERANCE = 0.01
@@ -73,8 +74,8 @@ class Statements:
     ) -> Self:
         """Make statements from labels: a column a reader (n, J), or (n,) of one."""
         table, names = read_table(Y, "Y")
-        ordered, known, codes = _encode(table.T.ravel(), truth, len(table), missing_label, classes)
-        said = _hide(codes.reshape(table.shape[::-1]).T, shown)
+        ordered, known, codes = _encode(table.ravel(), truth, len(table), missing_label, classes)
+        said = _hide(codes.reshape(table.shape), shown)
         return cls("labels", said, _names(readers, names, said), ordered, ordered, known)
 
     @classmethod
@@ -124,9 +125,8 @@ class Statements:
         truth: Any = None,
     ) -> Self:
         """Make statements from probabilities (n, g) or (n, J, g), those withheld NaN."""
-        if not isinstance(Q, np.ndarray) and is_table(Q):
-            Q, columns = read_table(Q, "Q")
-            classes = columns if classes is None else classes
+        Q, columns = read(Q, "Q")
+        classes = columns if classes is None else classes
         try:
             Q = np.array(Q, dtype=float)
         except (TypeError, ValueError):
@@ -149,7 +149,7 @@ class Statements:
                     f"row {i} of {names[j]} {fault}: {Q[i, j].tolist()}. Give probabilities that "
                     "add up to 1, or NaN for all classes where the reader withheld them."
                 )
-        ordered, known, _ = _encode(_object_array([]), truth, len(Q), missing_label, classes)
+        ordered, known, _ = _encode(object_array([]), truth, len(Q), missing_label, classes)
         said = _hide(np.where(none, WITHHELD, 0), shown)
         return cls("probabilities", said, names, ordered, ordered, known, Q / total[:, :, None])
 
@@ -185,7 +185,7 @@ class Statements:
                 f"row {i} of reader {j + 1} is an empty set, which rules out every class: give "
                 "None for an answer withheld."
             )
-        members = _object_array([value for cell in cells for value in cell or ()])
+        members = object_array([value for cell in cells for value in cell or ()])
         ordered, known, codes = _encode(members, truth, n, missing_label, classes)
         inside = np.zeros((n * J, len(ordered)), dtype=bool)
         inside[np.repeat(np.arange(n * J), [len(cell or ()) for cell in cells]), codes] = True
@@ -218,9 +218,9 @@ class Statements:
                 f"scale={list(scale)!r}, classes={list(classes)!r}: give at least 3 grades in "
                 "order, between 2 classes. Two grades are labels: use from_labels."
             )
-        grades = encode(table.T.ravel(), missing_label, scale, names=("R", "scale"))
-        ordered, known, _ = _encode(_object_array([]), truth, len(table), missing_label, classes)
-        said = _hide(grades.codes.reshape(table.shape[::-1]).T, shown)
+        grades = encode(table.ravel(), missing_label, scale, names=("R", "scale"))
+        ordered, known, _ = _encode(object_array([]), truth, len(table), missing_label, classes)
+        said = _hide(grades.codes.reshape(table.shape), shown)
         return cls("grades", said, _names(readers, names, said), ordered, grades.classes, known)
 
     def __len__(self) -> int:
@@ -301,14 +301,13 @@ class Statements:
 
     def labels(self, codes: IntArray) -> AnyArray:
         """Return class codes as labels, None for a blank."""
-        names: AnyArray = _object_array([*self.classes.tolist(), None])
+        names: AnyArray = object_array([*self.classes.tolist(), None])
         return names[np.maximum(codes, -1)]
 
-    def as_far_as(self, other: "Statements", truth: AnyArray) -> "Statements":
+    def as_far_as(self, other: "Statements", truth: IntArray) -> "Statements":
         """Return these statements where others were shown the row, with the truth they know."""
         said = np.where(other.shown, self.said, NOT_SHOWN)
-        codes = np.where(other.truth >= 0, encode(truth, None, self.classes.tolist()).codes, -1)
-        return replace(self, said=said, truth=codes)
+        return replace(self, said=said, truth=np.where(other.truth >= 0, truth, -1))
 
     def align(self, classes: Sequence[Any], readers: Sequence[str] | None = None) -> "Statements":
         """Return the same statements with these classes and readers, in this order."""
@@ -352,22 +351,22 @@ def _encode(
     values: AnyArray, truth: Any, n: int, missing_label: Any, classes: Any
 ) -> tuple[AnyArray, IntArray, IntArray]:
     """Return the classes of values and of the truth about n rows, the truth, and the values."""
-    known = np.full((n, 1), None) if truth is None else read_table(truth, "truth")[0]
+    if truth is None:
+        labels = encode(values, missing_label, classes)
+        return labels.classes, np.full(n, -1), labels.codes
+    known = read_table(truth, "truth")[0]
     if known.shape != (n, 1):
         raise ValueError(f"truth has shape {known.shape}: give a class or a blank for {n} rows.")
-    columns = (known[:, 0], values)
-    if classes is None:
-        seen = combine([encode(column, missing_label).classes for column in columns])
-        classes = list(seen) or None
-    truths, labels = (encode(column, missing_label, classes) for column in columns)
-    return labels.classes, truths.codes, labels.codes
+    both = np.concatenate((known[:, 0].astype(object), values))
+    labels = encode(both, missing_label, classes)
+    return labels.classes, labels.codes[:n], labels.codes[n:]
 
 
 def _members(cell: Any, missing_label: Any) -> list[Any] | None:
     """Return the classes that a cell of sets leaves possible, None if it says nothing."""
     if isinstance(cell, set | frozenset | list | tuple | np.ndarray):
         return list(cell)
-    return None if encode(_object_array([cell]), missing_label).codes[0] < 0 else [cell]
+    return None if is_blank(cell, missing_label) else [cell]
 
 
 def _positions(values: list[Any], column: str, rows: Any) -> tuple[IntArray, int]:
@@ -392,11 +391,7 @@ def _hide(said: IntArray, shown: Any) -> IntArray:
     said = said.astype(np.min_scalar_type(-int(said.max(initial=0)) - 2))
     if shown is None:
         return said
-    values, _ = read_table(shown, "shown")
-    if values.shape != said.shape or not np.isin(values, (0, 1)).all():
-        want = f"give {said.shape} values, True where a reader saw the row"
-        raise ValueError(f"shown has shape {values.shape}: {want}, else False.")
-    hidden = ~values.astype(bool)
+    hidden = ~check_shown("shown", read_table(shown, "shown")[0], said.shape)
     for i, j in np.argwhere(hidden & (said >= 0))[:1]:
         raise ValueError(
             f"shown is False for row {i} and reader {j + 1}, who said something of it. A class "

@@ -75,14 +75,7 @@ class Renyi(Uncertainty):
 
 
 class Shannon(Renyi):
-    """Shannon's entropy ``−Σ τ log τ``: Rényi's of order 1.
-
-    >>> import numpy as np
-    >>> from hesitant.uncertainty import Shannon
-    >>> tau = np.array([[0.5, 0.5], [0.9, 0.1]])
-    >>> Shannon().evaluate(np.log(tau), tau)[0].round(4)
-    array([0.6931, 0.3251])
-    """
+    """Shannon's entropy ``−Σ τ log τ``: Rényi's of order 1."""
 
     def __init__(self) -> None:
         super().__init__(1.0)

@@ -27,8 +27,6 @@ def consensus(
         What to do with a case on which two classes reach `at_least` with equally many experts;
         only possible where `at_least` asks for half the panel or less.
 
-    Examples
-    --------
     >>> from hesitant.datasets import consensus
     >>> consensus([["benign", "benign", "benign"],
     ...            ["benign", "malign", "malign"],

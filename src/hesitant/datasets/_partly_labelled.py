@@ -24,8 +24,6 @@ class PartlyLabelled:
     ``truth`` is the class of every row, where it is known; ``reviewed`` is False where nobody was
     shown the case, or None if every case was shown; ``details`` has what else is known.
 
-    Examples
-    --------
     >>> from hesitant.datasets import simulate
     >>> data = simulate(n=100, random_state=1)
     >>> print(data)

@@ -59,8 +59,6 @@ def simulate(
     random_state : int, Generator, SeedSequence or None
         Anything ``numpy.random.default_rng`` takes; an integer makes the draw repeatable.
 
-    Examples
-    --------
     >>> from hesitant.datasets import simulate
     >>> data = simulate(n=500, random_state=0)
     >>> data.features.shape, data.labels[:4]
@@ -95,8 +93,6 @@ def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabel
     Each population is a skew-t: a Gaussian pushed one way by the absolute value of another, both
     divided by the root of a common gamma variable.
 
-    Examples
-    --------
     >>> from hesitant.datasets import make_cytometry_like
     >>> make_cytometry_like(n=1000, random_state=0).n_blank
     135

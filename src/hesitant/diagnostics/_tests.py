@@ -206,7 +206,8 @@ def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str
     """Return both fits; what the template already knows of these rows is not fitted again."""
     own = as_mechanism(template.mechanism)
     mechanism, remarks = own.testable() or EntropyMechanism(), []
-    if mechanism is not own and own.informative:
+    explains = own.informative
+    if mechanism is not own and explains:
         remarks = [
             f"The tests of difficulty use the mechanism {mechanism.in_words!r} in place of "
             f"{own.in_words!r}: its other parts are not identified where difficulty plays no part."
@@ -218,9 +219,9 @@ def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str
     if hasattr(template, "fitted_"):
         data = template.check(X, y, *given)
         known, X, y, rows, how["start"] = _knows(template.fitted_, data), data, None, {}, template
-    if known and template.mechanism_.informative and not remarks:
+    if known and explains and not remarks:
         full = template
-    if not known or template.mechanism_.informative:
+    if not known or explains:
         ignorance = refit(template, X, y, mechanism=None, alpha=0.5, **how, **rows)
         data = ignorance.check()
     fits, how["start"] = Fits(ignorance, full, data), ignorance

@@ -55,7 +55,6 @@ class Answers(BaseEstimator):
         """Return the kind of statements, and what can be said."""
 
     def natural(self, theta: FloatArray, classes: Sequence[str]) -> dict[str, float]:
-        """Return a reader's parameters in natural units, by name."""
         return {}
 
     def centre(self) -> tuple[FloatArray, FloatArray]:
@@ -67,7 +66,6 @@ class Answers(BaseEstimator):
         return np.tile(self.centre()[0], (said.shape[1], 1))
 
     def prior(self, theta: FloatArray) -> Prior:
-        """Return the weak prior of all readers."""
         mean, sd = self.centre()
         z = (theta - mean) / sd
         curvature = np.tile(np.diag(1 / sd**2), (len(theta), 1, 1))

@@ -52,7 +52,6 @@ class Panel(Mechanism):
 
     @property
     def width(self) -> int:
-        """Number of parameters of one reader."""
         return self.hesitation.n_parameters + self.answers.size
 
     @property
@@ -69,17 +68,23 @@ class Panel(Mechanism):
         every = np.broadcast_to(own, (len(self.readers), self.width))
         return every[:, :q], every[:, q:]
 
-    def natural(self, theta: FloatArray) -> dict[str, float]:
+    def each(self, theta: FloatArray) -> list[tuple[dict[str, float], dict[str, float]]]:
+        """Return natural parameters of each reader's hesitation and answers."""
         classes = self.class_names or [str(h) for h in range(self.n_classes)]
         hesitation = copy.copy(self.hesitation)
         hesitation.class_names = classes
-        out: dict[str, float] = {}
-        for reader, first, last in zip(self.readers, *self.split(theta), strict=True):
-            own = {**hesitation.natural(first), **self.answers.natural(last, classes)}
-            if self.pooling == "shared":
-                return own
-            out |= {f"{name} ({reader})": value for name, value in own.items()}
-        return out
+        both = zip(*self.split(theta), strict=True)
+        return [(hesitation.natural(a), self.answers.natural(b, classes)) for a, b in both]
+
+    def natural(self, theta: FloatArray) -> dict[str, float]:
+        return {
+            name + self.suffix(reader): value
+            for reader, own in zip(self.readers, self.each(theta), strict=True)
+            for name, value in (own[0] | own[1]).items()
+        }
+
+    def suffix(self, reader: str) -> str:
+        return "" if self.pooling == "shared" else f" ({reader})"
 
     @property
     def parameter_names(self) -> list[str]:
@@ -114,16 +119,14 @@ class Panel(Mechanism):
     def evidence(
         self, seen: Difficulty, said: Any, theta: FloatArray, who: Any = None
     ) -> Evidence:
-        """Add up what the readers said of rows."""
         own, q = self.own(theta), self.hesitation.n_parameters
         out = _Heard(seen.tau.shape, own.shape)
         by_reader = np.ascontiguousarray(said.said.T)
         who, rows = np.nonzero(by_reader != NOT_SHOWN)
         what: AnyArray = by_reader[who, rows].astype(np.int64)
         spoke, whose = what >= 0, np.minimum(who, len(own) - 1)  # a shared one is everybody's
-        if self.hesitation.informative:
-            part = self.hesitation.evidence(seen.at(rows), spoke, own[:, :q], whose)
-            out.add(part, rows, whose, slice(0, q))
+        part = self.hesitation.evidence(seen.at(rows), spoke, own[:, :q], whose)
+        out.add(part, rows, whose, slice(0, q))
         rows, who, whose, what = rows[spoke], who[spoke], whose[spoke], what[spoke]
         if said.chances is not None:
             what = said.chances[rows, who]
@@ -133,7 +136,6 @@ class Panel(Mechanism):
         return out
 
     def add_prior(self, theta: FloatArray, value: float, gradient: FloatArray) -> Value:
-        """Add what the weak priors say, and what draws readers together."""
         own, q = self.own(theta), self.hesitation.n_parameters
         strength, of_answers = self.hesitation.strength(own[:, :q]), self.answers.prior(own[:, q:])
         inward = np.hstack((strength * own[:, :q], -of_answers[1]))
@@ -215,7 +217,7 @@ class Panel(Mechanism):
     def confusion(self) -> FloatArray:
         """Return each reader's chances of labels by class (J, g, g)."""
         if not isinstance(self.answers, Confusion):
-            raise AttributeError("confusion_ belongs to labels of experts='fallible'.")
+            return super().confusion()
         return np.exp(self.answers.matrix(self.split(self.parameters_)[1]))
 
     def draw(
@@ -234,7 +236,6 @@ class Panel(Mechanism):
         return Statements(kind, said, tuple(self.readers), classes, options, nobody, chances)
 
     def remarks(self) -> list[str]:
-        """Return what a careful user should know of a fitted panel."""
         out = []
         counts = zip(self.readers, self.counts or (), strict=False)
         few = [f"{reader!r} ({said})" for reader, (_, said) in counts if said < FEW]

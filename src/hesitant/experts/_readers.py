@@ -1,6 +1,5 @@
 """What is assumed of the people who label: the ``experts`` of a classifier."""
 
-import copy
 from numbers import Real
 from typing import Any, cast
 
@@ -9,10 +8,10 @@ from sklearn.base import BaseEstimator
 
 from hesitant._choices import look_up
 from hesitant._typing import IntArray
-from hesitant.checks import check_number, check_reviewed
+from hesitant.checks import check_number, check_shown
 from hesitant.experts._answers import Answers, Certain, Confusion, Grades, Probabilities
 from hesitant.experts._panel import FEW, Panel
-from hesitant.labels import encode, names_of
+from hesitant.labels import encode
 from hesitant.mechanisms import Ignorable, Mechanism
 from hesitant.statements import NOT_SHOWN, WITHHELD, Statements
 
@@ -99,7 +98,6 @@ class Readers(BaseEstimator):
         return codes
 
     def panel(self, statements: Statements, mechanism: Mechanism, rough: IntArray) -> Mechanism:
-        """Return the mechanism of these statements."""
         if not statements.given.any():
             raise ValueError("no reader said anything of any row: there is nothing to learn from.")
         if not (mechanism.informative or self.fallible) and statements.kind == "labels":
@@ -122,7 +120,6 @@ class Readers(BaseEstimator):
 
 
 def as_readers(value: Any) -> Readers:
-    """Return what ``experts`` names or is."""
     names = {"right": False, "fallible": True}
     if not isinstance(value, Readers):
         value = Readers(look_up("experts", value, names, ", or an instance of Readers"))
@@ -145,7 +142,7 @@ def is_panel(y: Any) -> bool:
 def _one_reader(y: Any, reviewed: Any, missing_label: Any) -> Statements:
     """Return plain labels as what one reader said; those of rows not reviewed are the truth."""
     labels = encode(y, missing_label)
-    seen = check_reviewed(reviewed, len(labels.codes))
+    seen = check_shown("reviewed", reviewed, labels.codes.shape)
     said = np.where(seen, labels.codes, NOT_SHOWN)[:, None]
     truth = np.where(seen, -1, labels.codes)
     return Statements("labels", said, ("reader 1",), labels.classes, labels.classes, truth)
@@ -158,9 +155,7 @@ def reader_records(clf: Any) -> list[dict[str, Any]]:
         raise AttributeError(
             "readers_ belongs to a fit to statements, or with experts='fallible'."
         )
-    panel, classes, weights = copy.copy(panel), names_of(clf.classes_), clf.weights_
-    panel.class_names = classes
-    info = None if clf.fit_rows is None else clf.information()
+    weights, info = clf.weights_, None if clf.fit_rows is None else clf.information()
     place = {} if info is None else {name: k for k, name in enumerate(info.parameters)}
 
     def error(names: list[str], slopes: Any) -> float:
@@ -168,28 +163,25 @@ def reader_records(clf: Any) -> list[dict[str, Any]]:
         if info is None or not set(names) <= set(place):
             return float("nan")
         at = [place[name] for name in names]
-        finite = np.isfinite(info.std_error[at]).all()
-        return (
-            float(np.sqrt(slopes @ info.covariance[np.ix_(at, at)] @ slopes)) if finite else np.inf
-        )
+        if not np.isfinite(info.std_error[at]).all():
+            return np.inf
+        return float(np.sqrt(slopes @ info.covariance[np.ix_(at, at)] @ slopes))
 
-    values, confused = panel.natural(panel.parameters_), isinstance(panel.answers, Confusion)
+    confused = isinstance(panel.answers, Confusion)
     counts = panel.counts or [(0, 0)] * len(panel.readers)
     lines = []
-    parts = zip(panel.readers, counts, *panel.split(panel.parameters_), strict=True)
-    for j, (reader, (shown, said), first, last) in enumerate(parts):
-        suffix = "" if panel.pooling == "shared" else f" ({reader})"
+    parts = zip(panel.readers, counts, panel.each(panel.parameters_), strict=True)
+    for j, (reader, (shown, said), (own, spoken)) in enumerate(parts):
+        suffix, errors = panel.suffix(reader), {}
         line: dict[str, Any] = {"reader": reader, "shown": shown, "labelled": said}
-        errors = {}
-        own, spoken = list(panel.hesitation.natural(first)), panel.answers.natural(last, classes)
-        for name in own if confused else [*own, *spoken]:
+        for name, value in (own if confused else own | spoken).items():
             column = "slope" if name.startswith("coef") and len(own) == 2 else name
             column = f"report {column}" if column in line else column
-            line[column] = values[name + suffix]
-            errors[f"{column}_se"] = error([name + suffix], np.ones(1))
+            line[column], errors[f"{column}_se"] = value, error([name + suffix], np.ones(1))
         if confused:
             right = np.diag(panel.confusion()[j])
-            names = [f"weight[{c}]" for c in classes] + [name + suffix for name in spoken]
+            names = [f"weight[{c}]" for c in clf.fitted_.class_names]
+            names += [name + suffix for name in spoken]
             slopes = np.append(right, -np.repeat(weights, len(weights) - 1))
             line["accuracy"], errors["accuracy_se"] = float(weights @ right), error(names, slopes)
         lines.append(line | errors)

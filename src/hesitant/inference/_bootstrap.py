@@ -16,6 +16,7 @@ from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import check_in_memory
 from hesitant.checks import check_number
 from hesitant.families._base import listed
+from hesitant.fitting import generator
 from hesitant.inference._information import Estimates, Scale, intervals, natural_units
 from hesitant.likelihood import State, log_posterior
 from hesitant.rows import Rows
@@ -188,15 +189,12 @@ def _draw(
         members = [np.flatnonzero(group == k) for k in np.unique(group)]
         drawn = np.concatenate([rng.choice(m, m.size) for m in members])
         return data.X[drawn], data.codes[drawn], None if said is None else said[drawn], drawn
-    X, truth, y = clf.sample(n, int(rng.integers(2**31 - 1)))
+    X, codes, given = clf.fitted_.sample(n, generator(int(rng.integers(2**31 - 1))))
     if said is not None:
-        again = clf.check(X, y.as_far_as(said, truth))
+        again = clf.check(X, given.as_far_as(said, codes))
         return X, again.codes, again.said, slice(None)
-    place = {c: h for h, c in enumerate(data.classes.tolist())}
-    given = np.array([c in place for c in y.tolist()])
     if stratify and not clf.mechanism_.informative:
         given = labelled
-    codes = np.array([place[c] for c in truth.tolist()])
     return X, np.where(np.where(shown, given, labelled), codes, -1), None, slice(None)
 
 

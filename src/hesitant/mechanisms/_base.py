@@ -19,6 +19,7 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant.rows import Tally
 from hesitant.uncertainty import Shannon, Uncertainty
 
 Terms: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
@@ -123,7 +124,6 @@ class Difficulty(NamedTuple):
     design: tuple[FloatArray, ...] = ()  # what else follows from u: a basis, say
 
     def at(self, rows: IntArray) -> "Difficulty":
-        """Return the same of some rows."""
         whole = self.log_tau, self.tau, self.u, *self.design
         log_tau, tau, u, *design = (part.take(rows, axis=0) for part in whole)
         du = None if self.du is None else self.du.take(rows, axis=0)
@@ -155,6 +155,7 @@ class Mechanism(BaseEstimator):
     n_parameters: int
     n_classes: int = 2
     class_names: list[str] | None = None
+    readers: Any = None  # names of a panel's
     by_class: bool = False
     informative: bool = True
     ridge: float = 1e-6
@@ -184,13 +185,15 @@ class Mechanism(BaseEstimator):
             "classes (the full likelihood)."
         )
 
+    def confusion(self) -> FloatArray:
+        raise AttributeError("confusion_ belongs to labels of experts='fallible'.")
+
     def testable(self) -> "Mechanism | None":
         """Return the part that is nothing but chance if its slopes are zero, None if none is."""
         return None
 
     @property
     def parameter_names(self) -> list[str]:
-        """A name for each parameter."""
         return [f"theta[{k}]" for k in range(self.n_parameters)]
 
     def natural(self, theta: FloatArray) -> dict[str, float]:
@@ -204,12 +207,23 @@ class Mechanism(BaseEstimator):
         out.n_classes = n_classes
         return out
 
+    def estimable(self, tally: Tally) -> tuple["Mechanism", list[str]]:
+        """Return itself, or what to use instead, and why, where blanks have no pattern."""
+        labelled, blank = tally.reviewed_labelled > 0, tally.reviewed_blank > 0
+        if labelled and blank:
+            return self, []
+        seen = f"{'every' if labelled else 'no'} reviewed row is labelled"
+        if not (labelled or blank):
+            seen = "no row was reviewed"
+        return Ignorable(), [
+            f"The mechanism cannot be estimated: {seen}, so blanks have no pattern. The classes "
+            "were fitted by the ignorance likelihood (labels assumed missing at random)."
+        ]
+
     def initial(self) -> FloatArray:
-        """Return parameters to start from."""
         return np.zeros(self.n_parameters)
 
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
-        """Return what the mechanism wants to know of posteriors."""
         u, du = self.uncertainty.evaluate(log_tau, tau)
         return Difficulty(log_tau, tau, u, du if slopes else None)
 
@@ -288,6 +302,13 @@ class Mechanism(BaseEstimator):
             return p[:, 0]
         return np.minimum(np.einsum("ih,ih->i", tau if classes is None else classes, p), 1.0)
 
+    def draw(
+        self, codes: IntArray, log_tau: FloatArray, tau: FloatArray, classes: Any, rng: Any
+    ) -> Any:
+        """Draw which rows of these classes would be labelled."""
+        chance = self.probability(log_tau, tau, np.eye(tau.shape[1])[codes])
+        return rng.random(len(codes)) < chance
+
 
 def odds(log_p: FloatArray) -> FloatArray:
     """Return the odds of what was seen, of two things that may be."""
@@ -325,6 +346,9 @@ class Ignorable(Mechanism):
             "Labelled rows inform the classes through their label and blank rows through where "
             "they lie; the pattern of blanks was ignored (the ignorance likelihood)."
         )
+
+    def estimable(self, tally: Tally) -> tuple[Mechanism, list[str]]:
+        return self, []
 
     def log_probability(self, u: FloatArray, labelled: BoolArray, theta: FloatArray) -> Terms:
         with np.errstate(divide="ignore"):  # a rate of 0 or 1 is a fact, not a mistake

@@ -271,7 +271,7 @@ def _change(case: Case) -> dict[str, Any]:
     )
     found = {
         "available": True,
-        "model_uses_pattern": case.clf.mechanism_.informative,
+        "model_uses_pattern": case.informed is case.clf,
         "moved": len(moved),
         "moved_blank": int(blank[moved].sum()),
         "blank": int(blank.sum()),
