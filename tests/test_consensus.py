@@ -126,14 +126,12 @@ def test_a_tie_is_an_error_with_two_remedies() -> None:
 
 
 def test_wrong_use_is_named() -> None:
-    with pytest.raises(ValueError, match=r"at_least=6 must be .* from 1 to 4 .* never be reached"):
+    with pytest.raises(ValueError, match="at_least=6: give a whole number from 1 to 4"):
         consensus(OPINIONS)
     for bad in (0, -1, 0.0, 1.5, 6.0, True, "most", float("nan")):
-        with pytest.raises(
-            ValueError, match=r"at_least=.* must be a number of experts from 1 to 4"
-        ):
+        with pytest.raises((ValueError, TypeError), match=r"at_least=.*: give a .* to [14]"):
             consensus(OPINIONS, at_least=bad)
-    with pytest.raises(ValueError, match="from 1 to 1 "):
+    with pytest.raises(ValueError, match="whole number from 1 to 1"):
         consensus(["a", "b", "c"])
     with pytest.raises(ValueError, match=r"has shape \(2, 0\): give a row a case"):
         consensus(np.empty((2, 0)))

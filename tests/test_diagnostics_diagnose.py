@@ -440,7 +440,7 @@ def test_failed_replicates_are_counted(data, monkeypatch):
         ({"bandwidth": -1}, "bandwidth=-1"),
         ({"mechanism": "entropi"}, "Did you mean 'entropy'"),
         ({"family": "gausian"}, "Did you mean 'gaussian'"),
-        ({"reviewed": [True]}, "give one boolean for each of 500 rows"),
+        ({"reviewed": [True]}, "reviewed has shape"),
     ],
 )
 def test_bad_options(data, options, message):

@@ -120,7 +120,10 @@ TWO = ["a", "b"]
 REFUSED = {
     "shown, but spoke": (lambda: Statements.from_labels([["a"], ["b"]], shown=[1, 0]), "truth="),
     "shown of odd shape": (lambda: Statements.from_labels([["a"]], shown=[1, 0]), "shown has sha"),
-    "shown of odd values": (lambda: Statements.from_labels([["a"]], shown=["?"]), "True where"),
+    "shown of odd values": (
+        lambda: Statements.from_labels([["a"]], shown=["?"]),
+        "True if it was",
+    ),
     "rows of two lengths": (lambda: Statements.from_labels([["a"], ["a", "b"]]), "one length"),
     "three dimensions": (lambda: Statements.from_labels(np.ones((2, 2, 2))), "has shape"),
     "nothing": (lambda: Statements.from_labels([]), "has shape"),

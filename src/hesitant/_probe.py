@@ -4,7 +4,6 @@ With a wrong derivative it would end in the wrong place, and say that it converg
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,17 +23,22 @@ CLOSE = 1e-3
 def probe_mechanism(mechanism: Mechanism, n_classes: int) -> None:
     """Raise if a mechanism, its measure or its basis is not what its base class says."""
     measure, basis = mechanism.uncertainty, getattr(mechanism, "basis", None)
-    if not is_ours(measure):
-        refuse_incomplete("uncertainty", measure, Uncertainty)
-        parts = {"u": (ROWS,), "du": (ROWS, n_classes)}
-        function = partial(_measured, measure)
-        name, joint = f"{type(measure).__name__}.evaluate", _joint(n_classes)
-        _, du = _unpack(name, function(joint), parts)
-        _compare(f"{name}: du", du, function, joint, np.eye(n_classes))
     if isinstance(basis, Functions) or (isinstance(basis, Basis) and not is_ours(basis)):
         _probe_basis(basis, measure.maximum(n_classes))
+    if is_ours(measure) and is_ours(mechanism):
+        return
+    refuse_incomplete("uncertainty", measure, Uncertainty)
+    joint = 1.5 * np.random.default_rng(0).standard_normal((ROWS, n_classes))
+
+    def measured(joint: FloatArray) -> tuple[FloatArray, FloatArray]:
+        log_tau = log_softmax(joint, axis=1)
+        return measure.evaluate(log_tau, np.exp(log_tau))
+
+    name = f"{type(measure).__name__}.evaluate"
+    u, du = _unpack(name, measured(joint), {"u": (ROWS,), "du": (ROWS, n_classes)})
+    _compare(f"{name}: du", du, measured, joint, np.eye(n_classes))
     if not is_ours(mechanism):
-        _probe_probability(mechanism, _measured(measure, _joint(n_classes))[0])
+        _probe_probability(mechanism, u)
 
 
 def probe_family(
@@ -45,16 +49,6 @@ def probe_family(
         X = sample(ROWS)[0]
         name = f"{type(family).__name__}.log_density"
         _check_shape(name, family.log_density(params, X), (len(X), n_classes))
-
-
-def _joint(n_classes: int) -> FloatArray:
-    """Return log joint densities of a few rows, fixed once for all."""
-    return 1.5 * np.random.default_rng(0).standard_normal((ROWS, n_classes))
-
-
-def _measured(measure: Uncertainty, joint: FloatArray) -> tuple[FloatArray, FloatArray]:
-    log_tau = log_softmax(joint, axis=1)
-    return measure.evaluate(log_tau, np.exp(log_tau))
 
 
 def _probe_basis(basis: Basis, maximum: float) -> None:

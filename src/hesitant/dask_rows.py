@@ -144,8 +144,6 @@ def map_lazily(estimator: Any, X: Any, pick: Callable[..., AnyArray]) -> Any:
 
     def work(chunk: Any, place: int, first: float) -> AnyArray:
         X = np.array(_numbers(chunk), dtype=np.float64, order="C")
-        if not len(X):
-            return like[:0]
         counted = not math.isnan(first)
         try:
             start = int(first) if counted else 0

@@ -139,9 +139,7 @@ def refuse_not_finite(
         if not bad.any() or (gaps and bad is empty):
             continue
         row, column = map(int, np.argwhere(bad)[0])
-        more = int(bad.any(axis=1).sum()) - 1
-        others = f" (and {more} more of the {len(part)} rows from there on)" if more else ""
-        where = f"in row {first_row + start + row}, {_column(names, column)}{others}"
+        where = f"in row {first_row + start + row}, {_column(names, column)}"
         if bad is infinite:
             raise ValueError(f"X contains infinity {where}: correct it, or leave the cell empty.")
         raise ValueError(

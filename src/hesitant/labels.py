@@ -181,13 +181,9 @@ def _tidy(values: AnyArray) -> AnyArray:
     return np.array(values.tolist()) if kinds <= {"number", "bool", "str"} else values
 
 
-_KINDS = {"bool": bool | np.bool_, "number": int | float | np.integer | np.floating}
-_KINDS |= {"str": str, "bytes": bytes}
-
-
 def _kind(value: Any) -> str:
-    known = (name for name, kind in _KINDS.items() if isinstance(value, kind))
-    return next(known, type(value).__name__)
+    value = value.item() if isinstance(value, np.generic) else value
+    return "number" if type(value) in (int, float) else type(value).__name__
 
 
 def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:

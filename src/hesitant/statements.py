@@ -304,11 +304,6 @@ class Statements:
         names: AnyArray = object_array([*self.classes.tolist(), None])
         return names[np.maximum(codes, -1)]
 
-    def as_far_as(self, other: "Statements", truth: IntArray) -> "Statements":
-        """Return these statements where others were shown the row, with the truth they know."""
-        said = np.where(other.shown, self.said, NOT_SHOWN)
-        return replace(self, said=said, truth=np.where(other.truth >= 0, truth, -1))
-
     def align(self, classes: Sequence[Any], readers: Sequence[str] | None = None) -> "Statements":
         """Return the same statements with these classes and readers, in this order."""
         places = encode(self.classes, None, classes)

@@ -3,8 +3,7 @@
 from typing import Any
 
 from hesitant._optional import find_lazily
-from hesitant.datasets._consensus import consensus
-from hesitant.datasets._partly_labelled import PartlyLabelled
+from hesitant.datasets._partly_labelled import PartlyLabelled, consensus
 from hesitant.datasets._simulate import make_cytometry_like, simulate
 
 __all__ = [

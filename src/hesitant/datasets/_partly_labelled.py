@@ -1,9 +1,11 @@
-"""What every loader and generator of this room returns."""
+"""What every loader and generator of this room returns, and labels that a panel agrees on."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,8 @@ import numpy as np
 
 from hesitant._optional import need
 from hesitant._typing import BoolArray
+from hesitant.checks import check_number
+from hesitant.statements import Statements
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,3 +96,56 @@ class PartlyLabelled:
         if self.reviewed is not None:
             lines.append(f"  shown    {self.reviewed.sum():{width},}: the rest never reviewed")
         return "\n".join([*lines, f"  truth    {'unknown' if self.truth is None else 'known'}"])
+
+
+def consensus(
+    opinions: Any, at_least: int | float = 6, missing: Any = None, *, ties: str = "raise"
+) -> Any:
+    """Label each case that enough experts judge alike, and leave the others blank (None).
+
+    Parameters
+    ----------
+    opinions : array-like or DataFrame of shape (n_cases, n_experts)
+        None, NaN, NA and ``missing`` mean that the expert gave no opinion on the case. A DataFrame
+        gives a Series with its index, anything else an array; both of objects.
+    at_least : int or float, default=6
+        How many experts must agree: an integer counts them, a float in (0, 1] is a share of the
+        whole panel, those without an opinion included.
+    ties : {"raise", "blank"}, default="raise"
+        What to do with a case on which two classes reach `at_least` with equally many experts;
+        only possible where `at_least` asks for half the panel or less.
+
+    >>> from hesitant.datasets import consensus
+    >>> consensus([["benign", "benign", "benign"],
+    ...            ["benign", "malign", "malign"],
+    ...            ["malign", None, "malign"]], at_least=2/3)
+    array(['benign', 'malign', 'malign'], dtype=object)
+    """
+    if ties not in ("raise", "blank"):
+        raise ValueError(f"ties={ties!r} is not known; use 'raise' or 'blank'")
+    said = Statements.from_labels(opinions, missing_label=missing)
+    panel = said.shape[1]
+    if isinstance(at_least, Integral):
+        check_number("at_least", at_least, Integral, 1, panel)
+        threshold = at_least
+    else:
+        check_number("at_least", at_least, Real, 1e-6, 1)
+        # 0.7 of 10 experts are 7, although 0.7 * 10 may come out above it.
+        threshold = max(1, math.ceil(at_least * panel - 1e-9))
+    votes = np.pad(said.votes(), ((0, 0), (0, 1)))  # the last stands for no class
+    most = votes.max(axis=1)
+    reached = most >= threshold
+    tied = reached & ((votes == most[:, None]).sum(axis=1) > 1)
+    index = opinions.index if hasattr(opinions, "iloc") else range(len(votes))  # of pandas
+    if ties == "raise" and tied.any():
+        row = int(tied.argmax())
+        first = said.classes.tolist()[votes[row].argmax()]
+        raise ValueError(
+            f"at_least={at_least!r} leaves {tied.sum()} cases tied; on row {index[row]!r} "
+            f"{most[row]:.0f} experts each say {first!r} and another class. Ask for more than "
+            f"half the panel (at_least={panel // 2 + 1}), or pass ties='blank' to leave them blank"
+        )
+    labels = said.labels(np.where(reached & ~tied, votes.argmax(axis=1), -1))
+    if isinstance(index, range):
+        return labels
+    return need("pandas").Series(labels, index=index, dtype=object)

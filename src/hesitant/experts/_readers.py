@@ -46,8 +46,14 @@ class Readers(BaseEstimator):
         """Return statements, or None where y is plain labels that are taken as right."""
         if y is None:  # in words that scikit-learn's own tests look for
             raise ValueError("requires y to be passed, but the target y is None: give labels.")
-        if not is_panel(y):
-            return _one_reader(y, reviewed, missing_label) if self.fallible else None
+        if not (is_panel(y) or self.fallible):
+            return None
+        if not is_panel(y):  # one reader; labels of rows that were not reviewed are the truth
+            labels = encode(y, missing_label)
+            codes, classes = labels.codes, labels.classes
+            seen = check_shown("reviewed", reviewed, codes.shape)
+            said, truth = np.where(seen, codes, NOT_SHOWN)[:, None], np.where(seen, -1, codes)
+            return Statements("labels", said, ("reader 1",), classes, classes, truth)
         if reviewed is not None:
             raise ValueError(
                 "reviewed is for one label a row: of several readers say what each was shown, by "
@@ -137,15 +143,6 @@ def is_panel(y: Any) -> bool:
     if shape is None and isinstance(y, list | tuple) and len(y):
         return isinstance(y[0], list | tuple | np.ndarray) and len(y[0]) > 1
     return shape is not None and len(shape) == 2 and shape[1] > 1
-
-
-def _one_reader(y: Any, reviewed: Any, missing_label: Any) -> Statements:
-    """Return plain labels as what one reader said; those of rows not reviewed are the truth."""
-    labels = encode(y, missing_label)
-    seen = check_shown("reviewed", reviewed, labels.codes.shape)
-    said = np.where(seen, labels.codes, NOT_SHOWN)[:, None]
-    truth = np.where(seen, -1, labels.codes)
-    return Statements("labels", said, ("reader 1",), labels.classes, labels.classes, truth)
 
 
 def reader_records(clf: Any) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from hesitant.fitting import generator
 from hesitant.inference._information import Estimates, Scale, intervals, natural_units
 from hesitant.likelihood import State, log_posterior
 from hesitant.rows import Rows
+from hesitant.statements import NOT_SHOWN
 
 KINDS = ("parametric", "nonparametric")
 MATCHED_ROWS = 2000
@@ -191,7 +192,10 @@ def _draw(
         return data.X[drawn], data.codes[drawn], None if said is None else said[drawn], drawn
     X, codes, given = clf.fitted_.sample(n, generator(int(rng.integers(2**31 - 1))))
     if said is not None:
-        again = clf.check(X, given.as_far_as(said, codes))
+        # as much as was shown, and as much of the truth as was known
+        own = {"said": np.where(said.shown, given.said, NOT_SHOWN)}
+        own["truth"] = np.where(said.truth >= 0, codes, -1)
+        again = clf.check(X, dataclasses.replace(given, **own))
         return X, again.codes, again.said, slice(None)
     if stratify and not clf.mechanism_.informative:
         given = labelled
