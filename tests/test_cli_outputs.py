@@ -6,7 +6,6 @@ import pytest
 
 from hesitant.datasets import simulate
 from hesitant.studies._checkpoint import Checkpoint
-from hesitant.tables import output
 
 DATA = simulate(n=200, random_state=0).to_frame()
 
@@ -163,15 +162,15 @@ def test_the_files_of_an_analysis_are_one_set(run, tmp_path, monkeypatch):
     DATA.to_csv(tmp_path / "a.csv", index=False)
     assert run("analyse", "a.csv", "--label", "label", "-q") == (0, "", "")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    take, calls = output._take_name, []
+    replace, calls = os.replace, []
 
-    def fail(part, target, force):
+    def fail(source, target):
         calls.append(target)
         if len(calls) == 3:
             raise OSError(28, "No space left on device")
-        take(part, target, force)
+        replace(source, target)
 
-    monkeypatch.setattr(output, "_take_name", fail)
+    monkeypatch.setattr(os, "replace", fail)
     given = ["--label", "label", "--covariance", "tied", "--force"]
     code, _, error = run("analyse", "a.csv", *given)
     assert code == 1

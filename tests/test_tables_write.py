@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import re
+import stat
 import subprocess
 import sys
 import threading
@@ -137,6 +138,30 @@ def test_a_failure_at_any_step_leaves_nothing(
     assert path.read_bytes() == b"old"
     assert names(tmp_path)[0] == "out"
     assert not [name for name in names(tmp_path) if name.startswith(".")]
+
+
+def test_names_are_taken_between_flushing_the_file_and_the_folder(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def flush(descriptor: int) -> None:
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def rename(source: Path, target: Path) -> None:
+        steps.append("name")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(os, "replace", rename)
+    for force in (False, True):  # a new file, and one that is replaced
+        write_atomically(tmp_path / "out", b"x", force=force)
+        assert steps == ["file", "name", "folder"]
+        steps.clear()
+    write_together({tmp_path / k: k for k in "abc"})
+    assert steps == ["file"] * 3 + ["name"] * 3 + ["folder"]
 
 
 FULL_DISK = """

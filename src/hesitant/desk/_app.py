@@ -27,8 +27,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hesitant._optional import templates
 from hesitant._words import percent
 from hesitant.desk import _findings
+from hesitant.desk._learning import words
 from hesitant.desk._sitting import Desk, Refused, reader_name
-from hesitant.desk._table import words
 
 MOST_BYTES = 64 * 1024
 _HEADERS = {
@@ -117,8 +117,6 @@ def _route(desk: Desk, way: str, do: Callable[..., Any]) -> Route:
 
 
 class Pages:
-    """Every page and every question, for one desk."""
-
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self._drawn: tuple[Any, str | None] = (None, None)
@@ -183,7 +181,6 @@ class Pages:
             return None
 
     def _shown(self, cell: str | None) -> tuple[str, str] | None:
-        """Return what the expert looks at, and of what kind it is."""
         if cell is None:
             return None
         if re.match(r"https?://", cell, re.I):

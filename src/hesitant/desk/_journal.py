@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE UNIQUE INDEX IF NOT EXISTS one_answer ON answers (row, reader) WHERE undone IS NULL;
 PRAGMA application_id = {MARK};
 PRAGMA user_version = {FORMAT};
-COMMIT
+COMMIT;
 """
 Answer = dict[str, Any]
 
@@ -33,18 +33,15 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path, self._lock = path, threading.RLock()
         try:
-            # each statement is a transaction: on disk when it returns
-            self._db = sqlite3.connect(
-                path, timeout=10, isolation_level=None, check_same_thread=False
-            )
+            self._db = sqlite3.connect(path, timeout=10, check_same_thread=False)
+            self._db.isolation_level = None  # each statement is a transaction: on disk at once
             self._db.row_factory = sqlite3.Row
             # an answer that was acknowledged must survive the power switch: one wait for the disk
             # in this mode, four or five in the usual one
             self._do("PRAGMA journal_mode = WAL")
             self._do("PRAGMA synchronous = FULL")
             if not self._one("SELECT count(*) FROM sqlite_master"):
-                for statement in _SCHEMA.split(";"):
-                    self._do(statement)
+                self._db.executescript(_SCHEMA)
             if self._one("PRAGMA application_id") != MARK:
                 raise sqlite3.DatabaseError("the file belongs to another program")
             if self._one("PRAGMA user_version") > FORMAT:
@@ -63,7 +60,6 @@ class Journal:
         return next((found[0] for found in self._do(question, *given)), None)
 
     def fact(self, name: str) -> Any:
-        """Return something noted about the sitting, or None."""
         return json.loads(self._one("SELECT value FROM facts WHERE name = ?", name) or "null")
 
     def note(self, **facts: Any) -> None:
@@ -74,25 +70,22 @@ class Journal:
         """Return answers, by default all that stand, in the order given."""
         return [*map(dict, self._do(f"SELECT * FROM answers WHERE {where} ORDER BY seq", *given))]
 
-    def said(self, row: int, reader: str) -> Answer | None:
-        stands = "undone IS NULL AND row = ? AND reader = ?"
-        return next(iter(self.answers(stands, row, reader)), None)
+    def said(self, row: int, reader: str, *, undone: bool = False) -> list[Answer]:
+        """Return the one answer of a reader about a row, or those taken back; if there are any."""
+        stands = f"undone IS {'NOT ' if undone else ''}NULL AND row = ? AND reader = ?"
+        return self.answers(stands, row, reader)
 
     def add(self, row: int, reader: str, **answer: Any) -> Answer:
         """Return the answer when it is on disk, or what this reader has said there meanwhile."""
         # whoever took an answer back here has seen the guess
-        taken_back = self.answers("undone IS NOT NULL AND row = ? AND reader = ?", row, reader)
-        made = {"row": row, "reader": reader, **answer, "time": now()}
-        made["informed"] = int(bool(taken_back))
+        informed = int(bool(self.said(row, reader, undone=True)))
+        made = {"row": row, "reader": reader, **answer, "time": now(), "informed": informed}
         names, marks = ", ".join(made), ", ".join("?" * len(made))
         # the index lets one answer in
         self._do(f"INSERT OR IGNORE INTO answers ({names}) VALUES ({marks})", *made.values())
-        kept = self.said(row, reader)
-        assert kept is not None
-        return kept
+        return self.said(row, reader)[0]
 
     def change(self, seq: int, column: str, value: Any) -> None:
-        """Change what is noted of an answer: that it is undone, or part of the audit."""
         self._do(f"UPDATE answers SET {column} = ? WHERE seq = ?", value, seq)
 
     def content(self) -> bytes:

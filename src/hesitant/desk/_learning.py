@@ -1,8 +1,9 @@
-"""Answers become labels and blanks, those a model and a queue; all in a thread of its own."""
+"""A table becomes a setup and arrays, answers become evidence, those a model and a queue."""
 
 import dataclasses
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any, Self
@@ -15,11 +16,18 @@ from hesitant import MixtureClassifier, Statements
 from hesitant._drawing import share_between
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.desk._journal import Answer
-from hesitant.desk._table import Data
 from hesitant.diagnostics._regions import reach
 from hesitant.exceptions import collect_warnings
 from hesitant.model_selection import LabelledKFold
+from hesitant.tables import cells
+from hesitant.tables.errors import option
+from hesitant.tables.selection import likeliest_label
 
+MOST_CLASSES = 30
+# Fewer labels than this share of the rows: nobody will have looked at all the blank ones.
+SHARE_LOOKED_AT = 0.1
+_ID = re.compile(r"(.*[\W_])?(id|name|case|cell|sample|patient|key|code)", re.I)
+_LEAVE_OUT = "leave such columns out"
 QUEUE, NEXT = 500, 10
 # Above so many parameters the gain of a label takes minutes to compute: entropy stands in for it.
 MOST_PARAMETERS = 600
@@ -27,6 +35,98 @@ FOLDS, MOST_HELD_OUT = 4, 20_000
 TABLE = "whoever made the table"
 MIDDLE = np.array([0.05, 0.5, 0.95])
 MOST_DOTS, MOST_ROWS = 250, 2000
+
+
+def words(column: "pd.Series[Any]") -> list[str | None]:
+    """Return cells as text, None where blank, whole numbers without a decimal point."""
+    told = [f"{c:.15g}" if isinstance(c, float) else str(c).strip() for c in column.tolist()]
+    return [None if gone else word or None for word, gone in zip(told, column.isna(), strict=True)]
+
+
+def guess(frame: pd.DataFrame, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the columns mean, as far as it is known or can be guessed."""
+    named = ("id", "show")  # that there is none is an answer too
+    known = {k: v for k, v in given.items() if v is not None or k in named}
+    out = {"show": None, "audit": 0.1} | {k: None if v == "" else v for k, v in known.items()}
+    label = out["label"] = out.get("label") or likeliest_label(frame)
+    if "id" not in out:
+        named_so = (n for n in frame.columns if n != label and _ID.fullmatch(n))
+        filled = (n for n in named_so if frame[n].is_unique and frame[n].notna().all())
+        out["id"] = next(filled, None)
+    if "features" not in out:
+        taken, sheet = (label, out["id"], out["show"]), cells.Sheet(frame)
+        free = [n for n in frame.columns if n not in taken and sheet[n].is_numeric()]
+        unfit = cells.unfit_features(sheet.features(free, _LEAVE_OUT), free)
+        out["features"] = [n for n in free if n not in unfit]
+    found: Counter[Any] = Counter(filter(None, words(frame[label]) if label in frame else ()))
+    blank = tuple(map(str, out.get("blank", (name for name, _ in cells.blank_like(found)))))
+    also = filter(None, (str(name).strip() for name in out.get("classes", ())))
+    classes = tuple(dict.fromkeys([*sorted(set(found) - set(blank)), *also]))
+    looked = sum(found[name] for name in classes) >= SHARE_LOOKED_AT * len(frame)
+    return {"withheld": looked, **out, "blank": blank, "classes": classes}
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    label: str
+    features: tuple[str, ...]
+    classes: tuple[str, ...]  # in the order of the keys
+    id: str | None
+    show: str | None
+    blank: tuple[str, ...]  # words of the label column that mean "no label"
+    withheld: bool  # whether somebody looked at what the table leaves blank
+    audit: float  # share of cases drawn at random
+
+    @property
+    def enough(self) -> int:
+        """How many labels of each class make a covariance matrix of its own worth fitting."""
+        return 2 * len(self.features)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], frame: pd.DataFrame) -> Self:
+        """Check what a page, a journal or a command says, and fill in what it leaves open."""
+        told, sheet = guess(frame, given), cells.Sheet(frame)
+        taken = {part: told[part] for part in ("label", "id", "show")}
+        for part, name in taken.items():
+            if name is not None or part == "label":
+                sheet.require([name], f"named in {option(part)}")
+        told["features"] = tuple(name for name in told["features"] if name not in taken.values())
+        sheet.require(told["features"], f"named in {option('features')}")
+        empty = [name for name in told["features"] if frame[name].isna().all()]
+        problem = ""
+        if empty:
+            problem = f"features has {empty[0]!r}, which is empty: leave it out."
+        elif not told["features"]:
+            problem = "features: there is none; choose at least one numeric column."
+        elif not 2 <= len(told["classes"]) <= MOST_CLASSES:
+            problem = f"label={told['label']!r} has {len(told['classes'])} classes, and the desk"
+            problem += (
+                f" takes 2 to {MOST_CLASSES}: choose another column, or name further classes."
+            )
+        elif not 0 <= float(told["audit"]) <= 1:
+            problem = f"audit={told['audit']}: give a share between 0 and 1."
+        if problem:
+            raise ValueError(problem)
+        return cls(**{field.name: told[field.name] for field in dataclasses.fields(cls)})
+
+
+class Data:
+    """The table as a sitting needs it; arrays have one entry for each row of the file."""
+
+    def __init__(self, setup: Setup, frame: pd.DataFrame, seed: int) -> None:
+        nothing: list[str | None] = [None] * len(frame)
+        label, ids, self.shown = (
+            words(frame[name]) if name else nothing for name in (setup.label, setup.id, setup.show)
+        )
+        self.setup, self.X = setup, cells.Sheet(frame).features(setup.features, _LEAVE_OUT)
+        self.ids = [name or str(i + 1) for i, name in enumerate(ids)]
+        place = {name: h for h, name in enumerate(setup.classes)}
+        self.codes = np.array([place.get(word or "", -1) for word in label])  # -1 where blank
+        # rows with some feature, and none infinite
+        self.usable = np.asarray(np.isfinite(self.X).any(axis=1) & ~np.isinf(self.X).any(axis=1))
+        # the blank rows at random, always the same: the audit goes along it
+        blank = np.flatnonzero((self.codes < 0) & self.usable)
+        self.order = np.random.default_rng(seed).permutation(blank)
 
 
 def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray, Any]:
@@ -73,89 +173,77 @@ def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray
     return codes, reviewed, panel[data.usable]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class View:
-    """Which features tell, where the classes lie, and some rows of each."""
+    """Which features tell, where the classes lie, and some rows of each.
 
-    telling: list[int]  # features by how far apart the classes lie, against the spread within
-    ends: FloatArray  # what of each feature to show (2, p)
-    ranges: FloatArray  # 5, 50 and 95 % of each class (3, g, p)
-    dots: list[IntArray]  # rows without a label, then rows of each class
+    Of many rows a few thousand show as much as all of them.
+    """
 
-    @classmethod
-    def of(cls, data: Data, codes: IntArray) -> Self:
-        """Look at a sample: of many rows a few thousand show as much as all of them."""
+    def __init__(self, data: Data, codes: IntArray) -> None:
         X, g = data.X, len(data.setup.classes)
         order = np.random.default_rng(0).permutation(np.flatnonzero(data.usable))
         groups = [order[codes[order] == h] for h in range(-1, g)]
+        self.dots = [rows[:MOST_DOTS] for rows in groups]  # without a label, then of each class
         some = np.concatenate([rows[:MOST_ROWS] for rows in groups[1:]])
         found = pd.DataFrame(X[some]).groupby(codes[some]).quantile(MIDDLE)
         every = pd.MultiIndex.from_product((range(g), MIDDLE))
-        ranges = found.reindex(every).to_numpy(float).reshape(g, 3, -1).swapaxes(0, 1)
+        # 5, 50 and 95 % of each class (3, g, p), and what of each feature to show (2, p)
+        self.ranges = found.reindex(every).to_numpy(float).reshape(g, 3, -1).swapaxes(0, 1)
+        seen = X[order[: 10 * MOST_ROWS]].T
+        self.ends = np.array([reach(x, 2) if np.isfinite(x).any() else (0, 1) for x in seen]).T
         # by the table's own labels where they suffice, so that the picture stays the same
         known = data.codes if len(np.unique(data.codes[order])) > 2 else codes
         rows = order[known[order] >= 0]
         share = share_between(X[rows], np.eye(g)[known[rows]]) if rows.size else X[0] * 0
-        seen = X[order[: 10 * MOST_ROWS]].T
-        ends = np.array([reach(x, 2) if np.isfinite(x).any() else (0, 1) for x in seen]).T
-        telling = np.argsort(-share, kind="stable").tolist()
-        return cls(telling, ends, ranges, [rows[:MOST_DOTS] for rows in groups])
+        # features by how far apart the classes lie, against the spread within
+        self.telling: list[int] = np.argsort(-share, kind="stable").tolist()
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class Model:
-    """A fit, what it says of every row, and which blank rows to ask about."""
+    """What is known of a table; once `learn` has fitted it, what the fit says of every row."""
 
-    data: Data
-    codes: IntArray  # what it was fitted to
-    reviewed: BoolArray
-    answers: int  # how many it knows
-    panel: Any  # Statements of several readers, if they can be compared
-    view: View  # what pictures of a case show of the others
-    guess: IntArray  # most probable class of each row, −1 where unknown
-    probability: FloatArray
-    entropy: FloatArray
-    queue: IntArray  # blank rows, the most instructive first
     clf: Any = None  # none while there are labels of fewer than two classes
-    number: int = 0
+    number = 0
     promise: float | None = None  # what the next ten labels are expected to teach, in nats
     expected_error: float | None = None  # share of blank rows it expects to have wrong
     notes: tuple[str, ...] = ()  # what the fit answers of
 
-    @classmethod
-    def of(cls, data: Data, answers: list[Answer]) -> Self:
-        none, zero = np.full(len(data.codes), -1), np.zeros(len(data.codes))
-        codes, reviewed, panel = evidence(data, answers)
-        known = data, codes, reviewed, len(answers), panel, View.of(data, codes)
-        return cls(*known, none, zero, zero, none[:0])
+    def __init__(self, data: Data, answers: list[Answer]) -> None:
+        self.data, self.answers = data, len(answers)
+        # the panel is statements of several readers, if they can be compared
+        self.codes, self.reviewed, self.panel = evidence(data, answers)
+        self.view = View(data, self.codes)  # what pictures of a case show of the others
+        n = len(data.codes)
+        self.guess = np.full(n, -1)  # most probable class of each row, -1 where unknown
+        self.probability, self.entropy = np.zeros((2, n))
+        self.queue = self.guess[:0]  # blank rows, the most instructive first
 
-    def rows(self) -> tuple[FloatArray, Any, Any]:
+    def rows(self, panel: bool = True) -> tuple[FloatArray, Any, Any]:
         """Return features, what was said of them, and reviewed, as they are given to a fit."""
         use = self.data.usable
-        if self.panel is not None:
+        if panel and self.panel is not None:
             return self.data.X[use], self.panel, None
         names = np.array([*self.data.setup.classes, None], dtype=object)
         return self.data.X[use], names[self.codes[use]], self.reviewed[use]
 
 
-def _estimator(known: Model, start: Model) -> Any:
+def _estimator(known: Model, panel: Any, old: Any) -> Any:
     setup, use = known.data.setup, known.data.usable
     codes, reviewed = known.codes[use], known.reviewed[use]
     counts = np.bincount(codes[codes >= 0], minlength=len(setup.classes))
     classes = [name for name, n in zip(setup.classes, counts, strict=True) if n]
     if len(classes) < 2:
         return None
-    if known.panel is not None:
-        classes = known.panel.classes.tolist()
+    if panel is not None:
+        classes = panel.classes.tolist()
     # a curve needs some of each kind: labels given freely, and labels withheld
     enough = min((reviewed & (codes >= 0)).sum(), (reviewed & (codes < 0)).sum()) >= 5
     shape = "full" if counts[counts > 0].min() >= setup.enough else "shrunk"
-    old = start.clf
     warm = old is not None and list(old.classes_) == classes and old.covariance == shape
     return MixtureClassifier(
         covariance=shape,
         mechanism="entropy" if enough else None,
-        experts="right" if known.panel is None else "fallible",
+        experts="right" if panel is None else "fallible",
         classes=classes,
         missing_label=None,
         init=old if warm else None,
@@ -164,57 +252,46 @@ def _estimator(known: Model, start: Model) -> Any:
     )
 
 
-def learn(known: Model, start: Model) -> Model:
+def learn(model: Model, start: Model) -> Model:
     """Fit what is known, from where the last fit ended, and rank the blank rows."""
-    clf = _estimator(known, start)
+    model.number, clf = start.number, _estimator(model, model.panel, start.clf)
     if clf is None:
-        return dataclasses.replace(known, number=start.number)
-    X, said, reviewed = known.rows()
-    rows, n = np.flatnonzero(known.data.usable), len(known.codes)
-    blank = np.flatnonzero(known.codes[rows] < 0)
+        return model
+    X, said, reviewed = model.rows()
+    rows = np.flatnonzero(model.data.usable)
+    blank = np.flatnonzero(model.codes[rows] < 0)
     with collect_warnings() as warned:
         clf.fit(X, said, reviewed=reviewed)
         tau, entropy = clf.predict_proba(X), clf.entropy(X)
-        queue, promise = blank[np.argsort(-entropy[blank], kind="stable")][:QUEUE], None
+        queue = blank[np.argsort(-entropy[blank], kind="stable")][:QUEUE]
         if clf.n_parameters_ <= MOST_PARAMETERS and blank.size:
             # a fit too flat to say what is known keeps the order of entropy
             with suppress(ValueError, np.linalg.LinAlgError):
                 found = clf.triage(X[blank], top=QUEUE)
-                queue, promise = blank[found["row"]], float(found["gain"][:NEXT].sum())
-    place = np.array([known.data.setup.classes.index(name) for name in clf.classes_])
-    guess, (probability, difficulty) = np.full(n, -1), np.zeros((2, n))
-    guess[rows], probability[rows] = place[tau.argmax(axis=1)], tau.max(axis=1)
-    difficulty[rows] = entropy
-    return dataclasses.replace(
-        known,
-        clf=clf,
-        number=start.number + 1,
-        guess=guess,
-        probability=probability,
-        entropy=difficulty,
-        queue=rows[queue],
-        promise=promise,
-        expected_error=float(1 - probability[rows[blank]].mean()) if blank.size else None,
-        notes=tuple(text.partition(" pooling=")[0] for text in warned),  # no option of the desk
-    )
+                queue, model.promise = blank[found["row"]], float(found["gain"][:NEXT].sum())
+    place = np.array([model.data.setup.classes.index(name) for name in clf.classes_])
+    model.guess[rows], model.probability[rows] = place[tau.argmax(axis=1)], tau.max(axis=1)
+    model.entropy[rows], model.queue = entropy, rows[queue]
+    if blank.size:
+        model.expected_error = float(1 - model.probability[rows[blank]].mean())
+    model.notes = tuple(text.partition(" pooling=")[0] for text in warned)  # no option of the desk
+    model.clf, model.number = clf, start.number + 1
+    return model
 
 
 def held_out(model: Model) -> tuple[int, int] | None:
     """Return how many labels the model gets right when they are hidden from it, of how many."""
-    model = dataclasses.replace(model, panel=None)  # judged by what most readers agree on
-    X, y, reviewed = model.rows()
+    X, y, reviewed = model.rows(panel=False)  # judged by what most readers agree on
     some = np.random.default_rng(0).permutation(len(y))[:MOST_HELD_OUT]
     n = int((y[some] != np.array(None)).sum())
     if model.clf is None or n < 2 * FOLDS:
         return None
-    clf, given = _estimator(model, model), {"reviewed": reviewed[some]}
+    clf, given = _estimator(model, None, model.clf), {"reviewed": reviewed[some]}
     folds = LabelledKFold(FOLDS, random_state=0, missing_label=None)
-    with collect_warnings():
-        try:
-            shares = cross_val_score(clf, X[some], y[some], cv=folds, params=given)
-        except ValueError:  # a class without labels in some fold
-            return None
-    return round(n * float(shares.mean())), n
+    with collect_warnings(), suppress(ValueError):  # of a class without labels in some fold
+        shares = cross_val_score(clf, X[some], y[some], cv=folds, params=given)
+        return round(n * float(shares.mean())), n
+    return None
 
 
 class Worker:
@@ -226,7 +303,6 @@ class Worker:
 
     @property
     def waiting(self) -> bool:
-        """Whether something is known that no model knows yet."""
         return not self._last.done()
 
     @property

@@ -15,8 +15,7 @@ import numpy as np
 
 from hesitant._typing import IntArray
 from hesitant.desk._journal import Answer, Journal, now
-from hesitant.desk._learning import Model, Worker, held_out, learn
-from hesitant.desk._table import Data, Setup, guess
+from hesitant.desk._learning import Data, Model, Setup, Worker, guess, held_out, learn
 from hesitant.tables import read_table, sha256_of
 
 ANSWERS = ("label", "cannot tell", "not shown")
@@ -105,7 +104,6 @@ class Desk:
         self.journal.note(checksum=checksum)
 
     def guesses(self) -> dict[str, Any]:
-        """Return the parts of the columns as far as they are known or can be guessed."""
         if self.data is not None:
             return dataclasses.asdict(self.data.setup)
         return guess(self.frame, self._given)
@@ -114,7 +112,7 @@ class Desk:
         """Say which column is what, and whether somebody has confirmed it."""
         frame, now = self._read({**self.guesses(), **given}), self.data
         setup, answers = Setup.of(given, frame), self.journal.answers()
-        data, journal = Data.of(setup, frame, self._seed), self.journal.path.name
+        data, journal = Data(setup, frame, self._seed), self.journal.path.name
         if now is not None and answers:
             lost = set(now.setup.classes) - set(setup.classes)
             if lost or (setup.label, setup.id) != (now.setup.label, now.setup.id):
@@ -130,9 +128,8 @@ class Desk:
             )
         with self._lock:
             self.frame, self.data, self.confirmed = frame, data, confirm
-            number = max((a["model"] for a in answers), default=0)
-            self.model = dataclasses.replace(Model.of(data, answers), number=number)
-            self.before, self.held_out = None, None
+            self.model, self.before, self.held_out = Model(data, answers), None, None
+            self.model.number = max((a["model"] for a in answers), default=0)
             self._windows.clear()
             self._past.clear()
         self.journal.note(setup=dataclasses.asdict(setup), confirmed=confirm)
@@ -140,7 +137,6 @@ class Desk:
         return setup
 
     def warnings(self) -> list[str]:
-        """Return what whoever sits here should know."""
         changed = (
             f"{self.path.name} has changed on disk while the desk is open: answers are about the "
             "table as it was read. Start the desk again to read it anew."
@@ -155,7 +151,7 @@ class Desk:
             # the first fit shows where the boundary was before anybody sat down
             answers = [] if self.before is None else self.journal.answers()
         try:
-            model = learn(Model.of(data, answers), last)
+            model = learn(Model(data, answers), last)
         except Exception as error:  # the desk goes on with the model it has
             self._problem = f"The last fit failed, and the model before it stays: {error}"
             return
@@ -239,7 +235,7 @@ class Desk:
             if model.clf is not None:
                 guess = data.setup.classes[model.guess[row]]
                 probability = round(float(model.probability[row]), 4)
-            kept = self.journal.said(row, reader)
+            kept = next(iter(self.journal.said(row, reader)), None)
             if kept is None:
                 mine = {k: s for k, s in self._windows.items() if (k[0], s.row) == (reader, row)}
                 shown = next(iter(mine.values()), Shown(row, False, model.number, 0.0))
@@ -272,7 +268,6 @@ class Desk:
             return last
 
     def close(self) -> None:
-        """Stop learning and let go of the journal."""
         self.worker.stop()
         self.journal.close()
 

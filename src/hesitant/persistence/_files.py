@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from hesitant.persistence._document import Damaged, decode, encode, expect, is_ours
 from hesitant.tables import TableError, write_atomically
-from hesitant.tables.errors import show_path
 
 FORMAT = 2
 _MARK = "hesitant model"
@@ -106,8 +105,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     except Exception as error:  # of the classes' own checks: a fit would have refused it too
         words = str(error) if isinstance(error, Damaged | TypeError | ValueError) else ""
         words = words.partition("\n")[0][:300].strip().rstrip(".") or "a part is missing or odd"
-        name = show_path(os.fspath(path))
-        raise ModelFileError(name, f"The model file is damaged: {words}.", _AGAIN) from error
+        raise ModelFileError(path, f"The model file is damaged: {words}.", _AGAIN) from error
 
 
 def _from_format_1(document: dict[str, Any]) -> dict[str, Any]:
@@ -156,7 +154,7 @@ def read_notes(path: str | os.PathLike[str]) -> dict[str, str]:
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the document of a model file, so far as to know that it is one."""
-    name, file = show_path(os.fspath(path)), Path(path)
+    file = Path(path)
     try:
         size = file.stat().st_size
         if not file.is_file() or size > _LARGEST:
@@ -164,7 +162,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         data = file.read_bytes()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise ModelFileError(name, f"{why}.", "Check the path, and name a model file.") from error
+        raise ModelFileError(path, f"{why}.", "Check the path, and name a model file.") from error
     problem, remedy = "This is not a model written by hesitant.", _AGAIN
     if data.startswith((b"\x80", b"PK\x03\x04", b"\x1f\x8b", b"\x93NUMPY")):
         problem = "This is a pickle, an archive or an array, not a model written by hesitant."
@@ -186,4 +184,4 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
             json.dumps(document, ensure_ascii=False).encode()
         return dict(document)
     except (ValueError, TypeError, LookupError, RecursionError, MemoryError) as error:
-        raise ModelFileError(name, problem, remedy) from error
+        raise ModelFileError(path, problem, remedy) from error

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 import pandas as pd
 
 from hesitant._typing import BoolArray
@@ -25,11 +24,10 @@ _CONFIRMED = ("is_confirmed", "confirmed", "approved", "annotation_approver")
 Answers: TypeAlias = Mapping[Any, Any]
 Question: TypeAlias = Callable[[Answers], Any]  # picks the answers to one question
 Said: TypeAlias = Iterator[tuple[Any, Any]]  # who said what; no label means that it was withheld
+Line: TypeAlias = tuple[str, str | None, Any]  # case, reader (None: nobody was asked), label
 
 
 class Joined(NamedTuple):
-    """A table of features with what was said of its rows."""
-
     frame: pd.DataFrame
     labels: list[str]  # the columns added, one for each reader
     shown: BoolArray  # which reader saw which row
@@ -48,24 +46,25 @@ def _label_studio(record: Answers, question: Question) -> Said:
 
 
 def _argilla(record: Answers, question: Question) -> Said:
-    responses = record.get("responses") or []
+    given: Any = record.get("responses") or []
     flat = {k.removesuffix(".responses"): k for k in record if k.endswith(".responses")}
     if flat:
-        key = question(flat)
-        parts = (record.get(key + end) or [] for end in (".users", ".status", ""))
-        given = list(zip_longest(*parts))
-    elif isinstance(responses, Mapping):  # by question, each a list of what users said
-        told = question(responses) or []
-        given = [(r.get("user_id"), r.get("status"), r.get("value")) for r in told]
-    else:
-        given = []
-        for r in responses:
-            answers = (r.get("values") or {}).items()
-            plain = {k: v.get("value") if isinstance(v, Mapping) else v for k, v in answers}
-            given.append((r.get("user_id"), r.get("status"), question(plain)))
-    for who, state, value in given:
+        columns = [record.get(question(flat) + end) or [] for end in (".users", ".status", "")]
+        names = ("user_id", "status", "value")
+        given = [dict(zip(names, told, strict=True)) for told in zip_longest(*columns)]
+    elif isinstance(given, Mapping):  # by question, each a list of what users said
+        given = question(given) or []
+    else:  # by user, each with answers to all questions
+        values = [(r.get("values") or {}).items() for r in given]
+        plain = [
+            {k: v.get("value") if isinstance(v, Mapping) else v for k, v in answers}
+            for answers in values
+        ]
+        given = [{**r, "value": question(p)} for r, p in zip(given, plain, strict=True)]
+    for response in given:
+        state = response.get("status")
         if state in ("submitted", "discarded", None):  # a draft is nothing said yet
-            yield who, None if state == "discarded" else value
+            yield response.get("user_id"), None if state == "discarded" else response.get("value")
 
 
 def _doccano(record: Answers, question: Question) -> Said:
@@ -101,15 +100,13 @@ def tool_of(document: Any) -> str | None:
         return "Argilla"
     if "answer" in keys and {"_task_hash", "_input_hash", "meta", "options"} & keys:
         return "Prodigy"
-    if {"text", "filename"} & keys and all(isinstance(row.get("label"), list) for row in start):
-        return "doccano"
-    return None
+    listed = all(isinstance(row.get("label"), list) for row in start)
+    return "doccano" if {"text", "filename"} & keys and listed else None
 
 
 def _exported(
     document: list[Any], tool: str, id: str, label: str | None, source: str
-) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
-    """Yield the cases of an export, each with what its readers said."""
+) -> Iterator[Line]:
     read, inside = _TOOLS[tool]
 
     def question(answers: Answers) -> Any:
@@ -122,9 +119,10 @@ def _exported(
         try:
             # what the user put into a task comes before what the tool calls it
             places = [record[key] for key in inside if isinstance(record.get(key), Mapping)]
-            found = [place[id] for place in (*places, record) if place.get(id) is not None]
+            places.append(record)
+            found = [place[id] for place in places if place.get(id) is not None]
             if not found:
-                names = [str(key) for place in (*places, record) for key in place]
+                names = [str(key) for place in places for key in place]
                 problem = f"A case has no {quote(id)}, which {option('id')} names."
                 raise TableError(source, problem, f"It has {quote_all(names, limit=12)}.")
             case = _name(found[0])
@@ -132,11 +130,11 @@ def _exported(
         except (AttributeError, TypeError, KeyError) as error:
             problem = f"Record {number} is not as {tool} writes it."
             raise TableError(source, problem, "Export it again, and leave it as it is.") from error
-        yield case, said
+        yield case, None, None  # it was there, whether anybody said something of it or not
+        yield from ((case, who, told) for who, told in said)
 
 
 def _one(value: Any, case: str, source: str) -> Any:
-    """Return the one label that was given, or None."""
     values = list(dict.fromkeys(map(_name, value))) if isinstance(value, list) else [value]
     if len(values) > 1:
         told = f"The case {quote(case)} has several labels from one reader: {quote_all(values)}."
@@ -148,9 +146,7 @@ def _name(value: Any) -> str:
     return "reader" if value is None else as_shown(value)
 
 
-def _long_table(
-    frame: pd.DataFrame, id: str, label: str | None
-) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+def _long_table(frame: pd.DataFrame, id: str, label: str | None) -> Iterator[Line]:
     """Yield the statements of a table with a line for each; a blank label was withheld."""
     sheet = Sheet(frame)
     sheet.require([id], f"named in {option('id')}")
@@ -167,7 +163,7 @@ def _long_table(
             lines[_name(case)] += 1
             # without names, every further line about a case is another reader's
             name = f"reader {lines[_name(case)]}" if reader is None else _name(who)
-            yield _name(case), [(name, None if said is None else _name(said))]
+            yield _name(case), name, None if said is None else _name(said)
 
 
 def join(
@@ -190,36 +186,33 @@ def join(
         problem = "This is no export of Label Studio, Argilla, doccano or Prodigy."
         remedy = "Give the labels as a table of the columns case, reader and label."
         raise TableError(source, problem, remedy)
-    by_case: dict[str, dict[str, Any]] = {}
     parts = _exported(export, tool, id, label, source) if tool else _long_table(export, id, label)
-    for case, opinions in parts:
-        by_case.setdefault(case, {}).update(opinions)  # a later statement replaces
-    known = set(ids)
-    strange = [case for case in by_case if case not in known]
-    if len(strange) == len(by_case):
+    lines = pd.DataFrame(parts, columns=["case", "reader", "label"], dtype=object)
+    strange = lines["case"][~lines["case"].isin(ids)].unique().tolist()
+    if len(strange) == lines["case"].nunique():
         problem = f"None of its identifiers is in the column {quote(id)} of {table.source}: "
         problem += f"{quote_all(strange)} are not among {quote_all(ids)}."
         raise TableError(source, problem, f"Name the column that both have with {option('id')}.")
-    said = [by_case.get(case, {}) for case in ids]
-    readers = sorted({reader for opinions in said for reader in opinions})
-    shown = np.array([[reader in opinions for reader in readers] for opinions in said])
-    frame, labels = features.copy(deep=False), []
-    for reader in readers:
-        name = (label or "label") if len(readers) == 1 else reader
+    lines = lines[lines["case"].isin(ids) & lines["reader"].notna()]
+    lines = lines.drop_duplicates(["case", "reader"], keep="last").assign(shown=True)
+    wide: Any = lines.pivot(index="case", columns="reader").reindex(ids).set_axis(features.index)
+    told, shown = wide["label"], wide["shown"].notna().to_numpy()
+    frame, labels = features.copy(deep=False), list[str]()
+    for reader in told:
+        name = (label or "label") if shown.shape[1] == 1 else reader
         while name in frame.columns:
             name += "_"
-        frame[name] = pd.Series([s.get(reader) for s in said], dtype=object, index=frame.index)
+        frame[name] = told[reader].where(told[reader].notna(), None)
         labels.append(name)
     frame.attrs = features.attrs
-    seen = int(shown.any(axis=1).sum())
-    labelled = sum(any(label is not None for label in s.values()) for s in said)
+    labelled, seen = int(told.notna().any(axis=1).sum()), int(shown.any(axis=1).sum())
     notes = [
         f"{f'{tool} export' if tool else 'Labels'}: {noun(labelled, 'row')} labelled, "
-        f"{seen - labelled:,} withheld, {len(said) - seen:,} never shown."
+        f"{seen - labelled:,} withheld, {len(ids) - seen:,} never shown."
     ]
-    if len(readers) > 1:
-        apart = noun(sum(len(set(s.values()) - {None}) > 1 for s in said), "case")
-        notes.append(f"{len(readers)} readers ({quote_all(readers)}) disagree on {apart}.")
+    if len(labels) > 1:
+        apart = noun(int((told.nunique(axis=1) > 1).sum()), "case")
+        notes.append(f"{len(labels)} readers ({quote_all(told)}) disagree on {apart}.")
     if tool == "doccano" and not any(key in row for row in export for key in _CONFIRMED):
         notes.append(
             "The export does not say which cases were confirmed, and all count as shown: tick "

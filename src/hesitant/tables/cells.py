@@ -52,21 +52,19 @@ class Sheet:
         self.as_text: Collection[str] = note.get("as_text", ())
         self._is_numbered = bool(note) and frame.index.dtype.kind in "iu"
         self._first_line: int | None = note.get("first_line") if self._is_numbered else None
-        self.frame = frame
-        self.names = [str(name) for name in frame.columns]
+        self.frame, self.names = frame, [str(name) for name in frame.columns]
         errors.check_shape(self.names, self.source)
-        self.positions = {name: j for j, name in enumerate(self.names)}
-        self._columns: dict[str, Column] = {}
+        self._columns = {name: Column(self, name, j) for j, name in enumerate(self.names)}
 
     def __len__(self) -> int:
         return len(self.frame)
 
     def __getitem__(self, name: str) -> "Column":
-        return self._columns.setdefault(name, Column(self, name))
+        return self._columns[name]
 
     def require(self, names: Iterable[str], asked: str) -> None:
         """Refuse names that the table lacks, and suggest what may be meant."""
-        absent = [name for name in names if name not in self.positions]
+        absent = [name for name in names if name not in self._columns]
         if absent:
             close = close_names(absent[0], self.names)
             columns = f"The columns are {quote_all(self.names, limit=12)}."
@@ -77,12 +75,16 @@ class Sheet:
             raise self.error(f"The table lacks {what} {asked}: {quote_all(absent)}.", remedy)
 
     def error(
-        self, problem: str, remedy: str, *, position: int | None = None, column: str | None = None
+        self, problem: str, remedy: str, position: int | None = None, column: str | None = None
     ) -> TableError:
-        """Make an error about the table, or about one row by its position in the frame."""
         row = None if position is None else self.row(position)
         line = self._first_line + row - 1 if self._first_line and row else None
-        return TableError(self.source, problem, remedy, row=row, line=line, column=column)
+        return TableError(self.source, problem, remedy, row, line, column)
+
+    def row(self, position: int) -> int:
+        """Return the number of a row in the file, counted from 1 without the header."""
+        # a selection of the rows that were read keeps the numbers they had
+        return int(self.frame.index[position] if self._is_numbered else position) + 1
 
     def features(self, names: Sequence[str], leave_out: str) -> FloatArray:
         """Return columns as floats, blank cells as NaN; text that is no number is an error."""
@@ -94,11 +96,6 @@ class Sheet:
             self[name].refuse(huge, "is too large to compute with", remedy)
         return X
 
-    def row(self, position: int) -> int:
-        """Return the number of a row in the file, counted from 1 without the header."""
-        # a selection of the rows that were read keeps the numbers they had
-        return int(self.frame.index[position] if self._is_numbered else position) + 1
-
 
 class Column:
     """A column: ``codes`` number its different cells, -1 where blank, and ``values`` are these.
@@ -107,30 +104,28 @@ class Column:
     there is can only be compared as words. What a column holds is decided on them, not on rows.
     """
 
-    def __init__(self, sheet: Sheet, name: str) -> None:
-        self.sheet, self.name = sheet, name
-        self.series = series = sheet.frame.iloc[:, sheet.positions[name]]
-        self.holds_dates = series.dtype.kind in "cmM"  # or complex numbers
+    def __init__(self, sheet: Sheet, name: str, position: int) -> None:
+        self.sheet, self.name, self._position = sheet, name, position
+
+    @cached_property
+    def series(self) -> "pd.Series[Any]":
+        return self.sheet.frame.iloc[:, self._position]
 
     @cached_property
     def _distinct(self) -> tuple[IntArray, list[Any]]:
-        column, objects = self.series, self.series.dtype == object
-        kinds = set(map(type, column[column.notna()])) if objects else set()
-        if not any(kinds <= allowed for allowed in ({str}, {bool}, {int, float})):
+        column = self.series.astype(object)
+        kinds = set(map(type, column[column.notna()]))
+        if not (kinds <= {bool} or kinds <= {int, float}):
             column = column.map(_word, na_action="ignore").astype(object)
         # as a plain array, lest pandas infer another type
-        codes, found = pd.factorize(column.to_numpy() if objects else column)
-        plain = [c.item() if isinstance(c, np.generic) else c for c in found]
-        plain = [c if isinstance(c, bool | int | float) else _word(c) for c in plain]
-        again, kept = pd.factorize(np.array([*plain, None], dtype=object))
-        return again[codes], list(kept)  # of -1, the None at the end
+        codes, values = pd.factorize(column.to_numpy())
+        return codes, list(values)
 
     codes = property(lambda self: self._distinct[0])
     values = property(lambda self: self._distinct[1])
 
     def error(self, problem: str, remedy: str, position: int | None = None) -> TableError:
-        """Make an error about the column, or about one of its cells."""
-        return self.sheet.error(problem, remedy, position=position, column=self.name)
+        return self.sheet.error(problem, remedy, position, self.name)
 
     def refuse(self, bad: BoolArray, what: str, remedy: str, end: str = "") -> None:
         """Refuse cells, if there are any; the error names the first."""
@@ -146,60 +141,51 @@ class Column:
         return np.asarray(table[self.codes])
 
     def is_numeric(self) -> bool:
-        """Tell whether the column holds numbers, or True and False."""
-        if self.series.dtype != object:
-            return self.series.dtype.kind in "biuf"
-        # read as objects because of blanks among True and False, or of huge integers
         kinds = ("boolean", "integer", "floating", "mixed-integer-float", "decimal")
         return pd.api.types.infer_dtype(self.series, skipna=True) in kinds
 
     def numbers(self, remedy: str, leave_out: str = "") -> FloatArray:
         """Return the cells as floats, blank ones as NaN; text that is no number is an error."""
-        if self.holds_dates:
+        kind = self.series.dtype.kind
+        if kind in "biuf":
+            return np.asarray(self.series.to_numpy(dtype=np.float64, na_value=np.nan))
+        if kind in "cmM":
             problem = "The column holds dates or complex numbers, not plain numbers."
             raise self.error(problem, ways("convert it to numbers", leave_out))
-        if self.series.dtype.kind in "biuf":
-            return np.asarray(self.series.to_numpy(dtype=np.float64, na_value=np.nan))
-        values, bad, foreign = self._parse()
-        self._refuse_words(bad, foreign, remedy)
+        values, bad, *advice = self._parse(remedy)
+        self.refuse(bad, "is not a number", *advice)
         return values
 
     def refuse_mostly_numbers(self, leave_out: str) -> None:
         """Refuse a text column of numbers: a few bad cells must not remove a marker in silence."""
         filled = int((self.codes >= 0).sum())
-        if self.holds_dates or not filled:
+        if not filled or self.series.dtype.kind in "cmM":
             return
-        _, bad, foreign = self._parse()
+        _, bad, remedy, like = self._parse(ways("correct or empty the cell", leave_out))
         if not bad.any():
             remedy = ways(f"to use it, name it with {option('features')}", leave_out)
             raise self.error("The column holds numbers stored as text.", remedy)
-        if 2 * int(bad.sum()) < filled or foreign:
-            self._refuse_words(bad, foreign, ways("correct or empty the cell", leave_out))
+        if 2 * int(bad.sum()) < filled or like:
+            self.refuse(bad, "is not a number", remedy, like)
 
-    def _parse(self) -> tuple[FloatArray, BoolArray, bool]:
-        """Return text as floats, which cells are no numbers, and if these have other marks."""
-        comma = self.sheet.decimal == ","
-        texts = [float(v) if isinstance(v, bool) else str(v) for v in self.values]
-        if comma:  # a point then marks thousands: 1.001 is not about one
-            texts = ["no" if "." in str(t) else str(t).replace(",", ".") for t in texts]
+    def _parse(self, remedy: str) -> tuple[FloatArray, BoolArray, str, str]:
+        """Return text as floats, which cells are no numbers, and what to say of these."""
+        word, mark = ("point", ".") if self.sheet.decimal == "," else ("comma", ",")
+        texts = [str(float(v) if isinstance(v, bool) else v) for v in self.values]
+        if mark == ".":  # it then stands between thousands: 1.001 is not about one
+            texts = ["no" if "." in text else text.replace(",", ".") for text in texts]
         parsed = pd.to_numeric(pd.Series([*texts, None], dtype=object), errors="coerce")
         numbers = np.asarray(parsed.to_numpy(dtype=np.float64, na_value=np.nan))
-        wrong = np.isnan(numbers)
-        words = [str(v) for v, bad in zip(self.values, wrong, strict=False) if bad][:_COMPARED]
-        swapped = rf"[+-]?\d*{re.escape('.' if comma else ',')}\d+(?:[eE][+-]?\d+)?"
+        values, like = numbers[self.codes], ""
+        words = [str(v) for v, x in zip(self.values, numbers, strict=False) if x != x][:_COMPARED]
+        swapped = rf"[+-]?\d*{re.escape(mark)}\d+(?:[eE][+-]?\d+)?"
         # marks between thousands: the same throughout, as a version or an address hardly has it
         grouped = rf"[+-]?\d{{1,3}}(?P<m>[{_GROUPING}])\d{{3}}(?:(?P=m)\d{{3}})*(?:[.,]\d+)?"
-        foreign = all(re.fullmatch(f"{swapped}|{grouped}", word) for word in words)
-        return numbers[self.codes], wrong[self.codes] & (self.codes >= 0), foreign
-
-    def _refuse_words(self, bad: BoolArray, foreign: bool, remedy: str) -> None:
-        like = ""
-        if foreign:
+        if all(re.fullmatch(f"{swapped}|{grouped}", word) for word in words):
             like = "; it looks like one with other marks"
-            word, mark = ("point", ".") if self.sheet.decimal == "," else ("comma", ",")
             remedy = f"If the {word} is the decimal mark, give {mark!r} to {option('decimal')};"
             remedy += " if marks stand between thousands, remove them."
-        self.refuse(bad, "is not a number", remedy, like)
+        return values, np.isnan(values) & (self.codes >= 0), remedy, like
 
     def labels(self, missing: Collection[object] | None) -> tuple[AnyArray, tuple[str, ...]]:
         """Return the labels, None where blank, and what is listed as missing but not there."""
@@ -275,18 +261,17 @@ class Column:
 
     def truths(self) -> BoolArray:
         """Return yes and no (true and false, 1 and 0); a blank is an error."""
-        words = [str(value).casefold() for value in self.values]
-        wrong = np.array([word not in _TRUE | _FALSE for word in words] + [True])[self.codes]
+        known = dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False)
+        found = self.cells([known.get(str(value).casefold()) for value in self.values])
+        wrong = pd.isna(found)
         if wrong.any():
-            first = int(wrong.argmax())
-            word = self.cells(words)[first]
-            what = "The cell is blank." if word is None else f"{quote(word)} is not yes or no."
+            cell = self.cells()[wrong][0]
+            what = "The cell is blank." if cell is None else f"{quote(cell)} is not yes or no."
             remedy = f"Write yes or no (true/false, 1/0) in every row of the {option('reviewed')}"
-            raise self.error(what, f"{remedy} column.", first)
-        return np.array([word in _TRUE for word in words])[self.codes]
+            raise self.error(what, f"{remedy} column.", int(wrong.argmax()))
+        return found.astype(bool)
 
     def reads_like_reviewed(self) -> bool:
-        """Tell whether the column reads like whether an expert saw the row."""
         if not _REVIEWED.fullmatch(self.name.strip()) or (self.codes < 0).any():
             return False
         words = {str(value).casefold() for value in self.values}
@@ -304,7 +289,6 @@ def as_shown(value: object) -> str:
 
 
 def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
-    """Find the columns that measure nothing of their own, and why."""
     found: dict[str, str] = {}
     first: dict[bytes, str] = {}
     for j, name in enumerate(names):
@@ -325,7 +309,6 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
 
 
 def blank_like(counts: Counter[Any]) -> list[tuple[str, int]]:
-    """Find the classes that read like "no label", and their numbers of rows."""
     if set(counts) == {-1, 1}:  # how two classes are often coded
         return []
     found = {as_shown(value): count for value, count in counts.items()}
@@ -334,7 +317,6 @@ def blank_like(counts: Counter[Any]) -> list[tuple[str, int]]:
 
 
 def alike(counts: Counter[Any]) -> list[tuple[str, ...]]:
-    """Find the classes that differ only in case or blanks."""
     groups: dict[str, list[str]] = {}
     for label in sorted(cell for cell in counts if isinstance(cell, str)):
         groups.setdefault("".join(label.casefold().split()), []).append(label)

@@ -25,7 +25,7 @@ class TableError(ValueError):
 
     def __init__(
         self,
-        source: str,
+        source: object,
         problem: str,
         remedy: str,
         row: int | None = None,
@@ -34,8 +34,8 @@ class TableError(ValueError):
     ) -> None:
         # all arguments are kept in `args`, so that the exception survives pickling
         super().__init__(source, problem, remedy, row, line, column)
-        self.source, self.problem, self.remedy = map(printable, (source, problem, remedy))
-        self.row, self.line, self.column = row, line, column
+        self.problem, self.remedy = printable(problem), printable(remedy)
+        self.source, self.row, self.line, self.column = show_path(source), row, line, column
 
     def __str__(self) -> str:
         line = f"line {self.line}" if self.line else ""
@@ -52,7 +52,6 @@ def quote(value: object) -> str:
 
 
 def quote_all(values: Iterable[object], *, limit: int = 6) -> str:
-    """Show the first few values and count the others."""
     values = list(values)
     more = f" and {len(values) - limit} more" if len(values) > limit else ""
     return ", ".join(map(quote, values[:limit])) + more
@@ -82,7 +81,6 @@ def ways(*out: str) -> str:
 
 
 def check_shape(names: Sequence[str], source: str, min_columns: int = 1, rows: int = 1) -> None:
-    """Refuse tables that are too wide, too narrow, name a column twice or have no rows."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if len(names) > MAX_COLUMNS:
         problem = f"The table has {len(names):,} columns; the limit is {MAX_COLUMNS:,}."
@@ -106,12 +104,10 @@ def check_shape(names: Sequence[str], source: str, min_columns: int = 1, rows: i
 
 
 def looks_like_data(names: Sequence[str]) -> bool:
-    """Tell whether most names are numbers, as when the header line is missing."""
     return 2 * sum(map(is_number, names)) > len(names)
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a text reads as a number."""
     try:
         float(text)
     except ValueError:

@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
@@ -70,12 +69,14 @@ def write_together(
                 _fill(parts[at], data, replaces=real[at] if force else None)
             for at, target in enumerate(real):
                 is_new = not os.path.lexists(target)
-                if not is_new and force and len(real) > 1:
+                if not force:
+                    _reserve(target, parts[at])
+                elif not is_new and len(real) > 1:
                     shutil.copy2(target, spares[at])
                     undo.callback(os.replace, spares[at], target)
-                _take_name(parts[at], target, force)
                 if is_new:
-                    undo.callback(target.unlink)
+                    undo.callback(target.unlink, missing_ok=True)
+                os.replace(parts[at], target)
             undo.pop_all()
     except OSError as error:
         raise _unwritable(targets[at], error) from error
@@ -83,6 +84,8 @@ def write_together(
         for path in (*parts, *spares):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
+    for folder in {path.parent for path in real}:
+        _sync(folder)
     return targets
 
 
@@ -95,37 +98,39 @@ def prepare_targets(paths: Collection[PathLike], *, force: bool, keep: Collectio
             with tempfile.TemporaryFile(dir=_check_target(target, force, keep).parent):
                 pass  # the sure way to know that it may be written to
         except (FileExistsError, NotADirectoryError) as error:
-            problem = f"{show_path(target.parent)} cannot be a folder, because a file stands"
-            raise _wrong(target, f"{problem} there.", "Write to another folder.") from error
+            problem = (
+                f"{show_path(target.parent)} cannot be a folder, because a file stands there."
+            )
+            raise TableError(target, problem, "Write to another folder.") from error
         except OSError as error:
             raise _unwritable(target, error) from error
 
 
 def _check_target(target: Path, force: bool, keep: Collection[PathLike]) -> Path:
     """Refuse what cannot or must not be written; return the file behind a link."""
-    if "\0" in str(target):
-        raise _wrong(target, "No file can have this name.", "Choose another.")
-    if not target.parent.is_dir():
-        problem = f"The folder {show_path(target.parent)} does not exist."
-        raise _wrong(target, problem, "Make it first, or write to another folder.")
+    problem, remedy = "", "Choose another."
     try:
-        if target.is_dir():
-            raise _wrong(target, "This is a folder.", "Add a file name to it.")
-        if target.exists() and not target.is_file():
+        if "\0" in str(target):
+            problem = "No file can have this name."
+        elif not target.parent.is_dir():
+            problem = f"The folder {show_path(target.parent)} does not exist."
+            remedy = "Make it first, or write to another folder."
+        elif target.is_dir():
+            problem, remedy = "This is a folder.", "Add a file name to it."
+        elif target.exists() and not target.is_file():
             # replacing a device such as /dev/null would break it for everybody
-            raise _wrong(target, "This is not an ordinary file.", "Write to a file instead.")
-        if target.exists() and any(os.path.samefile(r, target) for r in keep if os.path.exists(r)):
+            problem, remedy = "This is not an ordinary file.", "Write to a file instead."
+        elif target.exists() and any(
+            os.path.samefile(read, target) for read in keep if os.path.exists(read)
+        ):
             problem = "This file is being read: it is not written over."
-            raise _wrong(target, problem, "Choose another.")
-        if os.path.lexists(target) and not force:  # if only a link to nowhere
+        elif os.path.lexists(target) and not force:  # if only a link to nowhere
             raise FileExistsError
     except OSError as error:  # also a name that is too long
         raise _unwritable(target, error) from error
-    return Path(os.path.realpath(target)) if target.is_symlink() else target
-
-
-def _wrong(target: PathLike, problem: str, remedy: str) -> TableError:
-    return TableError(show_path(target), problem, remedy)
+    if problem:
+        raise TableError(target, problem, remedy)
+    return Path(os.path.realpath(target))
 
 
 def _unwritable(target: Path, error: OSError) -> TableError:
@@ -137,16 +142,16 @@ def _unwritable(target: Path, error: OSError) -> TableError:
     elif error.errno in (errno.ENOSPC, errno.EDQUOT):
         problem = "The disk is full; nothing was written."
         remedy = f"Make room in {show_path(target.parent)}, or write to another disk."
-    return _wrong(target, problem, remedy)
+    return TableError(target, problem, remedy)
 
 
 def _fill(part: Path, data: Content, replaces: Path | None) -> None:
     """Write content through to the disk; what replaces a private file is private too."""
     # unlike `tempfile`, "x" grants the permissions that the user's umask allows
     with open(part, "xb") as file:
-        if replaces is not None and hasattr(os, "fchmod"):
+        if replaces is not None:
             with suppress(OSError):  # there may be nothing to replace
-                os.fchmod(file.fileno(), stat.S_IMODE(replaces.stat().st_mode))
+                shutil.copymode(replaces, part)
         if callable(data):
             data(file)
         else:
@@ -155,21 +160,24 @@ def _fill(part: Path, data: Content, replaces: Path | None) -> None:
         os.fsync(file.fileno())
 
 
-def _take_name(part: Path, target: Path, force: bool) -> None:
-    if not force:
-        try:
-            os.link(part, target)  # fails if the name is taken: no race can be lost
-            return
-        except FileExistsError:
-            raise
-        except OSError:
-            open(target, "xb").close()  # no hard links here: reserve the name
+def _reserve(target: Path, part: Path) -> None:
+    """Take a name, unless somebody has it: no race can be lost."""
     try:
-        os.replace(part, target)
-    except BaseException:
-        if not force:
-            target.unlink()  # only the reservation
+        os.link(part, target)
+    except FileExistsError:
         raise
+    except OSError:  # no hard links here
+        open(target, "xb").close()
+
+
+def _sync(folder: Path) -> None:
+    """Have new names survive a power cut, where folders can be flushed to the disk."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def write_table(frame: "pd.DataFrame", path: PathLike, force: bool = False) -> Path:
@@ -202,7 +210,6 @@ def write_csv(
 
 
 def check_format(path: PathLike) -> str:
-    """Return the suffix that tells the format of a file to write, or refuse it."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     packed = bool(suffixes) and suffixes[-1] in _PACK
     suffix = suffixes[-1 - packed] if len(suffixes) > packed else ""
@@ -210,11 +217,10 @@ def check_format(path: PathLike) -> str:
     if not packed if suffix in _COLUMNAR else packed or suffix in _TEXT:
         return suffix
     problem = f"Tables are not written as {''.join(suffixes[-1 - packed :])}."
-    raise _wrong(path, problem, "Let the name end in .csv, .tsv, .parquet or .feather.")
+    raise TableError(path, problem, "Let the name end in .csv, .tsv, .parquet or .feather.")
 
 
 def table_bytes(frame: "pd.DataFrame", path: PathLike = "") -> bytes:
-    """Return a data frame as the bytes of a file of this name."""
     suffix = check_format(path)
     if suffix not in _COLUMNAR:
         return _csv_bytes(frame, Path(path).suffix.lower(), "\t" if suffix == ".tsv" else ",")
@@ -223,7 +229,7 @@ def table_bytes(frame: "pd.DataFrame", path: PathLike = "") -> bytes:
         getattr(frame.reset_index(drop=True), f"to_{suffix[1:]}")(buffer)
     except (TypeError, ValueError, ImportError) as error:
         problem = f"The table cannot be written as {suffix}: {reason(error)}."
-        raise _wrong(path, problem, "Name the file .csv instead.") from error
+        raise TableError(path, problem, "Name the file .csv instead.") from error
     return buffer.getvalue()
 
 
@@ -273,6 +279,6 @@ def sha256_of(data: "PathLike | pd.DataFrame") -> str:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             problem = f"It cannot be read: {error.strerror}."
-            raise _wrong(data, problem, "Check the path.") from error
+            raise TableError(data, problem, "Check the path.") from error
     wide = data.astype({k: "float64" for k in data.columns if data[k].dtype.kind == "f"})
     return hashlib.sha256(_csv_bytes(wide, "", ",")).hexdigest()

@@ -128,19 +128,19 @@ def _read_arrow(source: Source, kind: str) -> pd.DataFrame:
     """Read a Parquet or Feather (Arrow) file, checked in full before anything is converted."""
     arrow = need("pyarrow")
     with blaming(source, f"This is not a readable {kind.title()} file"):
-        data = arrow.BufferReader(source.data)
+        data, packed = arrow.BufferReader(source.data), 0
         if kind == "parquet":
             file = need("pyarrow.parquet").ParquetFile(data)
-            schema, rows, read = file.schema_arrow, file.metadata.num_rows, file.read
+            schema, read = file.schema_arrow, file.read
+            packed = 8 * file.metadata.num_rows * len(schema.names)
         else:
-            packed = _FRAME.findall(source.data)
-            check_size(sum(int.from_bytes(n, "little") for n in packed), source)
             file = need("pyarrow.ipc").open_file(data)
-            schema, rows, read = file.schema, 0, file.read_all
+            schema, read = file.schema, file.read_all
+            packed = sum(int.from_bytes(n, "little") for n in _FRAME.findall(source.data))
         # the names come with the file's footer: judge them before loading anything
         names = [name for name in schema.names if not _ROW_LABELS.fullmatch(name)]
         check_shape(names, source.name, min_columns=0)
-        check_size(8 * rows * len(names), source)
+        check_size(packed, source)
         table = read().select(names)
         check_size(8 * table.num_rows * len(names), source)
         table.validate(full=True)  # a damaged offset would otherwise end the whole process
@@ -201,7 +201,6 @@ def _read_fcs(
 
 
 def _read_xlsx(source: Source, na: Collection[str]) -> pd.DataFrame:
-    """Read the first sheet of a workbook that has any cells."""
     calamine = need("python_calamine")
     with blaming(source, "This is not a readable .xlsx file"):
         _check_extent(source)
@@ -256,13 +255,7 @@ def parse_json(source: Source, encoding: str | None) -> Any:
 
 
 def _read_json(source: Source, encoding: str | None, na: Collection[str]) -> pd.DataFrame:
-    """Make a table of records, of columns, or of rows beside their columns' names."""
     document = parse_json(source, encoding)
-    if isinstance(document, dict) and isinstance(document.get("data"), list):
-        names: Any = document.get("columns")
-        rows = document["data"]
-        named = isinstance(names, list) and all(isinstance(row, list) for row in rows)
-        document = [dict(zip(names, row, strict=False)) for row in rows] if named else rows
     document = document if isinstance(document, list | dict) else [document]
     tool = tool_of(document)
     if tool is not None:

@@ -71,27 +71,18 @@ def select_columns(
     missing: Collection[object] | None = None,
     on_missing: str = "error",
 ) -> Columns:
-    """Take the columns of a table apart, and check them.
+    """Take the columns of a table, as `read_table` returns it, apart and check them.
 
     If they are not what they are taken for, a `TableError` says where and what to do.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The table, as `read_table` returns it.
-    label : str, sequence of str or None
-        The column of labels, blank where the expert gave none; several are the readers of a
-        panel, and ``y`` what most of them said.
-    features, drop : sequence of str
-        The columns to use as features, in this order, and those to leave out. By default, every
-        numeric column is used that has no other part and measures something of its own.
-    id, reviewed, weight : str or None
-        The columns that name the rows, tell (yes/no, true/false, 1/0) whether an expert has looked
-        at a row, and weigh the rows.
-    missing : collection or None
-        Labels that stand for a blank, such as ``"ungated"``; None takes the number -1 for one.
-    on_missing : {"error", "drop", "model"}
-        What to do with rows that have a blank or infinite feature; "model" keeps blanks as NaN.
+    ``label`` is the column of labels, blank where the expert gave none; several are the readers
+    of a panel, and ``y`` what most of them said. ``features`` are used in this order, and those
+    in ``drop`` left out; by default, every numeric column is used that has no other part and
+    measures something of its own. ``id`` names the rows, ``reviewed`` tells (yes/no, true/false,
+    1/0) whether an expert has looked at a row, and ``weight`` weighs the rows. Labels in
+    ``missing``, such as ``"ungated"``, stand for a blank; None takes the number -1 for one. Rows
+    that have a blank or infinite feature are an ``on_missing="error"``, or "drop" leaves them
+    out; "model" keeps blanks as NaN.
 
     Examples
     --------
@@ -118,10 +109,11 @@ def select_columns(
         leave_out = "" if features else f"choose other columns with {option('features')}"
     elif features is None:
         leave_out = f"leave such columns out with {option('drop')}"
-    names, ignored = list(features or ()), list[str]()
     if features is None:
         names, ignored = _default_features(sheet, taken, leave_out)
-    elif not names:
+    elif features:
+        names, ignored = list(features), []
+    else:
         raise sheet.error("No feature is named.", f"Name at least one with {option('features')}.")
     free = (name for name in sheet.names if name not in taken and readers and not reviewed)
     offered = next((name for name in free if sheet[name].reads_like_reviewed()), None)
@@ -191,7 +183,6 @@ def likeliest_label(frame: pd.DataFrame) -> str | None:
 
 
 def _roles(sheet: Sheet, parts: dict[str, Collection[str | None]]) -> dict[str, str]:
-    """Return which column plays which part, after checking that each plays only one."""
     taken: dict[str, str] = {}
     for role, given in parts.items():
         names = [name for name in given if name is not None]

@@ -17,7 +17,7 @@ from typing import IO, Any, TypeAlias
 
 from hesitant._words import close_names
 
-from .errors import TableError, quote, quote_all, reason, show_path
+from .errors import TableError, quote, quote_all, reason
 
 TableSource: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -27,11 +27,11 @@ SAFE_BYTES = 1 << 25
 EMPTY = "The file is empty.", "Check that it was written, and that this is the right one."
 _CHUNK = 1 << 20
 # with the number that follows, so that a CSV may start with the letters BZh
-_PACKINGS: tuple[tuple[str, str, bytes, Any], ...] = (
-    ("gzip", ".gz", rb"\x1f\x8b\x08", lambda f: gzip.GzipFile(fileobj=f)),
-    ("bzip2", ".bz2", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", bz2.BZ2File),
-    ("xz", ".xz", rb"\xfd7zXZ\x00", lzma.LZMAFile),
-)
+_PACKINGS: dict[str, tuple[str, bytes, Any]] = {
+    "gzip": (".gz", rb"\x1f\x8b\x08", gzip.open),
+    "bzip2": (".bz2", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", bz2.open),
+    "xz": (".xz", rb"\xfd7zXZ\x00", lzma.open),
+}
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,6 @@ class Source:
     data: bytes  # all of it, so that every later check sees the same and pipes work like files
 
     def error(self, problem: str, remedy: str, **place: Any) -> TableError:
-        """Make an error about the file."""
         return TableError(self.name, problem, remedy, **place)
 
 
@@ -51,17 +50,16 @@ def open_source(source: TableSource) -> Source:
     """Read and unpack a path, standard input (``-``) or an open stream; refuse an empty one."""
     is_path = isinstance(source, str | os.PathLike) and source != "-"
     packed = _load(os.fspath(source)) if is_path else _drain(source)  # type: ignore[arg-type]
-    content = _unpack(packed) if packed.data else packed
+    content = _unpack(packed)
     if not content.data or content.data.isspace():
         raise content.error(*EMPTY)
     return content
 
 
 def _drain(source: Any) -> Source:
-    """Read an open stream, or standard input, to its end."""
     stream, given = source, getattr(source, "name", None)  # a number for a descriptor
     filename = os.path.basename(given) if isinstance(given, str) else ""
-    name = show_path(given) if filename else "the stream"
+    name = str(given) if filename else "the stream"
     if source == "-":
         stream, name = getattr(sys.stdin, "buffer", sys.stdin), "standard input"
         if stream is None:
@@ -79,17 +77,16 @@ def _drain(source: Any) -> Source:
 
 
 def refuse_folder(path: str) -> None:
-    """Refuse a path that is no file's: a folder, or nothing at all."""
     if not path or os.path.isdir(path):
         problem = "This is a folder, not a table." if path else "The name of the table is empty."
-        raise TableError(show_path(path) or quote(path), problem, "Name a file.")
+        raise TableError(path or quote(path), problem, "Name a file.")
 
 
 def _load(path: str) -> Source:
     refuse_folder(path)
     folder, filename = os.path.split(path)
     try:
-        return Source(show_path(path), filename, Path(path).read_bytes())
+        return Source(path, filename, Path(path).read_bytes())
     except (OSError, ValueError) as error:  # of a NUL character in the path
         close = []
         with suppress(OSError, ValueError), os.scandir(folder or ".") as entries:
@@ -97,7 +94,7 @@ def _load(path: str) -> Source:
             close = close_names(filename, [entry.name for entry in islice(entries, 10_000)])
         why = getattr(error, "strerror", None) or reason(error)
         remedy = f"Did you mean {quote_all(close)}?" if close else "Check the path."
-        raise TableError(show_path(path), f"It cannot be read: {why}.", remedy) from error
+        raise TableError(path, f"It cannot be read: {why}.", remedy) from error
 
 
 @contextmanager
@@ -122,19 +119,13 @@ def check_size(total: int, source: Source) -> None:
 
 def _unpack(source: Source) -> Source:
     """Return the source with its content unpacked and the packing's suffix removed."""
-    path = PurePath(source.filename)
     if source.data.startswith(b"PK\x03\x04"):
         return _unzip(source)
-    for name, suffix, magic, opener in _PACKINGS:
-        named = path.suffix.lower() == suffix
+    for name, (suffix, magic, opener) in _PACKINGS.items():
         if re.match(magic, source.data):
             with blaming(source, f"The {name} data is damaged"):
                 data = _read_all(opener(io.BytesIO(source.data)), source)
-            return replace(source, data=data, filename=path.stem if named else source.filename)
-        if named:
-            problem = f"The name ends in {suffix}, but the content is not {name}."
-            remedy = "Rename the file if it is not packed, or fetch it again."
-            raise source.error(problem, remedy)
+            return replace(source, data=data, filename=source.filename.removesuffix(suffix))
     return source
 
 
@@ -155,8 +146,7 @@ def _unzip(source: Source) -> Source:
         tables = [n for n in names if not n.endswith("/") and not n.startswith("__MACOSX/")]
         if "xl/workbook.xml" in names:
             # read rather than believed: what the directory says of a size need not be true
-            sizes = (len(_read_all(archive.open(name), source)) for name in set(tables))
-            check_size(sum(sizes), source)
+            check_size(sum(len(_read_all(archive.open(n), source)) for n in set(tables)), source)
             return source
         if "[Content_Types].xml" in names or "mimetype" in names:
             problem = "This is a document (Word, LibreOffice or the like), not a table."

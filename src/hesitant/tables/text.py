@@ -27,20 +27,14 @@ _FOREIGN = {
     rb"\xd0\xcf\x11\xe0": "an Excel 97-2003 workbook",
     rb"(?i)\s*<(!doctype )?html": "a web page",
     rb"%PDF": "a PDF document",
-    rb"RDX|RDA|X\n\x00": "an R data file",
-    rb"\x89HDF": "an HDF5 file",
-    rb"\x93NUMPY": "a NumPy array",
-    rb"\$FL2": "an SPSS file",
-    rb"SQLite format 3": "an SQLite database",
-    rb"FEA1": "a Feather file of version 1",
+    rb"RDX|RDA|X\n\x00|\x89HDF|\x93NUMPY|\$FL2|SQLite format 3|FEA1": "a file of another program",
 }
 
 
 def decode(source: Source, encoding: str | None) -> str:
     """Return the content as text without NUL, or say which byte is in the way."""
-    data, line = source.data, None
+    data, line, known = source.data, None, encoding
     remedy = f"Save the file as UTF-8, or name its encoding with {option('encoding')}."
-    known = encoding
     if encoding is None:
         for magic, what in _FOREIGN.items():
             if re.match(magic, data):
@@ -64,9 +58,8 @@ def decode(source: Source, encoding: str | None) -> str:
         problem = f"Byte 0x{byte:02X} at offset {error.start:,} {valid}."
         western = bytes([byte]).decode("cp1252", "replace")
         if error.encoding == "utf-8" and byte >= 0x80 and western.isprintable():
-            remedy = (
-                f"Save it as UTF-8; if this is {western!r}, give cp1252 to {option('encoding')}."
-            )
+            meant = f"if this is {western!r}, give cp1252 to {option('encoding')}"
+            remedy = f"Save it as UTF-8; {meant}."
     except UnicodeError as error:
         problem = f"It cannot be decoded as {quote(encoding)}: {reason(error)}."
     raise source.error(problem, remedy, line=line)
@@ -80,7 +73,6 @@ def read_delimited(
     na: Collection[str],
     as_text: Collection[str],
 ) -> pd.DataFrame:
-    """Parse text into a data frame, or say which line is in the way."""
     text = decode(source, encoding)
     if delimiter is None:
         delimiter = max(_DELIMITERS, key=lambda d: _evenness(text, d))  # the first of equals
@@ -88,7 +80,7 @@ def read_delimited(
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in ' "\r\n\0':
         remedy = f"Give {option('delimiter')} a single character, such as ',' or ';', or 'tab'."
         raise source.error(f"{quote(delimiter)} cannot separate cells.", remedy)
-    decimal = _sniff_decimal(text, delimiter) if decimal is None else decimal
+    decimal = decimal or _sniff_decimal(text, delimiter)
     if decimal not in (".", ",") or decimal == delimiter:
         what = f"{quote(decimal)} cannot be the decimal mark of cells separated by"
         remedy = f"Give {option('decimal')} '.' or ',', unlike the delimiter."
@@ -104,9 +96,9 @@ def read_delimited(
     # columns with neither a name nor a cell come from a delimiter at the end of every line
     frame = pd.DataFrame(
         {
-            name: column_of(column, na, decimal, as_text=name in as_text)
-            for name, title, column in zip(names, header, columns, strict=True)
-            if title.strip() or pc.any(pc.not_equal(pc.utf8_trim_whitespace(column), "")).as_py()
+            name: _column(cells, na, decimal, as_text=name in as_text)
+            for name, title, cells in zip(names, header, columns, strict=True)
+            if title.strip() or pc.any(pc.not_equal(pc.utf8_trim_whitespace(cells), "")).as_py()
         }
     )
     frame.attrs["hesitant"] = {"decimal": decimal, "as_text": tuple(as_text)}
@@ -123,20 +115,18 @@ def _plain_cells(text: str, delimiter: str, header_line: int, width: int) -> Any
     if width == 1 or any(odd in text for odd in ('"', "\r", "\n\n")):
         return None
     names = [str(k) for k in range(width)]
-    try:
+    with suppress(pa.ArrowInvalid):  # of rows of different lengths, or none
         table = pyarrow.csv.read_csv(
             pa.BufferReader(text.encode()),
             pyarrow.csv.ReadOptions(column_names=names, skip_rows=header_line),
             pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False),
             pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_string())),
         )
-    except pa.ArrowInvalid:  # rows of different lengths, or none
-        return None
-    return header_line + table.num_rows, [pc.utf8_ltrim(part, " ") for part in table.columns]
+        return header_line + table.num_rows, [pc.utf8_ltrim(part, " ") for part in table.columns]
+    return None
 
 
 def _cells(rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[Any]]:
-    """Return the last line and the columns of rows that are left."""
     last, batches = 0, []
     for batch in iter(lambda: list(islice(rows, 1 << 16)), []):
         last = batch[-1][0]
@@ -145,7 +135,7 @@ def _cells(rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[Any]]:
     return last, [pa.chunked_array(parts) for parts in zip(*batches, strict=True)]
 
 
-def column_of(cells: Any, na: Collection[str], decimal: str, *, as_text: bool) -> "pd.Series[Any]":
+def _column(cells: Any, na: Collection[str], decimal: str, *, as_text: bool) -> "pd.Series[Any]":
     """Return cells of text as numbers or True and False if they all are, else as text."""
     trimmed = pc.utf8_trim_whitespace(cells)
     blank = pc.is_in(trimmed, value_set=pa.array(sorted({"", *na}), pa.large_string()))
@@ -214,10 +204,8 @@ def _first_rows(text: str, delimiter: str) -> list[list[str]]:
 
 def _evenness(text: str, delimiter: str) -> tuple[float, int]:
     """Judge how evenly, then how finely, a delimiter cuts the first lines."""
-    widths = [len(row) for row in _first_rows(text, delimiter)[:100]]
-    if not widths or widths[0] == 1:
-        return 0.0, 0
-    return widths.count(widths[0]) / len(widths), widths[0]
+    widths = [len(row) for row in _first_rows(text, delimiter)[:100]] or [1]
+    return (0.0, 0) if widths[0] == 1 else (widths.count(widths[0]) / len(widths), widths[0])
 
 
 def _sniff_decimal(text: str, delimiter: str) -> str:
