@@ -12,10 +12,11 @@ from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 
 import hesitant
+from helpers_families import Exponential
 from hesitant import MixtureClassifier
 from hesitant.chart import Chart
 from hesitant.diagnostics import RegionsDisplay
-from hesitant.families import Components, Gaussian, Shrunk, SkewNormal, StudentT
+from hesitant.families import Components, Gaussian, Ranked, Shrunk, SkewNormal, StudentT
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism
 
@@ -270,3 +271,18 @@ def test_wrong_numbers_are_named(value):
         MixtureClassifier(components=value).fit(X, y)
     with pytest.raises(ValueError, match="components names the class 'c'"):
         MixtureClassifier(components={"c": 2}).fit(X, y)
+
+
+def test_families_that_are_no_components():
+    X, y, _, _ = clumps(100, 0)
+    with pytest.raises(ValueError, match="components=2 with Ranked"):
+        MixtureClassifier(Ranked(), components=2).fit(X, y)
+    clf = MixtureClassifier(Ranked(Components(Gaussian(), 2)), mechanism=None).fit(X, y)
+    assert clf.score(X[y >= 0], y[y >= 0]) > 0.8
+
+
+def test_components_have_the_methods_of_their_family():
+    X, y, _, _ = clumps(100, 0)
+    clf = MixtureClassifier(Exponential(), components=2, mechanism=None).fit(np.abs(X), y)
+    assert not clf.family_.has_from_attributes
+    assert clf.bootstrap(np.abs(X), y, n_boot=2, random_state=0).n_failed == 0

@@ -315,7 +315,7 @@ def test_files_that_are_no_models(content, words, tmp_path):
 def test_absent_files_and_folders(tmp_path):
     with pytest.raises(ModelFileError, match=r"(?i)no such file"):
         load(tmp_path / "none.model")
-    with pytest.raises(ModelFileError, match="folder"):
+    with pytest.raises(ModelFileError, match=r"(?i)directory"):
         load(tmp_path)
 
 

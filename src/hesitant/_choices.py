@@ -56,8 +56,9 @@ def renamed(**names: str) -> Callable[[F], F]:
 
 
 def is_ours(thing: object) -> bool:
-    """Whether an object is one of the package's own, which its tests have tried."""
-    return type(thing).__module__.startswith("hesitant.")
+    """Whether an object or class is one of the package's own, which its tests have tried."""
+    kind = thing if isinstance(thing, type) else type(thing)
+    return kind.__module__.startswith("hesitant.")
 
 
 def refuse_incomplete(parameter: str, value: object, kind: type) -> None:

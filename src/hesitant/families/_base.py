@@ -93,6 +93,8 @@ class Family(BaseEstimator):
     warm_up: int = 50  #: EM steps at most before a solver that follows gradients takes over.
     takes_gaps: bool = False  #: Whether rows may have empty cells (NaN).
     adaptive_prior: bool = False  #: Whether a prior follows the data, and pulls classes together.
+    has_coordinates: bool = False  #: Whether :meth:`coordinates` is written.
+    has_from_attributes: bool = False  #: Whether :meth:`from_attributes` is written.
 
     @abstractmethod
     def initial(self, X: AnyArray, weights: FloatArray) -> Params:
@@ -143,6 +145,8 @@ class Family(BaseEstimator):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.in_words = vars(cls).get("in_words", cls.__name__)
+        cls.has_coordinates = cls.coordinates is not Family.coordinates
+        cls.has_from_attributes = cls.from_attributes is not Family.from_attributes
         # Densities or statistics of one's own have no use for another family's look.
         if {"log_density", "statistics"} & set(vars(cls)) and "look" not in vars(cls):
             cls.look = Family.look  # type: ignore[method-assign]
@@ -205,16 +209,6 @@ class Family(BaseEstimator):
                 f"{type(self).__name__}: leave it at 'full'."
             )
         return self
-
-    @property
-    def has_coordinates(self) -> bool:
-        """Whether quasi-Newton solvers can use this family."""
-        return type(self).coordinates is not Family.coordinates
-
-    @property
-    def has_from_attributes(self) -> bool:
-        """Whether a fit of this family can start from given parameters."""
-        return type(self).from_attributes is not Family.from_attributes
 
 
 def improved(

@@ -11,7 +11,7 @@ from scipy.linalg import block_diag, helmert
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant._vector_math import normalise
-from hesitant.families._base import Coordinates, Defect, Family, Statistics, improved, of_classes
+from hesitant.families._base import Coordinates, Defect, Family, Statistics, improved, listed
 from hesitant.families._covariance import Shrunk
 from hesitant.families._gaps import complete
 from hesitant.families._gaussian import Gaussian
@@ -64,38 +64,33 @@ class Components(Family):
             # To look for its strength at every guess would take for ever.
             out.adaptive_prior = True
             out._rough = self.family.specialise(Shrunk(10.0, 10.0, 0.1), reg_covar)
-        out.takes_gaps, out.warm_up = out._base.takes_gaps, out._base.warm_up
+        for name in ("takes_gaps", "warm_up", "has_coordinates", "has_from_attributes"):
+            setattr(out, name, getattr(out._base, name))
         _check(self.components)
+        if type(self.family).prepare is not Family.prepare:
+            raise ValueError(
+                f"components={self.components!r} with {self.family!r}, which learns from rows of "
+                "all classes: leave components at 1. (Ranked can have a family of Components.)"
+            )
         return out
 
     def describe(self) -> str:
         return f"mixtures of components that are {self._base.describe()}"
 
-    @property
-    def has_coordinates(self) -> bool:
-        return self._base.has_coordinates
-
     def prepare(self, sample: Callable[[], Sequence[AnyArray]], classes: AnyArray) -> Self:
-        g, given = len(classes), self.components
+        given, known = self.components, classes.tolist()
         out = copy.copy(self)
-        if isinstance(given, int | np.integer):
-            out.components = [int(given)] * g
-        elif isinstance(given, Mapping):
-            known = classes.tolist()
-            for name in given:
-                if name not in known:
-                    raise ValueError(
-                        f"components names the class {name!r}, and the classes are {known[:5]}."
-                    )
-            out.components = [int(given.get(name, 1)) for name in known]
-        elif isinstance(given, str):
+        if isinstance(given, str):
             X, codes, weight = sample()
-            out.components = [out._choose(X, weight * (codes == h)) for h in range(g)]
-        elif len(given) != g:
-            raise ValueError(
-                f"components={given!r} has {len(given)} numbers for {g} classes: give one for "
-                "all, or one each."
-            )
+            out.components = [out._choose(X, weight * (codes == h)) for h in range(len(known))]
+        elif isinstance(given, Mapping):
+            for name in set(given) - set(known):
+                raise ValueError(
+                    f"components names the class {name!r}, and the classes are {known[:5]}."
+                )
+            out.components = [int(given.get(name, 1)) for name in known]
+        else:
+            out.components = _for_each(given, len(known))
         return out
 
     def _choose(self, X: AnyArray, weight: FloatArray) -> int:
@@ -159,9 +154,7 @@ class Components(Family):
             _, chances[:, a:b], density[:, h] = normalise(np.ascontiguousarray(joint[:, a:b]))
         return density, (chances, kept)
 
-    def statistics(
-        self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None
-    ) -> Statistics:
+    def statistics(self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None) -> Any:
         chances, kept = kept or Components.look(self, params, X)[1]
         own = chances * weights[:, params.owner]
         given = () if kept is None else (kept,)
@@ -205,12 +198,9 @@ class Components(Family):
         return _ComponentsCoordinates(self, params, counts, *survey)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
-        given, g = self.components, weights.shape[1]
-        sizes: Any = [given] * g if isinstance(given, int | np.integer) else given
-        if not (isinstance(sizes, Sequence) and len(sizes) == g):
-            raise ValueError(f"components={given!r} is not known for each of {g} classes yet.")
+        sizes = _for_each(self.components, weights.shape[1])
         own = [self._split(X, weights[:, h], k) for h, k in enumerate(sizes)]
-        return self._start(X, np.concatenate(own, axis=1), np.repeat(np.arange(g), sizes))
+        return self._start(X, np.concatenate(own, axis=1), np.repeat(np.arange(len(sizes)), sizes))
 
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Any:
         if f"{_PREFIX}weights" in given:
@@ -261,10 +251,9 @@ class Components(Family):
         out = self._base.remarks(params.base, own)
         gone = params.shares < 0.02 / sizes
         if gone.any():
-            subject = of_classes(own, gone).removeprefix("Class").removeprefix("es").strip()
             out.append(
-                f"Of the components, {subject} all but vanished (share "
-                f"{params.shares[gone].min():.2g} of its class): ask for fewer components."
+                f"Of the components, {listed(np.compress(gone, own).tolist())} all but vanished "
+                f"(share {params.shares[gone].min():.2g} of its class): ask for fewer components."
             )
         return out
 
@@ -278,9 +267,7 @@ class Components(Family):
 class _ComponentsCoordinates(Coordinates):
     """The components' chart, then directions in which shares can move within each class."""
 
-    def __init__(
-        self, family: Components, reference: Any, counts: FloatArray, *survey: Any
-    ) -> None:
+    def __init__(self, family: Any, reference: Any, counts: FloatArray, *survey: Any) -> None:
         self.reference, self.counts = reference, counts
         owner, shares = reference.owner, reference.shares
         self.base = family._base.coordinates(reference.base, counts[owner] * shares, *survey)
@@ -350,6 +337,16 @@ def _cluster(Z: FloatArray, weight: FloatArray, k: int) -> IntArray:
             break
         labels = nearest
     return labels
+
+
+def _for_each(given: Any, g: int) -> list[int]:
+    sizes = [given] * g if isinstance(given, int | np.integer) else given
+    if len(sizes) != g:
+        raise ValueError(
+            f"components={given!r} has {len(sizes)} numbers for {g} classes: give one for all, or "
+            "one each."
+        )
+    return [int(k) for k in sizes]
 
 
 def _check(components: Any) -> None:

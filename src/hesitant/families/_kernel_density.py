@@ -146,9 +146,7 @@ class KernelDensity(Family):
             out[part] = np.log(np.maximum(sums / (count + _SHARED), _LOWEST)) - nearest
         return (out + np.log(self.rates_ / 2.0).sum())[:, params.order]
 
-    def statistics(
-        self, params: KernelParams, X: AnyArray, weights: FloatArray, kept: Any = None
-    ) -> Statistics:
+    def statistics(self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None) -> Any:
         return (weights.sum(axis=0),)  # kernels stay where they are
 
     def maximise(self, params: KernelParams, statistics: Statistics) -> KernelParams:

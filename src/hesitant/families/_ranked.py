@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.families._base import Family, Params, Statistics
+from hesitant.families._base import Family, Params
 from hesitant.families._gaussian import Gaussian
 
 _KNOTS = 130  # of the line from values to scores
@@ -77,9 +77,7 @@ class Ranked(Family):
         Z, log_slope = self._spread(X)
         return self._own.log_density(params, Z) + log_slope[:, None]
 
-    def statistics(
-        self, params: Params, X: AnyArray, weights: FloatArray, kept: Any = None
-    ) -> Statistics:
+    def statistics(self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None) -> Any:
         return self._own.statistics(params, self._spread(X)[0], weights)
 
     maximise = _forward("maximise")

@@ -119,9 +119,7 @@ class SkewT(StudentT):
     # Statistics are those of the t family; then drive, the sum of derivatives of the log density
     # in the slanted residual η·u, and driven, that of the derivative times u.
 
-    def statistics(
-        self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None
-    ) -> Statistics:
+    def statistics(self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None) -> Any:
         kept = kept or SkewT.look(self, params, X)[1]
         count, mass, first, second, logs = Gaussian.statistics(self, params, X, weights, kept)
         gaps, _, _, (left, _, _, drive) = kept
@@ -193,13 +191,10 @@ class SkewT(StudentT):
         return _hold(self._lean(self._symmetric().initial(X, weights), X, weights), X)
 
     def from_attributes(self, given: Given, X: AnyArray) -> Any:
-        if "shapes" in given:
-            if not {"locations", "scales"} <= set(given):
-                raise ValueError(
-                    f"init has {sorted(given)}: 'shapes' need 'locations' and 'scales' beside "
-                    "them."
-                )
+        if {"shapes", "locations", "scales"} <= set(given):
             return _hold(super().from_attributes(given, X), X)
+        if "shapes" in given:
+            raise ValueError(f"init has {sorted(given)}: 'shapes' need 'locations' and 'scales'.")
         symmetric = self._symmetric()
         params = symmetric.from_attributes(given, X)
         rows = some_rows(X)
@@ -220,9 +215,7 @@ class SkewT(StudentT):
         params = super()._params(place, whitener, given)
         shapes = np.asarray((given or {}).get("shapes", 0.0 * place[2]), dtype=float)
         if shapes.shape != place[2].shape:
-            raise ValueError(
-                f"init has shapes of shape {shapes.shape}: they must be {place[2].shape}."
-            )
+            raise ValueError(f"init has shapes of shape {shapes.shape}: give {place[2].shape}.")
         axis = shapes / np.sqrt(np.einsum("hjj->hj", params.scale))
         slant = steps.slants(params.whitener, axis)
         return SkewTParams(*place, params.whitener, params.dof, slant)

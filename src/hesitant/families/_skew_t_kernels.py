@@ -28,6 +28,8 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.polynomial.chebyshev import cheb2poly, chebpts1, chebvander
+from numpy.polynomial.legendre import leggauss
 
 from hesitant._compile import njit
 from hesitant._typing import FloatArray
@@ -42,32 +44,18 @@ CELLS, TERMS, C = 6, 13, 1.5
 _QUADRATURE, _POWER, _CUTOFF = 56, 6, 37.0
 
 
-def _rule() -> tuple[FloatArray, FloatArray]:
-    """Nodes w and weights of the rule for int_0^inf exp(-w) f(w) dw."""
-    x, weight = np.polynomial.legendre.leggauss(_QUADRATURE)
-    top = _CUTOFF ** (1 / _POWER)
-    u = top * (x + 1) / 2
-    w = u**_POWER
-    return w, weight * top / 2 * _POWER * u ** (_POWER - 1) * np.exp(-w)
+_NODES, _WEIGHT = 0.5 * _CUTOFF ** (1 / _POWER) * np.array(leggauss(_QUADRATURE))
+_NODES += 0.5 * _CUTOFF ** (1 / _POWER)
+_W = _NODES**_POWER
+_WEIGHT *= _POWER * _NODES ** (_POWER - 1) * np.exp(-_W)
 
-
-def _chebyshev() -> tuple[FloatArray, FloatArray]:
-    """Values of t at which cells are sampled, one after another, and samples to coefficients."""
-    angle = np.pi * (np.arange(TERMS) + 0.5) / TERMS
-    z = (np.arange(CELLS)[:, None] + (np.cos(angle) + 1) / 2) / CELLS
-    matrix = np.cos(np.arange(TERMS)[:, None] * angle) * 2 / TERMS
-    matrix[0] /= 2
-    return (C * z / (1 - z)).reshape(-1, 1), matrix
-
-
-_W, _WEIGHT = _rule()
-_T, _TO_SERIES = _chebyshev()
-
+# Cells are sampled at these z, one after another, and samples give Chebyshev series.
+_Z = (np.arange(CELLS)[:, None] + (chebpts1(TERMS) + 1) / 2) / CELLS
+_T = (C * _Z / (1 - _Z)).reshape(-1, 1)
+_TO_SERIES = np.linalg.inv(chebvander(chebpts1(TERMS), TERMS - 1))
 # Chebyshev series to powers. A series falls off so fast that the large entries of this matrix
 # meet only tiny coefficients, so it must not be multiplied into the other matrix beforehand.
-_TO_POWERS = np.array(
-    [np.pad(np.polynomial.chebyshev.cheb2poly(row), (0, TERMS))[:TERMS] for row in np.eye(TERMS)]
-).T.copy()
+_TO_POWERS = np.array([np.pad(cheb2poly(row), (0, TERMS))[:TERMS] for row in np.eye(TERMS)])
 
 
 def tables(nu: FloatArray, p: int) -> tuple[FloatArray, FloatArray]:
@@ -86,7 +74,7 @@ def _tables(nu: bytes, p: int) -> tuple[FloatArray, FloatArray]:
     root = np.sqrt(kappa)
     n0 = (1.0 + 0.5 / a[:, 0]) * (root @ _WEIGHT)
     at_zero = np.stack((2.0 * n0, (_W / root) @ _WEIGHT / n0), axis=1)
-    powers = (series @ _TO_POWERS.T).transpose(0, 2, 3, 1)
+    powers = (series @ _TO_POWERS).transpose(0, 2, 3, 1)
     return np.ascontiguousarray(powers), at_zero
 
 

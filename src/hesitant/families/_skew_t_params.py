@@ -219,9 +219,7 @@ class SkewTChart(HeavyTailedChart):
 
     caution = 1e-3
 
-    def __init__(
-        self, family: Any, reference: SkewTParams, counts: FloatArray, edge: Statistics = ()
-    ) -> None:
+    def __init__(self, family: Any, reference: Any, counts: FloatArray, edge: Any = ()) -> None:
         super().__init__(family, reference, counts)
         self.slants = self.size
         self.size += self.g * self.p

@@ -160,18 +160,14 @@ class StudentT(Gaussian):
             return np.zeros((0, g))
         return np.ones((1, g)) if self.tied_dof else np.eye(g)
 
-    def _densities(
-        self, params: Any, q: FloatArray, volume: FloatArray, seen: Seen
-    ) -> tuple[FloatArray, Any]:
+    def _densities(self, params: Any, q: FloatArray, volume: FloatArray, seen: Seen) -> Any:
         q[~(q < FAR)] = np.inf  # NaN, too, comes of an overflow
         rise = np.minimum(q / params.nu, np.finfo(float).max)
         np.log1p(rise, out=rise)
         constant = within_bounds(volume + _by_number(seen, partial(t_constants, params.nu)))
         return constant - 0.5 * _by_number(seen, params.nu.__add__) * rise, (q, rise)
 
-    def _precisions(
-        self, params: Any, weights: FloatArray, seen: Seen, kept: Any
-    ) -> tuple[FloatArray, FloatArray]:
+    def _precisions(self, params: Any, weights: FloatArray, seen: Seen, kept: Any) -> Any:
         # Last in the statistics is the sum of expected logs of precisions, less a constant.
         nu, (q, rise) = params.nu, kept
         precise = weights * _by_number(seen, nu.__add__) / (nu + q)
@@ -284,9 +280,8 @@ class HeavyTailedChart(LocationScaleChart):
         return dataclasses.replace(params, dof=dof)
 
     def gradient(self, params: Any, statistics: Statistics) -> FloatArray:
-        return np.concatenate(
-            (super().gradient(params, statistics), self.dof_gradient(params, statistics))
-        )
+        own = super().gradient(params, statistics)
+        return np.concatenate((own, self.dof_gradient(params, statistics)))
 
     def dof_gradient(self, params: Any, statistics: Statistics) -> FloatArray:
         """Turn the sums that EM's step in dof uses into the chart's gradient."""

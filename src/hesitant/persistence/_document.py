@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from hesitant._choices import is_ours
 from hesitant._typing import AnyArray
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
@@ -24,14 +25,11 @@ from hesitant.likelihood import State
 from hesitant.mechanisms import Basis, Mechanism
 from hesitant.model import FittedModel
 
-# No dtype outside these lists is ever built from a file.
-_INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-_DATES = tuple(f"datetime64[{unit}]" for unit in ("ns", "us", "ms", "s", "D"))
-_BINARY = ("bool", "float32", "float64", *_INTEGERS, *_DATES)
+_BINARY = "biufM"  # kinds of arrays that are kept as bytes: no other is ever built of them
 _PLAIN = (bool, int, float, str)
 _MOST_FUNCTIONS = 1000  # of a basis
+_TRIED = (0.0, 1.0, -1e3, 1e6)  # values of all features that a loaded model is tried on
 _LARGEST = 1e150  # the square of a parameter beyond is more than a number can hold
-_TRIED = 8  # rows of each class that a loaded model is tried on
 
 
 class Damaged(Exception):
@@ -77,7 +75,7 @@ def encode(name: str, value: Any) -> Any:
 
 def _encode_array(name: str, array: AnyArray) -> dict[str, Any]:
     dtype, shape = str(array.dtype), list(array.shape)
-    if dtype in _BINARY:
+    if array.dtype.kind in _BINARY:
         data = array.astype(array.dtype.newbyteorder("<")).tobytes()
         return {"dtype": dtype, "shape": shape, "base64": base64.b64encode(data).decode()}
     if array.dtype.kind not in "UO":
@@ -102,20 +100,20 @@ def decode(document: Any) -> Any:
 
 def _decode_array(document: dict[str, Any]) -> AnyArray:
     """Return an array; raise Damaged unless type, shape and values agree."""
-    dtype = document["dtype"]
     try:
-        if dtype in ("str", "object"):
+        dtype = np.dtype(document["dtype"])
+        if dtype.kind in "UO":
             values = [decode(v) for v in document["values"]]
-            if not all(type(v) in ((str,) if dtype == "str" else _PLAIN) for v in values):
+            if not all(type(v) in ((str,) if dtype.kind == "U" else _PLAIN) for v in values):
                 raise ValueError("of another type")
             flat = np.array([*values, None], dtype=object)[:-1].astype(dtype)
-        elif dtype not in _BINARY:
+        elif dtype.kind not in _BINARY:
             raise ValueError("of no known type")
         elif "values" in document:  # version 0.1 listed numbers, too
             flat = np.array(document["values"], dtype=dtype)
         else:
             data = base64.b64decode(document["base64"], validate=True)
-            stored = np.dtype("u1" if dtype == "bool" else dtype).newbyteorder("<")
+            stored = np.dtype("u1") if dtype.kind == "b" else dtype.newbyteorder("<")
             flat = np.frombuffer(data, stored).astype(dtype)
         return flat.reshape(document["shape"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -180,11 +178,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "dict": lambda inner: {k: decode(v) for k, v in inner.items()},  # of version 0.1
     "object": _decode_object,
 }
-
-
-def is_ours(kind: type) -> bool:
-    """Tell whether a class is the package's own."""
-    return kind.__module__.partition(".")[0] == "hesitant"
 
 
 def _class_name(kind: type) -> str:
@@ -299,13 +292,13 @@ def _decode_fit(clf: Any, document: Any) -> None:
     state = State(weights, params, mechanism.parameters_)
     clf.n_features_in_ = p
     clf._publish(FittedModel(family, mechanism, state, classes, p, names, clf.alpha, **record))
-    _try_out(clf)
+    expect_answers(clf)
     _set_attributes(clf, more)
 
 
 def _decode_params(document: Any, family: Family, g: int, p: int) -> Any:
     # Before a p by p matrix is made: a short file must not ask for a lot of memory.
-    least = p**2 if is_ours(type(family)) else p
+    least = p**2 if is_ours(family) else p
     expect(len(str(document)) >= least, "there are too few parameters")
     rows = np.random.default_rng(0).exponential(size=(64, p))
     params = _put_together(document, family.initial(rows, np.ones((64, g))))
@@ -334,13 +327,16 @@ def _decode_mechanism(document: Any, classes: AnyArray) -> Mechanism:
     return fitted
 
 
-def _try_out(clf: MixtureClassifier) -> None:
-    """Raise Damaged unless the model has an answer for rows like those it was fitted to."""
-    rng, params = np.random.default_rng(0), clf.state_.params
-    with np.errstate(all="ignore"):
-        drawn = [clf.family_.sample(params, h, _TRIED, rng) for h in range(len(clf.classes_))]
-        rows = np.concatenate((*drawn, 1e3 * drawn[0], [np.mean(drawn, axis=(0, 1))]))
-        expect((np.abs(rows) < 1e3 * _LARGEST).all(), "its classes are out of reach")
-        found = clf.predict_proba(rows), clf.entropy(rows), clf.labelling_probability(rows)
-    right = all(np.isfinite(a).all() and (a >= 0).all() for a in found)
-    expect(right, "its probabilities are no numbers")
+def expect_answers(model: Any) -> None:
+    """Raise Damaged unless a model has answers for rows wherever they may lie."""
+    p = model.n_features_in_
+    expect(type(p) is int and 0 < p < 1 << 20, "it does not say how many features it needs")
+    rows = np.multiply.outer(_TRIED, np.ones(p))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of features without names
+        found = [model.predict_proba(rows)]
+        if isinstance(model, MixtureClassifier):
+            found += [model.entropy(rows), model.labelling_probability(rows)]
+    right = found[0].shape == (len(rows), len(model.classes_))
+    right = right and all(np.isfinite(a).all() and (a >= 0).all() for a in found)
+    expect(right, "its parts do not fit together, or its probabilities are no numbers")

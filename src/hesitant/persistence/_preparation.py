@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hesitant._typing import AnyArray, FloatArray
@@ -38,11 +39,9 @@ class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find centre, scale and components of the features."""
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        self.center_: FloatArray = X.mean(axis=0)
-        spread = X.std(axis=0)
-        # A constant column would be divided by zero, or by the rounding error of its mean.
-        constant = spread <= 1e-12 * np.abs(self.center_)
-        self.scale_: FloatArray = np.where(constant | (not self.standardise), 1.0, spread)
+        units = StandardScaler().fit(X)  # which knows columns that are constant but for rounding
+        self.center_: FloatArray = units.mean_
+        self.scale_: FloatArray = units.scale_ if self.standardise else np.ones(X.shape[1])
         self.rotation_: FloatArray | None = None
         self.explained_: FloatArray | None = None
         if self.n_components is not None:
