@@ -245,21 +245,18 @@ def test_words_agree_with_their_numbers(everything, tmp_path) -> None:
     assert "with it 2 unlabelled rows change class." in words
 
 
-def test_panels_of_the_full_figure(data) -> None:
+def test_the_full_figure_rings_rows_that_change_class(data) -> None:
     reading = readings("cytometry")[0]
     table = load(reading, data)
     ignorance = fit_reading(reading, table)
-    figure = draw_full(table, ignorance, compare_full(reading, table, ignorance)[0])
-    figure.canvas.draw()
-    left, right = figure.axes
-    tops = [ax.get_position().y1 for ax in (left, right)]
-    assert tops[0] == pytest.approx(tops[1], abs=1e-3)
-    assert left.get_legend() is None
-    (legend,) = figure.legends
-    assert "class under the full likelihood in (b)" in legend.get_title().get_text()
-    assert {"full likelihood", "ignorance likelihood"} < {
-        text.get_text() for text in legend.get_texts()
-    }
+    full, tables = compare_full(reading, table, ignorance)
+    figure = draw_full(table, ignorance, full)
+    (ax,) = figure.axes
+    moved = len(tables["full_moved"])
+    assert len(ax.collections[-1].get_offsets()) == moved
+    names = {text.get_text() for text in ax.get_legend().get_texts()}
+    assert {"full likelihood", "ignorance likelihood"} < names
+    assert f"changes class ({moved} of {table.n_blank})" in names
 
 
 def test_resume_with_other_settings_is_refused(tmp_path) -> None:

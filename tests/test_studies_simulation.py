@@ -99,7 +99,7 @@ def test_a_difference_inside_its_error_is_no_refutation() -> None:
     assert (near["seen"], near["state"]) == (False, "within error")
     words = " ".join(f["words"] for f in found.values())
     assert "e+" not in words
-    assert "+4,999.0 (s.e. " in words
+    assert "+4,999.00 (s.e. " in words
     found = {f["claim"]: f for f in findings(rows) if f["measure"] == "adjusted_rand"}
     assert found["full beats every alpha"]["state"] == "no"
 

@@ -1,7 +1,6 @@
 """The figures of the simulation and of the real data."""
 
 import io
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,16 +13,14 @@ from hesitant.datasets import simulate
 from hesitant.studies._checkpoint import Row
 from hesitant.studies._simulation import true_log_posterior
 from hesitant.tables import write_atomically
-from hesitant.uncertainty import Shannon
 
-_INK = "#222222"
 _MOVED = "#C1121F"
 MEASURES = {"adjusted_rand": "adjusted Rand index", "log_loss": "total log loss"}
 _LINES = {
     "full": (draw.class_color(4), "-", "full likelihood"),
     "weighted labels": (draw.class_color(3), "-.", "labels, inverse weights"),
     "complete labels": (draw.class_color(2), "--", "complete labels"),
-    "true parameters": (_INK, ":", "true parameters"),
+    "true parameters": (draw.INK, ":", "true parameters"),
 }
 
 
@@ -43,31 +40,21 @@ def save(path: Path, make: Callable[..., Any], *given: Any) -> list[Path]:
 
 
 def draw_example(seed: int) -> Any:
-    """Draw one data set of the simulation, the true entropy as shade and the true boundary."""
+    """Draw one data set of the simulation over the true regions of its classes."""
     data = simulate(500, random_state=np.random.SeedSequence(seed, spawn_key=(0,)).spawn(3)[0])
-    X, labelled, truth = data.features, data.labelled, np.asarray(data.truth)
+    X, truth, names = data.features, np.asarray(data.truth), ["class 1", "class 2"]
+    x, y = np.linspace(X.min(axis=0) - 0.4, X.max(axis=0) + 0.4, 301).T
+    log_tau = true_log_posterior(np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2))
+    proba, codes = np.exp(log_tau).reshape(301, 301, 2), np.where(data.labelled, truth, -1)
     figure = draw.new_figure(6.6, 3.3)
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
-    low, high = X.min(axis=0) - 0.4, X.max(axis=0) + 0.4
-    x, y = np.meshgrid(*np.linspace(low, high, 301).T)
-    log_tau = true_log_posterior(np.column_stack((x.ravel(), y.ravel())))
-    entropy = -(np.exp(log_tau) * log_tau).sum(axis=1).reshape(x.shape)
-    light: Any = {"cmap": "Greys", "vmin": 0, "vmax": 2 * np.log(2)}  # under black squares
-    shade = right.pcolormesh(x, y, entropy, rasterized=True, zorder=0, **light)
-    odds = (log_tau[:, 0] - log_tau[:, 1]).reshape(x.shape)
-    codes = np.where(labelled, truth, -1)
     for ax, shown in ((left, truth), (right, codes)):
-        ax.contour(x, y, odds, [0.0], colors=_INK, linewidths=0.8)
-        ax.set_xlabel("$x_1$")
-        draw.scatter(ax, X, shown)
-    left.set_ylabel("$x_2$")
+        diagnostics.RegionsDisplay(x, y, proba, X, shown, names, ("x1", "x2")).plot(ax)
+        ax.get_legend().remove()
     left.set_title("(a) complete labels")
-    right.set_title(f"(b) observed labels, {int((~labelled).sum())} of {len(X)} missing")
-    handles = draw.legend_handles(["class 1", "class 2"], codes)
+    right.set(title=f"(b) observed labels, {data.n_blank} of {len(X)} missing", ylabel="")
+    handles = draw.legend_handles(names, codes)
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
-    bar = figure.colorbar(shade, ax=right, ticks=[0, 0.2, 0.4, 0.6], pad=0.02)
-    bar.ax.set_ylim(0, np.log(2))
-    bar.set_label("true entropy")
     return figure
 
 
@@ -116,47 +103,16 @@ def draw_display(kind: str, data: Any, ignorance: Any) -> Any:
 
 
 def draw_full(data: Any, ignorance: Any, full: Any) -> Any:
-    """Draw both likelihoods' boundaries, and how sure each is of every unlabelled row."""
-    figure = draw.new_figure(9.2, 4.7)
-    figure.get_layout_engine().set(w_pad=0.12)  # between a label and a panel
-    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
-    regions = diagnostics.RegionsDisplay.from_estimator
-    regions(full, data.features, data.labels, compare_with=ignorance, ax=left)
-    left.set_title("(a) most probable class and boundaries")
-    _draw_entropies(right, data, ignorance, full)
-    right.set_title("(b) entropy of the unlabelled rows")
-    # One legend under both panels, which share their colours.
-    own = left.get_legend()
+    """Draw both likelihoods' boundaries, with rings around unlabelled rows that change class."""
+    X, blank = data.features, ~data.labelled
+    drawn = diagnostics.RegionsDisplay.from_estimator(full, X, data.labels, compare_with=ignorance)
+    moved = np.asarray(ignorance.predict(X) != full.predict(X)) & blank
+    label = f"changes class ({moved.sum()} of {blank.sum()})"
+    ring: Any = {"s": 34, "facecolor": "none", "edgecolor": _MOVED, "lw": 0.9, "zorder": 5}
+    rings = drawn.ax_.scatter(*drawn.points[moved].T, label=label, **ring)
+    legend = drawn.ax_.get_legend()
     words = {"this model": "full likelihood", "the other": "ignorance likelihood"}
-    names = [words.get(text.get_text(), text.get_text()) for text in own.get_texts()]
-    handles, more = right.get_legend_handles_labels()
-    figure.legend(
-        [*own.legend_handles, *handles],
-        [*names, *more],
-        loc="outside lower center",
-        ncols=4,
-        title="Colours: the most probable class, or the label where there is one, in (a); the "
-        "class under the full likelihood in (b).",
-        title_fontsize=8,
-    )
-    own.remove()
-    return figure
-
-
-def _draw_entropies(ax: Any, data: Any, ignorance: Any, full: Any) -> None:
-    """Draw each unlabelled row's entropy under both, in the colour of its class under full."""
-    rows = data.features[~data.labelled]
-    before, after = (clf.entropy(rows, Shannon()) for clf in (ignorance, full))
-    old, new = ignorance.predict(rows), full.predict(rows)
-    top = math.log(len(full.classes_))
-    ax.plot([0, top], [0, top], color=draw.GREY, lw=0.8, zorder=1)
-    for h, name in enumerate(full.classes_):
-        look: Any = {"marker": draw.class_marker(h), "color": draw.class_color(h), "alpha": 0.75}
-        ax.scatter(before[new == name], after[new == name], s=12, lw=0, zorder=2, **look)
-    moved = np.asarray(old != new)
-    label = f"changes class ({int(moved.sum())} of {len(rows)})"
-    ring: Any = {"s": 34, "facecolor": "none", "edgecolor": _MOVED, "lw": 0.9, "zorder": 3}
-    ax.scatter(before[moved], after[moved], label=label, **ring)
-    ax.set(xlabel="under the ignorance likelihood", ylabel="under the full likelihood")
-    ax.set(xlim=(-0.03 * top, 1.06 * top), ylim=(-0.03 * top, 1.06 * top))
-    ax.set_aspect("equal", anchor="NW")  # both panels' titles at the same height
+    names = [words.get(text.get_text(), text.get_text()) for text in legend.get_texts()]
+    handles = [*legend.legend_handles, rings]
+    drawn.ax_.legend(handles, [*names, label], loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return drawn.figure_

@@ -207,7 +207,7 @@ def findings(rows: list[Row]) -> list[Row]:
         gain = {f"full less the best alpha ({best:g})": full - values[best]}
         lost = {f"best at {best:g}; {half:g} less the best": values[half] - values[best]}
         falls = {f"{end:g} less {half:g}": values[end] - values[half] for end in ends}
-        places = {"adjusted_rand": 4, "log_loss": 1}[measure]
+        places = {"adjusted_rand": 4, "log_loss": 2}[measure]
         for claim, sign, changes in (
             ("full beats every alpha", 1, gain),
             ("alpha = 0.5 is best among them", 1, {} if half == best else lost),
