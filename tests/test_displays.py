@@ -70,8 +70,8 @@ def test_entropy_display(fitted):
     for line in density.get_lines():
         assert np.trapezoid(line.get_ydata(), line.get_xdata()) == pytest.approx(1, abs=0.06)
     steps = ecdf.get_lines()[0]
-    assert steps.get_ydata()[-2] == 1
-    np.testing.assert_array_equal(steps.get_xdata()[1:-1], display.labelled)
+    assert steps.get_ydata()[-1] == 1
+    np.testing.assert_array_equal(steps.get_xdata()[1:], display.labelled)
     gap = kolmogorov_smirnov(display.labelled, display.blank).statistic
     (segment,) = ecdf.collections[0].get_segments()
     assert np.ptp(segment[:, 1]) == pytest.approx(gap)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import gaussian_kde
+from scipy.stats import gaussian_kde, ks_2samp
 
 from hesitant import _drawing as draw
 from hesitant._drawing import BLANK, GREY, as_text, class_color
@@ -136,17 +136,14 @@ class EntropyDisplay(draw.Drawing):
     def distributions(self, ax: Any) -> None:
         """Draw the share of rows below each entropy; the first panel's legend names the lines."""
         for _, t, style in self._groups():
-            x = np.concatenate(([self.limits_[0]], t, [self.limits_[1]]))
-            share = np.concatenate(([0.0], np.arange(1, t.size + 1) / t.size, [1.0]))
-            ax.step(x, share, where="post", **style)
+            ax.ecdf(t, **style)
         if self.labelled.size and self.blank.size:
-            where = np.concatenate((self.labelled, self.blank))
-            high = np.searchsorted(self.labelled, where, "right") / self.labelled.size
-            low = np.searchsorted(self.blank, where, "right") / self.blank.size
-            k = int(np.argmax(high - low))
-            if self.limits_[0] < where[k] and high[k] > low[k]:
-                gap = f"largest gap, D⁺ = {high[k] - low[k]:.2f}"
-                ax.vlines(where[k], low[k], high[k], color=GREY, linewidth=1, label=gap)
+            test = ks_2samp(self.labelled, self.blank, "greater", method="asymp")
+            where, share = test.statistic_location, np.mean(self.blank <= test.statistic_location)
+            if self.limits_[0] < where and test.statistic > 0:
+                gap = f"largest gap, D⁺ = {test.statistic:.2f}"
+                ends = where, share, share + test.statistic
+                ax.vlines(*ends, color=GREY, linewidth=1, label=gap)
         ax.set(ylim=(-0.02, 1.04), yticks=np.linspace(0, 1, 6))
         _finish(ax, "Distribution functions", ylabel="share of rows below")
 

@@ -1,5 +1,6 @@
 """Results of inference as dots and bars: intervals, models side by side, what the pattern buys."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any, Self
@@ -43,7 +44,7 @@ def draw_intervals(
 ) -> Drawing:
     """Draw estimates, lower and upper bounds, one panel for each kind of parameter.
 
-    An infinite bound is an arrow to the edge; where a bound is NaN there is no bar.
+    An infinite bound is a bar to the edge; where a bound is NaN there is no bar.
     """
     kinds: dict[str, list[int]] = {}
     for k, name in enumerate(names):
@@ -60,8 +61,7 @@ def draw_intervals(
 
 
 def _interval_panel(ax: Any, middle: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
-    y, color = np.arange(len(middle)), class_color(0)
-    known = ~(np.isnan(lower) | np.isnan(upper))
+    y, color, known = np.arange(len(middle)), class_color(0), ~np.isnan(lower + upper)
     ends = np.concatenate((middle, lower[known], upper[known]))
     ends = ends[np.isfinite(ends)]
     low, high = (ends.min(), ends.max()) if ends.size else (0.0, 0.0)
@@ -70,10 +70,6 @@ def _interval_panel(ax: Any, middle: FloatArray, lower: FloatArray, upper: Float
         _zero_line(ax)
     left, right = np.clip((lower[known], upper[known]), low - reach, high + reach)
     ax.hlines(y[known], left, right, color=color, linewidth=1.5)
-    endless = {"<": (low - reach, np.isneginf(lower)), ">": (high + reach, np.isposinf(upper))}
-    for marker, (edge, which) in endless.items():
-        for place in y[known & which]:  # one by one: without any, the layout would have no size
-            ax.plot(edge, place, marker, color=color, markersize=5, clip_on=False)
     ax.plot(middle, y, "o", color=color, markersize=4)
     ax.set_xlim(low - reach, high + reach)
 
@@ -105,11 +101,11 @@ def draw_comparison(candidates: list[Any], sort_by: str, axes: Any = None) -> Dr
     return out
 
 
+@dataclasses.dataclass(repr=False, eq=False)
 class SensitivityDisplay(Drawing):
-    """A class's share against the tilt with its band, and how many predictions change."""
+    """A class's share against the tilt with its band, and how many rows change class."""
 
-    def __init__(self, result: Any) -> None:
-        self.result = result
+    result: Any
 
     def plot(self, axes: Any = None) -> Self:
         """Draw on two axes, or on a new figure."""
@@ -122,13 +118,22 @@ class SensitivityDisplay(Drawing):
             left.fill_between(*band, color=color, alpha=0.15, lw=0)
             left.plot(r.tilts, share, "o-", color=color, markersize=4)
             left.set_ylabel(f"share of {as_text(r.of)}")
-            right.plot(r.tilts, r.changed, "o-", color=class_color(4), markersize=4)
-            right.set_ylabel("predictions that change")
-            right.set_ylim(bottom=0)
-            for ax in (left, right):
-                _zero_line(ax)
-                ax.set_xlabel("tilt (log odds of a label)")
+            self._across(left)
+            self.changes(right)
         return self
+
+    def changes(self, ax: Any) -> None:
+        """Draw how many rows change class."""
+        changed = 100 * self.result.changed
+        ax.plot(self.result.tilts, changed, "o-", color=class_color(4), markersize=4)
+        ax.set(ylabel="rows that change class, %", ylim=(0, max(2.0, 1.15 * changed.max())))
+        self._across(ax)
+
+    def _across(self, ax: Any) -> None:
+        tilts = self.result.tilts[:: 1 + self.result.tilts.size // 12]
+        ax.set_xticks(tilts, [f"{odds:.2g}" for odds in np.exp(tilts)])
+        ax.set_xlabel(f"odds of a label of {as_text(self.result.of, 20)}, against others")
+        _zero_line(ax)
 
 
 def draw_efficiency(r: Any, axes: Any = None, parameters: str | None = None) -> Drawing:
@@ -136,10 +141,8 @@ def draw_efficiency(r: Any, axes: Any = None, parameters: str | None = None) -> 
     ratio = {way: r.std_errors[way] / r.std_errors["complete"] for way in ("ignorance", "full")}
     keep = np.array(chosen(r.parameters, parameters), dtype=int)
     shown = np.sort(keep[np.argsort(-ratio["ignorance"][keep], kind="stable")[:MOST]])
-    longest = max(len(as_text(r.parameters[k], 80)) for k in shown)
-    size = 8.6 + 0.06 * float(np.clip(longest - 24, 0, 60)), max(2.9, 1.4 + 0.2 * shown.size)
     with drawing():
-        out = Drawing()
+        out, size = Drawing(), (9.2, max(2.9, 1.4 + 0.2 * shown.size))
         own = out.use(axes, size, 1, 2, width_ratios=[3, 2])
         left, right = out.axes_.flat
         _zero_line(left, 1)
@@ -168,7 +171,6 @@ def _error_rates(ax: Any, r: Any) -> None:
     ax.set_xlim(-0.5, 2.5)
     ax.set_ylabel(f"expected error rate, n = {r.n_rows:,}")
     ax.set_title("(b) Fitted rule")
-    highest = max(r.excess_error.values())
     if not np.isfinite([r.bayes_error, *r.excess_error.values()]).all():
         ax.text(1, 0.5, "not known:\nsee the remarks", color=GREY, va="center", ha="center")
         ax.set(ylim=(0, 1), yticks=[])
@@ -180,5 +182,4 @@ def _error_rates(ax: Any, r: Any) -> None:
         rate, error = r.bayes_error + r.excess_error[way], r.monte_carlo_error[f"excess {way}"]
         ax.vlines(k, r.bayes_error, rate, color=color, linewidth=1)
         ax.errorbar(k, rate, yerr=error, fmt=marker, color=color, markersize=6, linewidth=1)
-    if highest > 0:
-        ax.set_ylim(r.bayes_error - 0.12 * highest, None)
+    ax.set_ylim(r.bayes_error - 0.12 * max(r.excess_error.values()), None)

@@ -21,6 +21,7 @@ from hesitant.diagnostics import EntropyDisplay, RegionsDisplay
 from hesitant.diagnostics._by_reader import draw_readers
 from hesitant.diagnostics._regions import choose_plane, reach
 from hesitant.experts import Panel
+from hesitant.inference import SensitivityDisplay
 from hesitant.report._case import Case
 
 GRID = 110
@@ -39,7 +40,7 @@ def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, str]:
         drawn = {"map": _map(case) if case.values.shape[1] > 1 else _strip(case)}
         drawn |= _evidence(case)
         if case.tilted is not None:
-            drawn["tilt"] = _tilt(case)
+            drawn["tilt"] = _tilt(case.tilted)
         if isinstance(case.main.mechanism_, Panel):
             drawn["hesitation"] = _hesitation(case)
         if held_out["available"]:
@@ -102,17 +103,11 @@ def _evidence(case: Case) -> dict[str, str]:
     return out
 
 
-def _tilt(case: Case) -> str:
-    result: Any = case.tilted
-    odds, changed = np.exp(result.tilts), 100 * result.changed
+def _tilt(result: Any) -> str:
     figure, ax = panel(2.4)
-    ax.plot(odds, changed, "o-", color=class_color(0), markersize=4)
-    ax.set(xscale="log", ylim=(0, max(2.0, 1.15 * changed.max())))
-    ax.set_xticks(odds, [f"{value:.2g}" for value in odds])
-    ax.minorticks_off()
-    of = as_text(result.of, 20)
-    ax.set(xlabel=f"odds of a label of {of}, against others", ylabel="rows that change class, %")
-    return svg(figure, f"Rows that change class if labels depended on it: {changed.max():.1f} %.")
+    SensitivityDisplay(result).changes(ax)
+    most = 100 * result.changed.max()
+    return svg(figure, f"Rows that change class if labels depended on it: {most:.1f} %.")
 
 
 def _hesitation(case: Case) -> str:
