@@ -15,7 +15,7 @@ import numpy as np
 
 from hesitant._choices import renamed
 from hesitant._drawing import COLORS
-from hesitant._optional import need, templates
+from hesitant._optional import templates
 from hesitant._result import number
 from hesitant._typing import AnyArray
 from hesitant._words import noun, p_value, percent, short, shorten_in
@@ -148,12 +148,26 @@ def _provenance(case: Case, name: str) -> dict[str, Any]:
 
 
 def _render(case: Case, summary: dict[str, Any]) -> str:
-    trusted = need("markupsafe", "cli").Markup
-    # Everything is escaped unless it says otherwise here: names come from files of strangers.
-    environment = templates("hesitant.report")
-    names, printers = [*case.classes, *case.features], _printers(case)
+    # Everything is escaped unless the template says that it is safe: names come from strangers.
+    environment, names = templates("hesitant.report"), [*case.classes, *case.features]
+    printers: dict[str, Callable[[Any], str]] = {
+        "text": str,
+        "name": short,
+        "row": lambda value: short(value, 30),
+        "long": lambda value: short(value, 60),
+        "parameter": lambda value: short(shorten_in(value, names), 90),
+        "count": lambda value: "–" if value is None else f"{round(value):,}",
+        "percent": percent,
+        "chance": _chance,
+        "bar": percent,
+        "only bar": lambda value: "",
+        "number": _typeset,
+        "rough": lambda value: _typeset(value, 3),
+        "value": _typeset,
+        "p": lambda p: p_value(p).removeprefix("p ").removeprefix("= "),
+    }
     environment.filters |= {
-        "count": "{:,}".format,
+        "count": printers["count"],
         "percent": percent,
         "short": short,
         "option": _option,
@@ -162,24 +176,21 @@ def _render(case: Case, summary: dict[str, Any]) -> str:
         "clean": lambda text: short(shorten_in(text, names), 1200),
         "show": lambda value, how: printers[how](value),
     }
-    sources = (environment.loader.get_source(environment, k)[0] for k in ("style.css", "page.js"))
-    style, script = map(trusted, sources)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    drawn, counts = pictures(case, summary["held_out"]), summary["labels"]
-    drawn_rows = (counts["labelled"], MOST_LABELLED), (counts["blank"], MOST_BLANK)
+    script = environment.loader.get_source(environment, "page.js")[0]
+    digest, counts = hashlib.sha256(script.encode()).digest(), summary["labels"]
+    drawn = (counts["labelled"], MOST_LABELLED), (counts["blank"], MOST_BLANK)
     return environment.get_template("report.html.j2").render(
         **summary,
         across=_across,
         lists=_lists(summary),
         css={name: class_css(h) for h, name in enumerate(case.classes)},
         most_named=MOST_NAMED,
-        pictures={name: trusted(svg) for name, svg in drawn.items()},
-        drawn=[(min(n, most), n) for n, most in drawn_rows],
+        pictures=pictures(case, summary["held_out"]),
+        drawn=[(min(n, most), n) for n, most in drawn],
         colours=len(COLORS),
-        points=trusted(_points(case, summary["held_out"]["contradicted"])),
-        style=style,
+        points=_points(case, summary["held_out"]["contradicted"]),
         script=script,
-        script_hash=f"sha256-{digest}",
+        script_hash=f"sha256-{base64.b64encode(digest).decode()}",
     )
 
 
@@ -204,26 +215,6 @@ def _points(case: Case, contradicted: bool) -> str:
     return json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _printers(case: Case) -> dict[str, Callable[[Any], str]]:
-    names = [*case.classes, *case.features]
-    return {
-        "text": str,
-        "name": short,
-        "row": lambda value: short(value, 30),
-        "long": lambda value: short(value, 60),
-        "parameter": lambda value: short(shorten_in(value, names), 90),
-        "count": lambda value: "–" if value is None else f"{round(value):,}",
-        "percent": percent,
-        "chance": _chance,
-        "bar": percent,
-        "only bar": lambda value: "",
-        "number": _typeset,
-        "rough": lambda value: _typeset(value, 3),
-        "value": _typeset,
-        "p": lambda p: p_value(p).removeprefix("p ").removeprefix("= "),
-    }
-
-
 def _typeset(value: Any, digits: int = 4) -> str:
     return number(value, digits).replace("-", "−").replace("inf", "∞")
 
@@ -240,20 +231,19 @@ def _across(names: Sequence[str], how: str, form: str = "{}") -> list[tuple[str,
 def _lists(summary: dict[str, Any]) -> dict[str, Any]:
     """Return what tables show that the summary has in another form."""
     readers, classes, held_out = (summary[k] for k in ("readers", "classes", "held_out"))
-    tests, few = summary["evidence"]["tests"], len(classes) <= MOST_CLASSES
-    counted = held_out["confusion"] if held_out["available"] and few else ()
-    agreement = zip(readers["names"], readers["agreement"], strict=True) if readers else ()
-    told = zip(readers["names"], readers["confusion"] or (), strict=False) if readers else ()
+    shown = held_out["available"] and len(classes) <= MOST_CLASSES
+    told = readers.get("names", []), readers.get("agreement", []), readers.get("confusion") or []
     return {
-        "tests": [{**t, "how": ": ".join(filter(None, (t["method"], t["note"])))} for t in tests],
         "confusion": [
             {"label": classes[h], "values": n, "right": n[h] / sum(n) if any(n) else None}
-            for h, n in enumerate(counted)
+            for h, n in enumerate(held_out["confusion"] if shown else ())
         ],
-        "agreement": [{"reader": name, "values": line} for name, line in agreement],
+        "agreement": [
+            {"reader": name, "values": line} for name, line in zip(*told[:2], strict=True)
+        ],
         "reader_confusion": [
             {"reader": name, "class": classes[h], "values": line}
-            for name, matrix in told
+            for name, matrix in zip(told[0], told[2], strict=False)
             for h, line in enumerate(matrix)
         ],
     }
@@ -262,6 +252,4 @@ def _lists(summary: dict[str, Any]) -> dict[str, Any]:
 def _option(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list):
-        value = ", ".join(short(v) for v in value)
-    return "–" if value in (None, "") else short(value, 300)
+    return short(", ".join(map(short, value)) if isinstance(value, list) else value, 300)

@@ -2,13 +2,13 @@
 
 import platform
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+import hesitant
 from hesitant._result import plain
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import decimals, noun, percent, short
@@ -26,6 +26,7 @@ EDGES = (0.0, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0)
 BANDS = (0.0, 0.7, 0.9, 0.99, 1.0)
 BAND_NAMES = ("less than 70 %", "70 % to 90 %", "90 % to 99 %", "99 % or more")
 MOST_LISTED, KEPT, SHOWN_FEATURES, VALUES = 12, 1000, 12, 4
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 REFERENCE = "D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning."
 
 
@@ -51,7 +52,12 @@ def summarise(
         "parameters": _parameters(case),
         "candidates": candidates,
         "method": _method(case, candidates),
-        "repeat": {**_versions(), **repeat},
+        "repeat": {
+            "version": hesitant.__version__,
+            "python": platform.python_version(),
+            "libraries": {name: version(name) for name in LIBRARIES},
+            **repeat,
+        },
     }
     summary["verdict"] = {
         k: [case.wording(text) for text in v] if isinstance(v, list) else v
@@ -260,10 +266,10 @@ def _change(case: Case) -> dict[str, Any]:
     rows |= {"label": np.where(blank[first], "blank", "given")}
     rows |= {"without": classes[old[first]], "probability_without": before[first, old[first]]}
     rows |= {"with": classes[new[first]], "probability_with": after[first, new[first]]}
-    each = {"class": classes, "mean_shift": [_shift(ignorance, informed, h) for h in range(g)]}
-    each |= {"weight_without": ignorance.weights_, "weight_with": informed.weights_}
-    each |= {"blank_without": np.bincount(old[blank], minlength=g)}
-    each |= {"blank_with": np.bincount(new[blank], minlength=g)}
+    each = {"class": classes, "weight_without": ignorance.weights_}
+    each["weight_with"] = informed.weights_
+    assigned = {"blank_without": old[blank], "blank_with": new[blank]}
+    each |= {name: np.bincount(codes, minlength=g) for name, codes in assigned.items()}
     if_by_class = case.tilted and (
         f"If equally hard rows of class {short(case.tilted.of, 20)} were labelled up to three "
         "times more or less readily than others, at most "
@@ -297,15 +303,6 @@ def _what_changes(change: dict[str, Any], finding: str) -> str:
     if not change["model_uses_pattern"]:
         text += ". The model in this report was asked to ignore it"
     return f"{text}."
-
-
-def _shift(old: Any, new: Any, h: int) -> float | None:
-    """Return how far a class's mean moved, in its own standard deviations (Mahalanobis)."""
-    step, covariance = new.means_[h] - old.means_[h], old.covariances_[h]
-    if not (np.isfinite(step).all() and np.isfinite(covariance).all()):
-        return None  # a t of so few degrees of freedom has no moments
-    away = step @ np.linalg.pinv(covariance, rcond=1e-15, hermitian=True) @ step
-    return float(np.sqrt(max(away, 0.0)))
 
 
 def _precision_gain(case: Case) -> float | None:
@@ -386,13 +383,3 @@ def _method(case: Case, candidates: list[dict[str, Any]]) -> dict[str, Any]:
     )
     caveats = case.diagnosis.caveats
     return {"paragraphs": [fitted, likelihood], "caveats": caveats, "reference": REFERENCE}
-
-
-def _versions() -> dict[str, Any]:
-    from hesitant import __version__
-
-    libraries = {}
-    for name in ("numpy", "scipy", "scikit-learn", "numba", "pandas"):
-        with suppress(PackageNotFoundError):
-            libraries[name] = version(name)
-    return {"version": __version__, "python": platform.python_version(), "libraries": libraries}
