@@ -5,7 +5,7 @@ import os
 import pytest
 
 from hesitant.datasets import simulate
-from hesitant.studies._checkpoint import Checkpoint
+from hesitant.studies._simulation import Checkpoint
 
 DATA = simulate(n=200, random_state=0).to_frame()
 

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from hesitant.studies import PARTS, PRINTED, Design, StudyError, _real, reproduce
-from hesitant.studies._checkpoint import Checkpoint
 from hesitant.studies._figures import draw_full
 from hesitant.studies._loaders import DOCTORS, RAW
 from hesitant.studies._real import compare_full, compare_readings, fit_reading, load, readings
 from hesitant.studies._reproduce import write_page
+from hesitant.studies._simulation import Checkpoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::hesitant.datasets.DataContentWarning")
 
@@ -130,7 +130,7 @@ def test_tables_have_the_printed_numbers_beside_ours(everything) -> None:
 
 def test_full_says_what_changes(everything) -> None:
     summary = everything.table("full")
-    assert [row["mechanism"] for row in summary] == ["entropy", "log entropy"] * 3
+    assert [row["dataset"] for row in summary] == list(PRINTED)
     for row in summary:
         assert np.isfinite(row["likelihood_ratio"])
         assert row["unlabelled_moved"] >= 0
@@ -236,13 +236,13 @@ def test_earlier_names_of_options_are_understood(tmp_path) -> None:
 
 def test_words_agree_with_their_numbers(everything, tmp_path) -> None:
     content = everything.to_dict()
-    line, log = content["parts"]["full"]["tables"]["full"][:2]
+    line, other, _ = content["parts"]["full"]["tables"]["full"]
     line |= {"slope": -5.0, "likelihood_ratio": 1846.1, "space_moved": 0.01}
-    line["unlabelled_moved"], log["unlabelled_moved"] = 1, 2
+    line["unlabelled_moved"], other["unlabelled_moved"] = 1, 2
     words = " ".join(write_page(tmp_path, content)[1].read_text(encoding="utf-8").split())
     assert "likelihood ratio is 1,846.1 on one" in words
     assert "1 unlabelled row changes class, and 1.0 % of new rows would." in words
-    assert "with it 2 unlabelled rows change class." in words
+    assert "2 unlabelled rows change class, and" in words
 
 
 def test_the_full_figure_rings_rows_that_change_class(data) -> None:

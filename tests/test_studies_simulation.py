@@ -11,14 +11,13 @@ import pytest
 from joblib import parallel_config
 
 from hesitant.studies import Design, StudyError, findings, run_simulation, summarise
-from hesitant.studies._checkpoint import Checkpoint
-from hesitant.studies._simulation import ALPHAS, replicate, scores, true_log_posterior
+from hesitant.studies._simulation import ALPHAS, Checkpoint, replicate, scores, true_log_posterior
 
 _STUDY = """
 import sys
 from joblib import parallel_config
 from hesitant.studies import Design, run_simulation
-from hesitant.studies._checkpoint import Checkpoint
+from hesitant.studies._simulation import Checkpoint
 
 
 def telling(append):

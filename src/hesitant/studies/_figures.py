@@ -10,8 +10,7 @@ import numpy as np
 from hesitant import _drawing as draw
 from hesitant import diagnostics
 from hesitant.datasets import simulate
-from hesitant.studies._checkpoint import Row
-from hesitant.studies._simulation import true_log_posterior
+from hesitant.studies._simulation import Row, true_log_posterior
 from hesitant.tables import write_atomically
 
 _MOVED = "#C1121F"

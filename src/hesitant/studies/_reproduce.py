@@ -19,8 +19,8 @@ from hesitant._words import decimals
 from hesitant.checks import check_jobs, check_number
 from hesitant.studies import _figures as figures
 from hesitant.studies import _real as real
-from hesitant.studies._checkpoint import Checkpoint, Row, StudyError
-from hesitant.studies._simulation import Design, complete, findings, summarise
+from hesitant.studies import _simulation as study
+from hesitant.studies._simulation import Design, Row, StudyError
 from hesitant.tables import write_atomically
 
 PARTS = ("table1", "table2", "full", "simulation", "figures")
@@ -175,7 +175,7 @@ def reproduce(
     check_number("random_state", random_state, Integral, 0)
     check_jobs("n_jobs", n_jobs)
     folder, design = Path(out).expanduser(), design or Design(seed=random_state)
-    kept = Checkpoint(folder / "simulation.sqlite", design.settings(), resume, force)
+    kept = study.Checkpoint(folder / "simulation.sqlite", design.settings(), resume, force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -207,7 +207,7 @@ class _Run:
     """What the parts share, each thing computed once."""
 
     result: Reproduction
-    checkpoint: Checkpoint
+    checkpoint: study.Checkpoint
     design: Design
     directory: Any
     n_jobs: int | None
@@ -241,9 +241,9 @@ class _Run:
     def make_simulation(self, part: Part) -> None:
         rows = self.simulation()
         self._keep(part, "simulation", rows)
-        self._keep(part, "simulation_summary", summarise(rows))
+        self._keep(part, "simulation_summary", study.summarise(rows))
         # a row for each fit is for a file, not for the page
-        part.tables["findings"] = findings(part.tables.pop("simulation"))
+        part.tables["findings"] = study.findings(part.tables.pop("simulation"))
 
     def make_figures(self, part: Part) -> None:
         def save(name: str, draw: Callable[..., Any], *given: Any) -> None:
@@ -256,7 +256,7 @@ class _Run:
 
         save("simulated_example", figures.draw_example, self.design.seed)
         with part.attempt():
-            save("simulation", figures.draw_simulation, summarise(self.simulation()))
+            save("simulation", figures.draw_simulation, study.summarise(self.simulation()))
         self._each_dataset(part, draw_dataset)
 
     def make_paper(self, part: Part) -> None:
@@ -273,7 +273,7 @@ class _Run:
     @cache  # noqa: B019 - lives as long as the run
     def simulation(self) -> list[Row]:
         n = self.result.settings["replications"]
-        return complete(self.checkpoint, self.design, n, self.n_jobs, self.progress)
+        return study.complete(self.checkpoint, self.design, n, self.n_jobs, self.progress)
 
     @cache  # noqa: B019
     def compared(self, dataset: str) -> list[Row]:
