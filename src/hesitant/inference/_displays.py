@@ -7,13 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from hesitant._drawing import BLANK, GREY, Drawing, as_text, class_color, drawing
+from hesitant._drawing import GREY, Drawing, as_text, class_color, drawing
 from hesitant._typing import FloatArray
 
 MOST = 40  # parameters; more dots than this make a figure that fits no page
 
 _STYLE = {
-    "complete": ("all labels", "D", BLANK),
     "ignorance": ("labels given", "o", class_color(1)),
     "full": ("labels given and pattern", "s", class_color(0)),
 }
@@ -61,7 +60,8 @@ def draw_intervals(
 
 
 def _interval_panel(ax: Any, middle: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
-    y, color, known = np.arange(len(middle)), class_color(0), ~np.isnan(lower + upper)
+    y, color = np.arange(len(middle)), class_color(0)
+    known = ~(np.isnan(lower) | np.isnan(upper))
     ends = np.concatenate((middle, lower[known], upper[known]))
     ends = ends[np.isfinite(ends)]
     low, high = (ends.min(), ends.max()) if ends.size else (0.0, 0.0)
@@ -138,7 +138,7 @@ class SensitivityDisplay(Drawing):
 
 def draw_efficiency(r: Any, axes: Any = None, parameters: str | None = None) -> Drawing:
     """Draw standard errors relative to complete labels, and expected error rates."""
-    ratio = {way: r.std_errors[way] / r.std_errors["complete"] for way in ("ignorance", "full")}
+    ratio = {way: r.std_errors[way] / r.std_errors["complete"] for way in _STYLE}
     keep = np.array(chosen(r.parameters, parameters), dtype=int)
     shown = np.sort(keep[np.argsort(-ratio["ignorance"][keep], kind="stable")[:MOST]])
     with drawing():
@@ -167,19 +167,16 @@ def draw_efficiency(r: Any, axes: Any = None, parameters: str | None = None) -> 
 
 
 def _error_rates(ax: Any, r: Any) -> None:
+    ax.set(title="(b) Fitted rule", ylabel=f"expected error rate, n = {r.n_rows:,}")
     ax.set_xticks(range(3), ["all labels", "labels\ngiven", "labels and\npattern"])
+    ways = ("complete", *_STYLE)
+    rates = r.bayes_error + np.array([r.excess_error[way] for way in ways])
     ax.set_xlim(-0.5, 2.5)
-    ax.set_ylabel(f"expected error rate, n = {r.n_rows:,}")
-    ax.set_title("(b) Fitted rule")
-    if not np.isfinite([r.bayes_error, *r.excess_error.values()]).all():
+    if not np.isfinite(rates).all():
         ax.text(1, 0.5, "not known:\nsee the remarks", color=GREY, va="center", ha="center")
         ax.set(ylim=(0, 1), yticks=[])
         return
-    ax.axhline(r.bayes_error, color=GREY, linewidth=0.9, linestyle="--")
-    where = {"xytext": (0, -3), "textcoords": "offset points", "va": "top", "ha": "right"}
-    ax.annotate("Bayes error", (2.45, r.bayes_error), color=GREY, **where)
-    for k, (way, (_, marker, color)) in enumerate(_STYLE.items()):
-        rate, error = r.bayes_error + r.excess_error[way], r.monte_carlo_error[f"excess {way}"]
-        ax.vlines(k, r.bayes_error, rate, color=color, linewidth=1)
-        ax.errorbar(k, rate, yerr=error, fmt=marker, color=color, markersize=6, linewidth=1)
-    ax.set_ylim(r.bayes_error - 0.12 * max(r.excess_error.values()), None)
+    ax.axhline(r.bayes_error, color=GREY, linewidth=0.9, linestyle="--", label="Bayes error")
+    error = [r.monte_carlo_error[f"excess {way}"] for way in ways]
+    ax.errorbar(range(3), rates, error, fmt="o", color=class_color(0), markersize=6, linewidth=1)
+    ax.legend()

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.model_selection import StratifiedKFold
 
 from hesitant._drawing import share_between
@@ -155,14 +156,12 @@ class Case:
         """The two features on which the two most alike classes lie furthest apart."""
         means = self.clf.means_
         within = np.einsum("h,hij->ij", self.clf.weights_, self.clf.covariances_)
-        others = ~np.eye(len(means), dtype=bool)
 
         def least_distance(pair: tuple[int, int]) -> float:
-            step, inside = means[:, None, pair] - means[:, pair], within[np.ix_(pair, pair)]
-            if not (np.isfinite(step).all() and np.isfinite(inside).all()):
+            at, inside = means[:, pair], within[np.ix_(pair, pair)]
+            if not (np.isfinite(at).all() and np.isfinite(inside).all()):
                 return -1.0
-            away = np.einsum("abi,ij,abj->ab", step, np.linalg.pinv(inside), step)
-            return float(away[others].min())
+            return float(pdist(at, "mahalanobis", VI=np.linalg.pinv(inside)).min())
 
         i, j = max(itertools.combinations(self.leading[:8], 2), key=least_distance)
         return min(i, j), max(i, j)

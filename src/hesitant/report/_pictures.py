@@ -90,10 +90,10 @@ def _evidence(case: Case) -> dict[str, str]:
         return {}
     labelled, blank = (f"{np.median(v):.1f}" for v in (display.labelled, display.blank))
     medians = f"Median of labelled rows {labelled}, of blank rows {blank}; larger is harder."
-    asked = {"densities": (display.densities, f"Distribution of difficulty. {medians}")}
-    if display.curve is not None:
-        words = "Chance of a label against difficulty, with a band."
-        asked["chance"] = display.probability, words
+    asked = {
+        "densities": (display.densities, f"Distribution of difficulty. {medians}"),
+        "chance": (display.probability, "Chance of a label against difficulty, with a band."),
+    }
     out = {}
     for name, (show, title) in asked.items():
         figure, ax = panel()

@@ -43,7 +43,10 @@ def summarise(
         "features": case.features,
         "held_out": held_out,
         "labels": _labels(case),
-        "separation": _separation(case),
+        "separation": [
+            {"feature": case.features[j], "share": case.separation[j]}
+            for j in case.leading[:SHOWN_FEATURES]
+        ],
         "triage": _triage(case),
         "doubtful_labels": _doubtful_labels(case, held_out),
         "readers": _readers(case) if case.panel else {},
@@ -166,21 +169,6 @@ def _labels(case: Case) -> dict[str, Any]:
             | {"blank": without, "blank_share": shares[1]}
         )[::-1],
     }
-
-
-def _separation(case: Case) -> list[dict[str, Any]]:
-    """Say of the features that tell classes apart which pair each does best."""
-    means, variance = case.clf.means_, np.einsum("hjj->hj", case.clf.covariances_)
-    out = []
-    for j in case.leading[:SHOWN_FEATURES]:
-        with np.errstate(all="ignore"):
-            pooled = np.sqrt((variance[:, None, j] + variance[:, j]) / 2)
-            away = np.nan_to_num(np.abs(means[:, None, j] - means[:, j]) / pooled)
-        pair = np.unravel_index(int(away.argmax()), away.shape)
-        classes = sorted(case.classes[h] for h in pair)
-        told = {"feature": case.features[j], "share": case.separation[j], "classes": classes}
-        out.append({**told, "pair": " and ".join(map(short, classes)), "distance": away.max()})
-    return out
 
 
 def _triage(case: Case) -> dict[str, Any]:
