@@ -314,5 +314,3 @@ def test_the_earlier_name_of_n_boot_is_understood_and_warned_of(fitted):
     with pytest.warns(DeprecationWarning, match="n is called n_boot now"):
         result = clf.bootstrap(X, y, n=3, random_state=0)
     assert result.n_replicates == 3
-    with pytest.raises(TypeError, match="earlier name"):
-        bootstrap(clf, X, y, n=3, n_boot=3)

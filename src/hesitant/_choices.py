@@ -42,12 +42,10 @@ def renamed(**names: str) -> Callable[[F], F]:
         @wraps(function)
         def accepting(*args: Any, **options: Any) -> Any:
             for old in names.keys() & options.keys():
-                new, what = names[old], function.__name__
-                if new in options:
-                    raise TypeError(f"{what}: {old} is the earlier name of {new}.")
-                words = f"{what}: {old} is called {new} now; the next release will not know it."
+                name = f"{function.__name__}: {old} is called {names[old]} now"
+                words = f"{name}; the next release will not know it."
                 warnings.warn(words, DeprecationWarning, stacklevel=2)
-                options[new] = options.pop(old)
+                options[names[old]] = options.pop(old)
             return function(*args, **options)
 
         return accepting  # type: ignore[return-value]

@@ -25,13 +25,10 @@ def templates(package: str, **options: Any) -> Any:
 
 def is_null(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or pandas' NA."""
-    # NaN and NaT differ from themselves; pandas.NA refuses to say, and is not imported for that.
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    try:
-        return bool(value != value)
+    try:  # NaN and NaT differ from themselves; pandas.NA refuses to say, as arrays do
+        return value is None or bool(value != value)
     except (TypeError, ValueError):
-        return False
+        return type(value).__name__ == "NAType"
 
 
 def find_lazily(package: str, name: str, rooms: Mapping[str, str]) -> Any:

@@ -17,9 +17,9 @@ from hesitant.cli import _tables as tables
 from hesitant.cli._terminal import Terminal, in_options
 
 FEWEST_LABELS = 10  # of fewer, none can be held out to compare models by
+LISTED = 12  # features that are named; the report has them all
 _BESIDE = "beside the table, named after it"
 _NAME: dict[str, Any] = {"metavar": "NAME"}
-_LISTED = 12  # features that are named; the report has them all
 
 
 def classifier(model: o.ModelOptions, y: Any = None) -> Any:
@@ -201,8 +201,8 @@ def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) 
     for text in (*verdict["paragraphs"], *(f"Caution: {c}" for c in verdict["cautions"])):
         terminal.say(text)
     used, columns = document["features"], document["repeat"]["data"]["features"]
-    shown = ", ".join(short(name) for name in columns[:_LISTED])
-    more = f" and {len(columns) - _LISTED:,} more" if len(columns) > _LISTED else ""
+    shown = ", ".join(short(name) for name in columns[:LISTED])
+    more = f" and {len(columns) - LISTED:,} more" if len(columns) > LISTED else ""
     rotated = "" if used == columns else f"{noun(len(used), 'principal component')} of "
     terminal.say(f"Features: {rotated}{shown}{more}.")
     counts = ("class", "labelled", "blank_expected", "blank_share")

@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -123,19 +123,16 @@ def desk(
 
 def _register(work: Callable[..., None], short_help: str | None) -> None:
     """Make a command of a function; dataclasses among its parameters are groups of options."""
-    keyword = Parameter.KEYWORD_ONLY
-    parameters: list[Parameter] = []
+    flat: list[Parameter] = []
     groups: dict[str, Any] = {}
-    for name, given in signature(work, eval_str=True).parameters.items():
+    for given in signature(work, eval_str=True).parameters.values():
         group = given.annotation
         if is_dataclass(group):
-            groups[name] = group
-            hints, first = get_type_hints(group, include_extras=True), getattr(group, "first", ())
-            for f in sorted(fields(group), key=lambda f: [*first, f.name].index(f.name)):
-                more = {} if f.default is MISSING else {"default": f.default}
-                parameters.append(Parameter(f.name, keyword, annotation=hints[f.name], **more))
+            groups[given.name] = group
+            first, own = getattr(group, "first", ()), signature(group, eval_str=True).parameters
+            flat += sorted(own.values(), key=lambda p: [*first, p.name].index(p.name))
         elif given.kind is not Parameter.VAR_KEYWORD:  # which only another function gives
-            parameters.append(given.replace(kind=keyword))
+            flat.append(given)
 
     @wraps(work)
     def command(**given: Any) -> None:
@@ -146,8 +143,9 @@ def _register(work: Callable[..., None], short_help: str | None) -> None:
         with reporting(made.get("terminal") or Terminal()):
             work(**given, **made)
 
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    flat = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in flat]
+    command.__signature__ = Signature(flat)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in flat}
     app.command(short_help=short_help)(command)
 
 

@@ -139,8 +139,6 @@ def reporting(
         broken = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EPIPE)
         if broken and getattr(error, "filename", None) is None:
             raise  # of standard output, where nothing more can be said
-        if os.environ.get("HESITANT_TRACEBACK"):  # for whoever looks for a fault of ours
-            raise
         document, words = _told(error)
         terminal.fail(words, document)
         raise typer.Exit(1) from error

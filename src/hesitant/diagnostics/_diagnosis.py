@@ -188,13 +188,9 @@ class Diagnosis(Result):
             "the right shape; difficulty and class, each given the other",
         )
         if self.missing_by_class:
-            header = ("class", "rows", "labelled, %", "expected, %")
             words = "Share labelled by class, and that of equally difficult rows"
-            shares = [
-                (name, round(n), round(100 * labelled), round(100 * expected))
-                for name, n, labelled, expected in (r.values() for r in self.by_class)
-            ]
-            yield Table(header, shares, words, rest=".by_class")
+            rows = [list(record.values()) for record in self.by_class]
+            yield Table(list(self.by_class[0]), rows, words, rest=".by_class")
         if self.mechanisms:
             least = min(self.mechanisms.values())
             above = [(name, round(bic - least, 1)) for name, bic in self.mechanisms.items()]

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
-from scipy.spatial import KDTree
+from sklearn.neighbors import KNeighborsRegressor
 
 from hesitant import _drawing as draw
 from hesitant._choices import look_up
@@ -244,13 +244,15 @@ def _surface(plane: Plane, clf: Any, mesh: FloatArray, others: str) -> FloatArra
         return _proba(clf, plane.origin + points @ plane.axes).reshape(shape)
     # a combination of models draws from its main one
     rows, _, _ = getattr(clf, "model_", clf).sample(DRAWS, random_state=0)
-    places, proba = plane.place(rows), _proba(clf, rows)
+    places = plane.place(rows)
     spread = places.std(axis=0)
-    found = KDTree(places / spread).query(points / spread, k=NEIGHBOURS)
-    away, near = np.asarray(found[0]), np.asarray(found[1])
-    weight = np.exp(-2 * (away / away[:, -1:]) ** 2)
-    mean = np.einsum("ik,ikg->ig", weight, proba[near]) / weight.sum(axis=1)[:, None]
+    near = KNeighborsRegressor(NEIGHBOURS, weights=_less_far_away)
+    mean = near.fit(places / spread, _proba(clf, rows)).predict(points / spread)
     return gaussian_filter(mean.reshape(shape), (2, 2, 0))  # what is left is noise of the draws
+
+
+def _less_far_away(away: FloatArray) -> FloatArray:
+    return np.exp(-2 * (away / away[:, -1:]) ** 2)
 
 
 def _proba(clf: Any, rows: FloatArray) -> FloatArray:
