@@ -300,7 +300,7 @@ def test_components_too_many_for_the_table(run, tmp_path):
     assert "from 1 to 2" in error
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.filterwarnings("error:X does not have valid feature names")
 def test_standardised_components_predict_from_raw_features(run, tmp_path):
     frame = DATA.assign(x3=np.arange(len(DATA)) % 7 * 100.0)
     frame.to_csv(tmp_path / "a.csv", index=False)

@@ -11,10 +11,13 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
+import hesitant
 from hesitant._words import noun, short
 from hesitant.cli import _options as o
 from hesitant.cli import _tables as tables
 from hesitant.cli._terminal import Terminal, in_options
+from hesitant.exceptions import collect_warnings
+from hesitant.tables import output, sources
 
 FEWEST_LABELS = 10  # of fewer, none can be held out to compare models by
 LISTED = 12  # features that are named; the report has them all
@@ -28,8 +31,6 @@ def classifier(model: o.ModelOptions, y: Any = None) -> Any:
     A combination of models of several shapes, unless options describe one, or the labels ``y``
     are too few to hold some out. Readers of a panel may be wrong, each in their own way.
     """
-    from hesitant import MixtureClassifier, MixtureClassifierCV
-
     # blanks arrive as None, so that no label is taken for one
     common: dict[str, Any] = {"random_state": model.seed, "n_jobs": model.jobs}
     common["missing_label"] = None
@@ -40,19 +41,17 @@ def classifier(model: o.ModelOptions, y: Any = None) -> Any:
         counts = Counter(label for label in y if label is not None)
         one = sum(n for n in counts.values() if n > 1) < FEWEST_LABELS
     if not (one or panel):
-        return MixtureClassifierCV(**common)
+        return hesitant.MixtureClassifierCV(**common)
     if str(model.components).isdecimal():
         own["components"] = int(own["components"])
     experts = "fallible" if panel else "right"
-    return MixtureClassifier(**common, **own, n_init=model.starts, experts=experts)
+    return hesitant.MixtureClassifier(**common, **own, n_init=model.starts, experts=experts)
 
 
 def output_files(source: str, out: str | None) -> dict[str, Path]:
     """Return where the files of an analysis go: beside the table, or where ``--out`` says."""
-    from hesitant.tables.sources import refuse_folder
-
     if source != "-":
-        refuse_folder(source)  # it has no name to call the files after
+        sources.refuse_folder(source)  # it has no name to call the files after
     start = Path(source).parent if out is None else Path(out)
     if out is None or os.path.isdir(out) or out.endswith(("/", os.sep)):
         start /= tables.stem(source)
@@ -70,10 +69,7 @@ def analyse(
     **also: Path,  # files to name beside those written
 ) -> None:
     """Fit a model to a table with blanks; write a report, predictions and the model."""
-    from hesitant.exceptions import collect_warnings
     from hesitant.persistence._files import to_bytes
-    from hesitant.report import make_report
-    from hesitant.tables import output, write_together
 
     files = output_files(table.table, out)
     with terminal.stage("Reading"):
@@ -98,7 +94,7 @@ def analyse(
     data, options = _provenance(table, frame, columns), _options(table, model)
     with terminal.stage("Weighing the evidence"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what matters is among the report's notes
-        report = make_report(
+        report = hesitant.report.make_report(
             clf,
             checked,
             None,
@@ -126,7 +122,7 @@ def analyse(
             to_bytes(saved, notes=origin),
         )
         targets = dict(zip(files.values(), contents, strict=True))
-        write_together(targets, force=force, keep=table.inputs)
+        output.write_together(targets, force=force, keep=table.inputs)
     shown = {what: str(path) for what, path in (also | files).items()}
     _print(report.to_dict(), shown, terminal)
 
@@ -135,14 +131,11 @@ def prepare(columns: Any, standardise: bool, pca: int | None) -> tuple[Any, Any]
     """Return the features, standardised and rotated if asked to, and what did that."""
     import pandas as pd
 
-    from hesitant.persistence import Preparation
-
     X = pd.DataFrame(columns.X, columns=pd.Index(columns.feature_names))
     if not standardise and pca is None:
         return X, None
-    preparation = Preparation(standardise=standardise, n_components=pca)
-    prepared = preparation.fit_transform(X)
-    return pd.DataFrame(prepared, columns=preparation.get_feature_names_out()), preparation
+    preparation = hesitant.persistence.Preparation(standardise=standardise, n_components=pca)
+    return preparation.set_output(transform="pandas").fit_transform(X), preparation
 
 
 def _preparation_note(model: o.ModelOptions, preparation: Any) -> str:
@@ -173,16 +166,14 @@ def _command(table: o.TableOptions, model: o.ModelOptions) -> str:
 
 
 def _provenance(table: o.TableOptions, frame: Any, columns: Any) -> dict[str, Any]:
-    from hesitant.tables import sha256_of
-
     stdin, other = table.table == "-", table.features_from
     beside = {}
     if other:
-        beside = {"features_from": Path(other).name, "features_sha256": sha256_of(other)}
+        beside = {"features_from": Path(other).name, "features_sha256": output.sha256_of(other)}
     return beside | {
         "name": "standard input" if stdin else Path(table.table).name,
         # standard input is gone once read: its content is summed instead, and that is said
-        "sha256": sha256_of(frame if stdin else table.table),
+        "sha256": output.sha256_of(frame if stdin else table.table),
         "sha256_of": "the table's content" if stdin else "the file",
         "rows": len(frame),
         "columns": int(frame.shape[1]),
@@ -225,12 +216,9 @@ def demo(
     force: o.Force = False,
 ) -> None:
     """Analyse built-in data: invented cells of four populations, some left ungated."""
-    from hesitant.datasets import make_cytometry_like
-    from hesitant.tables.output import prepare_targets
-
     table = Path(out) / "cells.csv"
-    prepare_targets([table, *output_files(str(table), None).values()], force=force, keep=())
-    frame = make_cytometry_like(2000, random_state=1).to_frame("population")
+    output.prepare_targets([table, *output_files(str(table), None).values()], force=force, keep=())
+    frame = hesitant.datasets.make_cytometry_like(2000, random_state=1).to_frame("population")
     frame.insert(0, "cell", [f"cell-{i + 1:04d}" for i in range(len(frame))])
     tables.write_frame(frame, str(table), force=force)
     terminal.say(
@@ -265,9 +253,6 @@ def compare(
         "mechanism": o.known("--mechanism", mechanism, o.Mechanism) or ("entropy", "none"),
         "random_state": (seed,),
     }
-    from hesitant.inference import compare as rank
-    from hesitant.tables import write_table
-
     if out is not None:
         tables.check_target(out, force=force, keep=table.inputs)
     with terminal.stage("Reading"):
@@ -278,7 +263,7 @@ def compare(
     X, _ = prepare(columns, standardise, pca)
     total = math.prod(map(len, grid.values()))
     with terminal.stage(f"Fitting {total} models, {folds + 1} times each"):
-        result = rank(
+        result = hesitant.compare(
             X,
             columns.said,
             grid,
@@ -290,7 +275,7 @@ def compare(
             n_jobs=-1 if jobs is None else jobs,
         )
     if out is not None:
-        write_table(result.to_frame(), out, force=force)
+        output.write_table(result.to_frame(), out, force=force)
     terminal.answer({"out": out, "notes": notes, **result.to_dict()})
     terminal.say(in_options(str(result)), wrap=False)
     if out is not None:

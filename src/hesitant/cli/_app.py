@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+import hesitant
+from hesitant._optional import need
 from hesitant.cli import _analysis, _tables
 from hesitant.cli import _options as o
 from hesitant.cli._terminal import Terminal, in_options, reporting
@@ -27,9 +29,7 @@ app = typer.Typer(
 
 def _version(value: bool) -> None:
     if value:
-        from hesitant import __version__
-
-        print(f"hesitant {__version__}")
+        print(f"hesitant {hesitant.__version__}")
         raise typer.Exit
 
 
@@ -58,14 +58,11 @@ def reproduce(
     config: o.Config = None,
 ) -> None:
     """Reproduce the paper's tables, simulation and figures."""
-    from hesitant.studies import StudyError
-    from hesitant.studies import reproduce as run
-
     if resume and force:
         raise typer.BadParameter("--resume continues and --force begins anew: choose one.")
     kept = f"finished replications of the simulation are kept in {out}, and --resume continues"
-    with reporting(terminal, StudyError, stopped=kept):
-        result = run(
+    with reporting(terminal, hesitant.studies.StudyError, stopped=kept):
+        result = hesitant.studies.reproduce(
             o.known("PART", parts, Part) or None,
             out,
             replications=replications,
@@ -104,8 +101,6 @@ def desk(
     Only this machine can reach the page. Answers go to TABLE.desk.sqlite beside the table, on disk
     before they are acknowledged; the table is never touched.
     """
-    from hesitant._optional import need
-
     for module in ("starlette", "uvicorn"):
         need(module, "desk")
     if table == "-":
@@ -126,7 +121,7 @@ def _register(work: Callable[..., None], short_help: str | None) -> None:
     flat: list[Parameter] = []
     groups: dict[str, Any] = {}
     for given in signature(work, eval_str=True).parameters.values():
-        group = given.annotation
+        group: Any = given.annotation
         if is_dataclass(group):
             groups[given.name] = group
             first, own = getattr(group, "first", ()), signature(group, eval_str=True).parameters

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+import hesitant
 from hesitant._words import noun, printable
 from hesitant.cli import _options as o
 from hesitant.cli._terminal import Terminal
+from hesitant.tables import output
+from hesitant.tables.errors import quote, quote_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,18 +29,14 @@ _SUFFIXES = r"\.(csv|tsv|txt|tab|xlsx|jsonl?|ndjson|parquet|pq|feather|arrow|fcs
 
 def read(options: o.ReadOptions, *text: str, min_columns: int = 2) -> "pd.DataFrame":
     """Read the table; identifiers and labels stay text, so that 007 is not 7."""
-    from hesitant.tables import read_table
-
     how = ("format", "encoding", "delimiter", "decimal", "transform", "compensate")
     chosen: dict[str, Any] = {name: getattr(options, name) for name in how}
     words = [*text, options.id or ""]
-    return read_table(options.table, text=words, min_columns=min_columns, **chosen)
+    return hesitant.tables.read_table(options.table, text=words, min_columns=min_columns, **chosen)
 
 
 def select(options: o.ReadOptions, frame: "pd.DataFrame", gaps: bool, **chosen: Any) -> "Columns":
     """Take the columns apart; ``gaps`` tells whether the model can do with empty features."""
-    from hesitant.tables import select_columns
-
     if options.on_missing == "model" and not gaps:
         problem = "this model needs every feature: give drop or error, or use --family gaussian"
         problem += " without --standardise and --pca."
@@ -45,7 +44,7 @@ def select(options: o.ReadOptions, frame: "pd.DataFrame", gaps: bool, **chosen: 
     features = split_names(options.features or (), frame) or None
     on_missing = options.on_missing or ("model" if gaps else "error")
     given = {"label": None, "features": features, "id": options.id, "on_missing": on_missing}
-    return select_columns(frame, **{**given, **chosen})
+    return hesitant.tables.select_columns(frame, **{**given, **chosen})
 
 
 def learn(table: o.TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns", list[str]]:
@@ -99,7 +98,6 @@ def _join(options: o.TableOptions) -> "Joined":
 
 
 def _which_label(frame: "pd.DataFrame") -> str:
-    from hesitant.tables.errors import quote, quote_all
     from hesitant.tables.selection import likeliest_label
 
     likely = likeliest_label(frame)
@@ -131,8 +129,6 @@ def table_notes(columns: "Columns", command: str = "") -> list[str]:
 
     ``command`` is what was run, for advice that can be pasted.
     """
-    from hesitant.tables.errors import quote, quote_all
-
     notes = dropped_note(columns)
     if columns.ignored:
         notes.append(f"Columns that are not numeric have no part: {quote_all(columns.ignored)}.")
@@ -198,7 +194,7 @@ def prediction_frame(
 
     classifier, Z = model, X
     if hasattr(model, "steps"):
-        classifier, Z = model.steps[-1][1], model[:-1].transform(X)
+        classifier, Z = model[-1], model[:-1].set_output(transform="pandas").transform(X)
     tau = classifier.predict_proba(Z)
     if told is not None and columns.y is not None:
         settled = pd.isna(columns.y) | (columns.opinions is not None)
@@ -238,14 +234,13 @@ def predict(
         raise typer.BadParameter("--out - and --json both ask for standard output: choose one.")
     import pandas as pd
 
-    from hesitant.persistence import load
     from hesitant.tables.cells import Sheet
 
     beside = str(Path(table.table).parent / f"{stem(table.table)}.predictions.csv")
     target = out or ("-" if table.table == "-" else beside)
     check_target(target, force=force, keep=[table.table, model])
     with terminal.stage("Loading the model"):
-        fitted = load(model)
+        fitted = hesitant.load(model)
     with terminal.stage("Reading"):
         frame = read(table, min_columns=1)
         names = getattr(fitted, "feature_names_in_", None)
@@ -271,24 +266,19 @@ def predict(
 
 def check_target(target: str, *, force: bool, keep: Sequence[str] = ()) -> None:
     """Refuse, before the work, a name that no table can be written to; make its folder."""
-    from hesitant.tables.output import check_format, prepare_targets
-
     if target != "-":
-        check_format(target)
-        prepare_targets([target], force=force, keep=keep)
+        output.check_format(target)
+        output.prepare_targets([target], force=force, keep=keep)
 
 
 def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:
     """Write a table in the format of its file's name, or as CSV to standard output for ``-``."""
-    from hesitant.tables import write_table
-    from hesitant.tables.output import table_bytes
-
     if target != "-":
-        write_table(frame, target, force=force)
+        output.write_table(frame, target, force=force)
     elif sys.stdout.isatty():  # names and cells must not steer a terminal
-        print(printable(table_bytes(frame).decode(), keep="\n"), end="")
+        print(printable(output.table_bytes(frame).decode(), keep="\n"), end="")
     else:
-        sys.stdout.buffer.write(table_bytes(frame))
+        sys.stdout.buffer.write(output.table_bytes(frame))
         sys.stdout.buffer.flush()
 
 
@@ -305,13 +295,11 @@ def simulate(
     """Draw data to play with: labels are missing where the classes overlap."""
     if out == "-" and terminal.as_json:
         raise typer.BadParameter("--json needs a file for the table: name one with --out.")
-    from hesitant import datasets
-
     check_target(out, force=force)
     if kind == "cytometry":
-        data, label = datasets.make_cytometry_like(n, random_state=seed), "population"
+        data, label = hesitant.datasets.make_cytometry_like(n, random_state=seed), "population"
     else:
-        data, label = datasets.simulate(n, random_state=seed), "label"
+        data, label = hesitant.datasets.simulate(n, random_state=seed), "label"
     frame = data.to_frame(label)
     if truth:
         frame["truth"] = data.truth

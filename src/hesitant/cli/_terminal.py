@@ -16,6 +16,7 @@ import typer
 
 from hesitant._words import printable, short
 from hesitant.cli._options import output
+from hesitant.tables import TableError
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,6 @@ def reporting(
 
 def _told(error: Exception) -> tuple[dict[str, Any], str]:
     """Return what went wrong as data (what, what to do, and where), and as a sentence."""
-    from hesitant.tables import TableError
-
     if isinstance(error, TableError):
         names = ("source", "problem", "remedy", "row", "line", "column")
         document = {name: getattr(error, name) for name in names}
