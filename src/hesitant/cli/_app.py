@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -121,9 +121,8 @@ def _register(work: Callable[..., None], short_help: str | None) -> None:
     flat: list[Parameter] = []
     groups: dict[str, Any] = {}
     for given in signature(work, eval_str=True).parameters.values():
-        group: Any = given.annotation
-        if is_dataclass(group):
-            groups[given.name] = group
+        if is_dataclass(given.annotation):
+            groups[given.name] = group = cast("Any", given.annotation)
             first, own = getattr(group, "first", ()), signature(group, eval_str=True).parameters
             flat += sorted(own.values(), key=lambda p: [*first, p.name].index(p.name))
         elif given.kind is not Parameter.VAR_KEYWORD:  # which only another function gives

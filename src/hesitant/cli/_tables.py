@@ -194,7 +194,9 @@ def prediction_frame(
 
     classifier, Z = model, X
     if hasattr(model, "steps"):
-        classifier, Z = model[-1], model[:-1].set_output(transform="pandas").transform(X)
+        classifier = model[-1]
+        kind = "pandas" if hasattr(classifier, "feature_names_in_") else "default"
+        Z = model[:-1].set_output(transform=kind).transform(X)
     tau = classifier.predict_proba(Z)
     if told is not None and columns.y is not None:
         settled = pd.isna(columns.y) | (columns.opinions is not None)
