@@ -10,7 +10,13 @@ import pytest
 
 from hesitant import _vector_math, likelihood
 from hesitant.families import _kernels
-from hesitant.mechanisms import EntropyMechanism, Mechanism, _logistic
+from hesitant.mechanisms import (
+    ClassMechanism,
+    EntropyClassMechanism,
+    EntropyMechanism,
+    Mechanism,
+    _logistic,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((70, 3))
@@ -19,6 +25,8 @@ JOINT = 30 * RNG.standard_normal((70, 2))
 TAU = RNG.dirichlet([1, 1], 70)
 CODES, WEIGHT = RNG.integers(-1, 2, 70), RNG.random(70)
 
+EACH = EntropyClassMechanism(basis="polynomial").prepare(2)
+ALONE = ClassMechanism().prepare(2)
 CURVE, BETA = EntropyMechanism(basis="polynomial").prepare(2), np.array([1.0, -5.0, 2.0])
 
 PAIRS = {
@@ -42,6 +50,16 @@ PAIRS = {
         _logistic._sum_logistic,
         Mechanism.pattern,
         (CURVE, CURVE.difficulty(np.log(TAU), TAU), CODES, CODES >= 0, WEIGHT, BETA),
+    ),
+    "pattern by class": (
+        _logistic._sum_by_class,
+        Mechanism.pattern,
+        (EACH, EACH.difficulty(np.log(TAU), TAU), CODES, CODES >= 0, WEIGHT, np.r_[0.3, BETA]),
+    ),
+    "pattern of classes alone": (
+        _logistic._sum_by_class,
+        Mechanism.pattern,
+        (ALONE, ALONE.difficulty(np.log(TAU), TAU, False), CODES, CODES >= 0, WEIGHT, BETA[:2]),
     ),
     "pattern without pull": (
         _logistic._sum_logistic,

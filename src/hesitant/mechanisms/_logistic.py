@@ -208,10 +208,11 @@ class EntropyMechanism(Mechanism):
     def pattern(
         self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray
     ) -> Pattern:
-        """Sum over the block; in one loop where classes and link are the usual ones."""
-        if self.by_class or not isinstance(self.link, Logistic):
+        """Sum over the block; in one loop where the link is the usual one."""
+        if self.tilt is not None or not isinstance(self.link, Logistic):
             return super().pattern(seen, codes, said, weight, theta)
-        return Pattern(*_sum_logistic(self, seen, codes, said, weight, theta))
+        sums = _sum_by_class if self.by_class else _sum_logistic
+        return Pattern(*sums(self, seen, codes, said, weight, theta))
 
     def strength(self, theta: FloatArray) -> FloatArray:
         out, link = super().strength(theta), self._link()
@@ -291,14 +292,16 @@ class MixedMechanism(EntropyMechanism):
         super().__init__(order, basis, uncertainty, ridge, Dropout())
 
 
-def _sum_room(
-    mechanism: Mechanism, seen: Difficulty, codes: IntArray, *rest: Any
-) -> tuple[Any, Any]:
+def _sum_room(mechanism: Mechanism, seen: Difficulty, *rest: Any) -> tuple[Any, Any]:
     b, *db = seen.design
     du = np.zeros((0, seen.tau.shape[1])) if seen.du is None else seen.du
-    q = b.shape[1] + 1
+    k = mechanism.n_classes if mechanism.by_class else 1
+    q = b.shape[1] + k
     out = np.empty(du.shape), np.zeros(q), np.zeros((q, q))
-    return out, (b, db[0] if db else b, du, *rest, *out)
+    slopes = b, db[0] if db else b, du
+    if mechanism.by_class:
+        return out, (*slopes, seen.log_tau, seen.tau, *rest, *out, np.empty((4, k)))
+    return out, (*slopes, *rest[1:], *out)
 
 
 @njit(Mechanism.pattern, _sum_room, cache=True, nogil=True, error_model="numpy")
@@ -336,4 +339,60 @@ def _sum_logistic(
                 curvature[t + 1, k + 1] += bend * b[i, t] * b[i, k]
         for h in range(du.shape[1] if len(du) else 0):
             pull[i, h] = residual * rise * du[i, h]
+    return value
+
+
+@njit(Mechanism.pattern, _sum_room, cache=True, nogil=True, error_model="numpy")
+def _sum_by_class(
+    b: FloatArray,
+    db: FloatArray,
+    du: FloatArray,
+    log_tau: FloatArray,
+    tau: FloatArray,
+    codes: IntArray,
+    said: BoolArray,
+    weight: FloatArray,
+    theta: FloatArray,
+    pull: FloatArray,
+    gradient: FloatArray,
+    curvature: FloatArray,
+    scratch: FloatArray,
+) -> float:
+    # As above, with an intercept for every class; rho is the class given all that was said.
+    rho, log_p, slope, bend = scratch[0], scratch[1], scratch[2], scratch[3]
+    value, g = 0.0, len(rho)
+    for i in range(len(b)):
+        base, rise, sign, y = 0.0, 0.0, 1.0 if said[i] else -1.0, codes[i]
+        for t in range(b.shape[1]):
+            base += theta[g + t] * b[i, t]
+            rise += theta[g + t] * db[i, t]
+        top, total = -np.inf, 0.0
+        for h in range(g):
+            against = -sign * (base + theta[h])
+            small = math.exp(-abs(against))
+            high = 1.0 / (1.0 + small)
+            slope[h] = sign * (high if against > 0.0 else small * high)
+            bend[h] = small * high * high
+            log_p[h] = -max(against, 0.0) - math.log(1.0 + small)
+            log_p[h] += 0.0 if y >= 0 else log_tau[i, h]
+            top = max(top, log_p[h]) if y < 0 else log_p[y]
+        for h in range(g):
+            rho[h] = math.exp(log_p[h] - top) if y < 0 else 1.0 if h == y else 0.0
+            total += rho[h]
+        value += weight[i] * (top + math.log(total))
+        residual = 0.0
+        for h in range(g):
+            share = weight[i] * rho[h] / total
+            gradient[h] += share * slope[h]
+            curvature[h, h] += share * bend[h]
+            residual += share * slope[h]
+            for t in range(b.shape[1]):
+                gradient[g + t] += share * slope[h] * b[i, t]
+                curvature[h, g + t] += share * bend[h] * b[i, t]
+                curvature[g + t, h] += share * bend[h] * b[i, t]
+                for k in range(b.shape[1]):
+                    curvature[g + t, g + k] += share * bend[h] * b[i, t] * b[i, k]
+        for h in range(g if len(du) else 0):
+            known = tau[i, h] * total if y < 0 else rho[h]
+            pull[i, h] = residual * rise * du[i, h] + weight[i] * (rho[h] - known) / total
     return value
