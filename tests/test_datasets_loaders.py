@@ -244,7 +244,7 @@ def test_lights_and_features(gastro: Path) -> None:
         load_gastrointestinal(gastro, features=["f9"])
     with pytest.raises(ValueError, match="light='red' is unknown; choose one of"):
         load_gastrointestinal(gastro, light="red")
-    with pytest.raises(ValueError, match="at_least=9 must be a number of experts from 1 to 7"):
+    with pytest.raises(ValueError, match="at_least=9: give a whole number from 1 to 7"):
         load_gastrointestinal(gastro, at_least=9)
 
 

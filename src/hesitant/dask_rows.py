@@ -63,11 +63,9 @@ class DaskRows(rows.ManyRows):
         return dask.compute(*level)[0]
 
     def relabelled(self, codes: IntArray) -> "DaskRows":
-        def note(old: tuple[Any, ...], new: IntArray) -> tuple[Any, ...]:
-            return new, old[1], check_shown("reviewed", None, new.shape)
-
+        note = _task(lambda old, new: (new, old[1], np.broadcast_to(True, len(new))))
         own = zip(self.notes, _cut("y", codes, self.sizes), strict=True)
-        notes = dask.persist(*(_task(note)(*pair) for pair in own))
+        notes = dask.persist(*(note(*pair) for pair in own))
         return dataclasses.replace(self, notes=notes, said=None)
 
     def sample(self, size: int, alpha: float = 0.5) -> rows.Sample:
@@ -109,7 +107,7 @@ def take_dask(
     chunks = [c for c in zip(sizes, first, features, *columns, strict=True) if c[0]]
     if not chunks:
         raise ValueError("X has no rows: every chunk is empty.")
-    blank, gaps = estimator.missing_label, takes_gaps(estimator)
+    blank, gaps, coded = estimator.missing_label, takes_gaps(estimator), said is not None
     if classes is None:
         labels = (_task(encode)(y, blank) for _, _, _, y, *_ in chunks)
         classes = combine(dask.compute(*(one.classes for one in labels)))
@@ -127,7 +125,8 @@ def take_dask(
                     f"{len(column)}: cut them alike, for example by taking both from one frame."
                 )
         weight = check_weight(weight, X, some=False)
-        return encode(y, blank, listed).codes, weight, check_shown("reviewed", seen, (len(X),))
+        codes = y if coded else encode(y, blank, listed).codes
+        return codes, weight, check_shown("reviewed", seen, (len(X),))
 
     notes = dask.persist(*(_task(note)(*chunk[1:]) for chunk in chunks))
     kept, _, parts, *_ = map(list, zip(*chunks, strict=True))

@@ -38,7 +38,7 @@ def take(
         given = {"y": y, "sample_weight": sample_weight, "reviewed": reviewed}
         if said is not None:
             classes = said.classes.tolist()
-            given |= {"y": said.labels(experts.known(said)), "reviewed": None}
+            given |= {"y": experts.known(said), "reviewed": None}
         return take_dask(estimator, X, given, classes, reset, said)
     X = check_features(estimator, X, reset=reset)
     if said is None:

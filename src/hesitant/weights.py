@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 from hesitant._choices import look_up
 from hesitant._typing import BoolArray, FloatArray, IntArray
@@ -92,11 +93,7 @@ def _kernel_chance(X: FloatArray, labelled: BoolArray, seen: BoolArray) -> Float
 
     among = distances(base)
     shrink = len(base) ** (-1 / (X.shape[1] + 4))  # the known rate of the best bandwidth
-
-    def loss(h: float) -> float:
-        p = np.clip(estimate(among, h * shrink), 1e-9, 1 - 1e-9)
-        return -float(np.mean(np.log(np.where(r > 0, p, 1 - p))))
-
-    best = shrink * min(BANDWIDTHS.tolist(), key=loss)
+    losses = [log_loss(r, estimate(among, h * shrink), labels=[0, 1]) for h in BANDWIDTHS]
+    best = shrink * BANDWIDTHS[np.argmin(losses)]
     parts = np.array_split(np.arange(len(X)), -(-len(X) // 1000))
     return np.concatenate([estimate(distances(rows), best) for rows in parts])

@@ -182,9 +182,6 @@ class Panel(Mechanism):
         out.spread = np.clip(between, LEAST_SPREAD, FIRST_SPREAD).tolist()
         return out
 
-    def log_probability(self, *arguments: Any) -> Any:
-        raise TypeError("A panel of readers has no single chance of a label.")
-
     def speaking(self, log_tau: FloatArray, tau: FloatArray, classes: Any = None) -> FloatArray:
         """Return the chance that each reader would speak of each row (n, J)."""
         counts = self.counts or [(1, 1)] * len(self.readers)
