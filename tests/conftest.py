@@ -125,3 +125,27 @@ def run(capsys, monkeypatch, tmp_path):
         return left.value.code or 0, out.out, " ".join(out.err.split())
 
     return command
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write a table to sit down with; return its path and true classes by id."""
+    from helpers_desk import write_table
+
+    return write_table(tmp_path)
+
+
+@pytest.fixture
+def sit():
+    """Return a function that opens desks; they are closed at the end."""
+    from helpers_desk import Sitting
+
+    opened = []
+
+    def make(path, **given):
+        opened.append(Sitting(path, **given))
+        return opened[-1]
+
+    yield make
+    for sitting in opened:
+        sitting.desk.close()

@@ -204,7 +204,8 @@ def test_a_few_bad_cells_do_not_remove_a_marker_in_silence() -> None:
 
 def test_missing_and_infinite_features() -> None:
     text = "x,z,y\n1,1,a\n,2,b\n3,inf,a\n4,,b\n5,5,b\n6,6,\n"
-    refused(text, "3 of 6 rows", "'z' (2), 'x' (1)", "rows 2, 3, 4", "--on-missing")
+    error = refused(text, "3 of 6 rows", "'z (2)', 'x (1)'", "--on-missing")
+    assert (error.row, error.line, error.column) == (2, 3, "x")
     columns = select(text, on_missing="drop")
     assert columns.X.tolist() == [[1, 1], [5, 5], [6, 6]]
     assert columns.y is not None
@@ -212,9 +213,10 @@ def test_missing_and_infinite_features() -> None:
     assert columns.rows.tolist() == [0, 4, 5]
     assert columns.dropped.tolist() == [1, 2, 3]
     half = "x,z,y\n1,,a\n2,,b\n,3,b\n"
-    refused(half, "Every row has", "'z' (2)", on_missing="drop")
+    refused(half, "3 of 3 rows", "'z (2)'", on_missing="drop")
     assert np.isnan(select(half, on_missing="model").X).sum() == 3
-    refused(text, "1 of 6 rows has an infinite cell", "'z' (1): row 3", on_missing="model")
+    error = refused(text, "1 of 6 rows", "an infinite cell", "'z (1)'", on_missing="model")
+    assert (error.row, error.column) == (3, "z")
     refused("x,y\n,a\n1,b\n2,b\n3,b\n", "single class", on_missing="drop")
     huge = pd.DataFrame({"x": pd.Series([10**400, 1, 2], dtype=object), "y": list("abb")})
     refused(huge, "row 1")  # infinite or no number, depending on the version of pandas

@@ -8,7 +8,9 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -17,12 +19,12 @@ import uvicorn
 from starlette import responses
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from hesitant._optional import templates
 from hesitant._words import percent
@@ -49,28 +51,24 @@ def _error(reason: str, status: int) -> JSONResponse:
     return JSONResponse({"error": reason}, status)
 
 
-class Guard:
+class Guard(BaseHTTPMiddleware):
     """Lets in only who asks this machine by its name and knows the token."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
-        self.app, self.token = app, token
+        super().__init__(app)
+        self.token = token
         self.cookie = f"hesitant_desk_{port}"  # cookies know no ports; desks must not mix them up
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self.origins = {None, *(f"http://{host}" for host in self.hosts)}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        response = self._answer(request) or await call_next(request)
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
 
-        respond = self._refuse(scope) if scope["type"] != "lifespan" else None
-        await (respond or self.app)(scope, receive, guarded)
-
-    def _refuse(self, scope: Scope) -> ASGIApp | None:
-        headers, query = Headers(scope=scope), QueryParams(scope["query_string"])
+    def _answer(self, request: Request) -> Response | None:
+        headers, query = request.headers, request.query_params
         if headers.get("host") not in self.hosts:
             return _error("The desk answers only to the address it printed.", 403)
         # other ports of this machine are the same site to a browser, not to us
@@ -82,14 +80,15 @@ class Guard:
         if int(headers.get("content-length", 0)) > MOST_BYTES or "transfer-encoding" in headers:
             return _error("The request is too large.", 413)
         if self._is_token(query.get("token", "")):
-            if scope["path"].startswith("/api/") or "text/html" not in headers.get("accept", ""):
+            path = request.url.path
+            if path.startswith("/api/") or "text/html" not in headers.get("accept", ""):
                 return None
             # on with a cookie: an address with the token would stay in the history
             rest = urlencode([(k, v) for k, v in query.multi_items() if k != "token"])
-            found = responses.RedirectResponse(f"{scope['path']}?{rest}", 303)
+            found = responses.RedirectResponse(f"{path}?{rest}", 303)
             found.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
             return found
-        if self._is_token(Request(scope).cookies.get(self.cookie, "")):
+        if self._is_token(request.cookies.get(self.cookie, "")):
             return None
         return _error("The token is missing or wrong: use the address that the desk printed.", 401)
 
@@ -125,8 +124,8 @@ class Pages:
         self.templates.globals["words"] = words
         ways: dict[str, Callable[..., Any]] = {
             "GET /": self._home,
-            "GET /setup": lambda given: self._page("setup", given),
-            "GET /report": lambda given: self._page("report", given),
+            "GET /setup": partial(self._page, "setup"),
+            "GET /report": partial(self._page, "report"),
             "GET /part/case": self._part_case,
             "GET /part/report": self._part_report,
             "GET /show/{row:int}": self._image,
@@ -149,8 +148,7 @@ class Pages:
     def _home(self, given: Given) -> Response:
         if self.desk.confirmed:
             return self._page("desk", given)
-        asked = urlencode({"reader": given["reader"]})
-        return responses.RedirectResponse(f"/setup?{asked}", 303)
+        return responses.RedirectResponse(f"/setup?{urlencode({'reader': given['reader']})}", 303)
 
     def _part_case(self, given: Given) -> Response:
         case = self.desk.case(*_who(given))
@@ -174,11 +172,10 @@ class Pages:
     def _file(self, cell: str | None) -> Path | None:
         """Return a file in the table's folder that a cell names, and no other."""
         folder = self.desk.path.parent
-        try:
+        with suppress(OSError, ValueError):
             path = (folder / (cell or "")).resolve()
             return path if path.is_relative_to(folder) and path.is_file() else None
-        except (OSError, ValueError):
-            return None
+        return None
 
     def _shown(self, cell: str | None) -> tuple[str, str] | None:
         if cell is None:

@@ -2,11 +2,9 @@
 
 import io
 import itertools
-import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,15 +12,15 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 from sklearn.linear_model import LogisticRegression
 
-from hesitant import save
 from hesitant._drawing import BLANK, class_color, drawing
 from hesitant.desk._journal import Answer
 from hesitant.desk._learning import Model, evidence
 from hesitant.desk._sitting import Desk
 from hesitant.diagnostics._smoother import wilson
 from hesitant.exceptions import collect_warnings
+from hesitant.persistence._files import to_bytes
 from hesitant.report._pictures import panel, regions, svg
-from hesitant.tables import write_csv
+from hesitant.tables.output import table_bytes
 
 # Stopping is sensible once so many answers have changed so small a share of the guesses. What
 # answers are expected to teach is no yardstick: it leaps when classes get matrices of their own.
@@ -233,24 +231,21 @@ def labelled_table(desk: Desk) -> pd.DataFrame:
 
 def archive(desk: Desk) -> bytes:
     desk.worker.settle(timeout=60)  # a model of all answers, if that does not take forever
-    data, model = desk.ready()
-    out = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(out, "w", 8) as packed:
-        base = Path(folder) / desk.name
-        write_csv(labelled_table(desk), f"{base}.labelled.csv")
-        journal = pd.DataFrame(desk.journal.answers("TRUE"))
-        if len(journal):
-            journal["row"] += 1  # files for people count from 1
-            write_csv(journal, f"{base}.journal.csv")
-        if model.clf is not None:
-            save(model.clf, f"{base}.model", notes={"table": desk.path.name})
-            X, said, reviewed = model.rows()
-            ids = [i for i, kept in zip(data.ids, data.usable, strict=True) if kept]
-            with collect_warnings():
-                report = model.clf.report(X, said, reviewed=reviewed, ids=ids, name=desk.path.name)
-                report.write_html(f"{base}.report.html")
-        for path in sorted(Path(folder).iterdir()):
-            packed.write(path, path.name)
-        packed.writestr(f"{desk.name}.desk.sqlite", desk.journal.content())
+    (data, model), journal = desk.ready(), pd.DataFrame(desk.journal.answers("TRUE"))
+    files: dict[str, str | bytes] = {"labelled.csv": table_bytes(labelled_table(desk))}
+    if len(journal):
+        journal["row"] += 1  # files for people count from 1
+        files["journal.csv"] = table_bytes(journal)
+    if model.clf is not None:
+        files["model"] = to_bytes(model.clf, {"table": desk.path.name})
+        X, said, reviewed = model.rows()
+        ids = list(itertools.compress(data.ids, data.usable))
+        with collect_warnings():
+            report = model.clf.report(X, said, reviewed=reviewed, ids=ids, name=desk.path.name)
+            files["report.html"] = report.to_html().encode("utf-8", "replace")
+    files["desk.sqlite"], out = desk.journal.content(), io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for end, content in files.items():
+            packed.writestr(f"{desk.name}.{end}", content)
         packed.writestr("README.txt", _README.replace("NAME", desk.name))
     return out.getvalue()

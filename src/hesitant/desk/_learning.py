@@ -54,9 +54,9 @@ def guess(frame: pd.DataFrame, given: Mapping[str, Any]) -> dict[str, Any]:
         filled = (n for n in named_so if frame[n].is_unique and frame[n].notna().all())
         out["id"] = next(filled, None)
     if "features" not in out:
-        taken, sheet = (label, out["id"], out["show"]), cells.Sheet(frame)
+        taken, sheet = (label, out["id"], out["show"]), cells.Sheet(frame, _LEAVE_OUT)
         free = [n for n in frame.columns if n not in taken and sheet[n].is_numeric()]
-        unfit = cells.unfit_features(sheet.features(free, _LEAVE_OUT), free)
+        unfit = cells.unfit_features(sheet.features(free), free)
         out["features"] = [n for n in free if n not in unfit]
     found: Counter[Any] = Counter(filter(None, words(frame[label]) if label in frame else ()))
     blank = tuple(map(str, out.get("blank", (name for name, _ in cells.blank_like(found)))))
@@ -118,7 +118,7 @@ class Data:
         label, ids, self.shown = (
             words(frame[name]) if name else nothing for name in (setup.label, setup.id, setup.show)
         )
-        self.setup, self.X = setup, cells.Sheet(frame).features(setup.features, _LEAVE_OUT)
+        self.setup, self.X = setup, cells.Sheet(frame, _LEAVE_OUT).features(setup.features)
         self.ids = [name or str(i + 1) for i, name in enumerate(ids)]
         place = {name: h for h, name in enumerate(setup.classes)}
         self.codes = np.array([place.get(word or "", -1) for word in label])  # -1 where blank

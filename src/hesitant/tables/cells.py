@@ -45,7 +45,8 @@ _BLANK_LIKE = (  # noqa: SIM905
 class Sheet:
     """A data frame that knows where in the file a row stands, for errors that name the place."""
 
-    def __init__(self, frame: pd.DataFrame) -> None:
+    def __init__(self, frame: pd.DataFrame, leave_out: str = "") -> None:
+        self.leave_out = leave_out  # how to do without a column, for remedies
         note = frame.attrs.get("hesitant", {})
         self.source: str = note.get("source", "the table")
         self.decimal: str = note.get("decimal", ".")
@@ -86,12 +87,12 @@ class Sheet:
         # a selection of the rows that were read keeps the numbers they had
         return int(self.frame.index[position] if self._is_numbered else position) + 1
 
-    def features(self, names: Sequence[str], leave_out: str) -> FloatArray:
+    def features(self, names: Sequence[str]) -> FloatArray:
         """Return columns as floats, blank cells as NaN; text that is no number is an error."""
         X = np.empty((len(self), len(names)))
-        remedy = ways("correct or empty the cell", leave_out)
+        remedy = ways("correct or empty the cell", self.leave_out)
         for j, name in enumerate(names):
-            X[:, j] = self[name].numbers(remedy, leave_out)
+            X[:, j] = self[name].numbers(remedy)
             huge = np.isfinite(X[:, j]) & (np.abs(X[:, j]) > _LARGEST)
             self[name].refuse(huge, "is too large to compute with", remedy)
         return X
@@ -144,21 +145,21 @@ class Column:
         kinds = ("boolean", "integer", "floating", "mixed-integer-float", "decimal")
         return pd.api.types.infer_dtype(self.series, skipna=True) in kinds
 
-    def numbers(self, remedy: str, leave_out: str = "") -> FloatArray:
+    def numbers(self, remedy: str) -> FloatArray:
         """Return the cells as floats, blank ones as NaN; text that is no number is an error."""
         kind = self.series.dtype.kind
         if kind in "biuf":
             return np.asarray(self.series.to_numpy(dtype=np.float64, na_value=np.nan))
         if kind in "cmM":
             problem = "The column holds dates or complex numbers, not plain numbers."
-            raise self.error(problem, ways("convert it to numbers", leave_out))
+            raise self.error(problem, ways("convert it to numbers", self.sheet.leave_out))
         values, bad, *advice = self._parse(remedy)
         self.refuse(bad, "is not a number", *advice)
         return values
 
-    def refuse_mostly_numbers(self, leave_out: str) -> None:
+    def refuse_mostly_numbers(self) -> None:
         """Refuse a text column of numbers: a few bad cells must not remove a marker in silence."""
-        filled = int((self.codes >= 0).sum())
+        leave_out, filled = self.sheet.leave_out, int((self.codes >= 0).sum())
         if not filled or self.series.dtype.kind in "cmM":
             return
         _, bad, remedy, like = self._parse(ways("correct or empty the cell", leave_out))

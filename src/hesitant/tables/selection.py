@@ -12,7 +12,7 @@ from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 
 from . import cells
 from .cells import Column, Sheet
-from .errors import option, quote, quote_all, ways
+from .errors import option, quote_all, ways
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,16 +101,15 @@ def select_columns(
     if len(sheet) == 0:
         raise sheet.error("The table has no rows.", "Check the file, or the rows selected.")
     readers = [] if label is None else [label] if isinstance(label, str) else list(label)
-    parts: dict[str, Any] = {"label": readers, "id": [id], "reviewed": [reviewed]}
-    parts |= {"weight": [weight], "drop": drop, "features": features or ()}
-    taken = _roles(sheet, parts)
-    leave_out = f"take such columns out of {option('features')}"
+    parts: dict[str, Any] = {"label": readers, "id": id, "reviewed": reviewed, "weight": weight}
+    taken = _roles(sheet, {**parts, "drop": drop, "features": features})
+    sheet.leave_out = f"take such columns out of {option('features')}"
     if not readers:  # a fitted model cannot do without, but its features may have no names
-        leave_out = "" if features else f"choose other columns with {option('features')}"
+        sheet.leave_out = "" if features else f"choose other columns with {option('features')}"
     elif features is None:
-        leave_out = f"leave such columns out with {option('drop')}"
+        sheet.leave_out = f"leave such columns out with {option('drop')}"
     if features is None:
-        names, ignored = _default_features(sheet, taken, leave_out)
+        names, ignored = _default_features(sheet, taken)
     elif features:
         names, ignored = list(features), []
     else:
@@ -118,7 +117,7 @@ def select_columns(
     free = (name for name in sheet.names if name not in taken and readers and not reviewed)
     offered = next((name for name in free if sheet[name].reads_like_reviewed()), None)
 
-    X = sheet.features(names, leave_out)
+    X = sheet.features(names)
     aside: dict[str, str] = {}
     if features is None and readers:  # a model whose features have no names takes them all
         aside = cells.unfit_features(X, names)
@@ -128,7 +127,7 @@ def select_columns(
             aside = {}  # where nothing else is left, it is for the fit to judge
         X = X[:, [name not in aside for name in names]]
         names = [name for name in names if name not in aside]
-    dropped = _unusable_rows(sheet, X, names, leave_out, on_missing)
+    dropped = _unusable_rows(sheet, X, names, on_missing)
     kept = np.delete(np.arange(len(sheet)), dropped)
 
     y = opinions = None
@@ -182,10 +181,10 @@ def likeliest_label(frame: pd.DataFrame) -> str | None:
     return max(scores, key=scores.__getitem__, default=None)
 
 
-def _roles(sheet: Sheet, parts: dict[str, Collection[str | None]]) -> dict[str, str]:
+def _roles(sheet: Sheet, parts: dict[str, Any]) -> dict[str, str]:
     taken: dict[str, str] = {}
     for role, given in parts.items():
-        names = [name for name in given if name is not None]
+        names = [given] if isinstance(given, str) else list(given or ())
         sheet.require(names, f"named in {option(role)}")
         for name in names:
             if name in taken:
@@ -196,18 +195,16 @@ def _roles(sheet: Sheet, parts: dict[str, Collection[str | None]]) -> dict[str, 
     return taken
 
 
-def _default_features(
-    sheet: Sheet, taken: Collection[str], leave_out: str
-) -> tuple[list[str], list[str]]:
+def _default_features(sheet: Sheet, taken: Collection[str]) -> tuple[list[str], list[str]]:
     """Return the numeric columns that have no other part, and those that are not numeric."""
     chosen, left = list[str](), list[str]()
     for name in (name for name in sheet.names if name not in taken):
         if not sheet[name].is_numeric():
-            sheet[name].refuse_mostly_numbers(leave_out)
+            sheet[name].refuse_mostly_numbers()
             left.append(name)
         elif name.startswith("Unnamed: "):
             problem = "The column has no name: such columns are often row numbers."
-            remedy = ways(leave_out, f"use it with {option('id')}", "name it")
+            remedy = ways(sheet.leave_out, f"use it with {option('id')}", "name it")
             raise sheet.error(problem, remedy, column=name)
         else:
             chosen.append(name)
@@ -228,25 +225,20 @@ def _weights(column: Column, kept: IntArray) -> FloatArray:
     return values[kept]
 
 
-def _unusable_rows(
-    sheet: Sheet, X: FloatArray, names: Sequence[str], leave_out: str, on_missing: str
-) -> IntArray:
+def _unusable_rows(sheet: Sheet, X: FloatArray, names: list[str], on_missing: str) -> IntArray:
     """Find the rows with an unusable feature, and refuse them unless told what to do."""
     bad = np.isinf(X) if on_missing == "model" else ~np.isfinite(X)
     rows = np.flatnonzero(bad.any(axis=1))
     every = len(rows) == len(X)
     if len(rows) == 0 or (on_missing == "drop" and not every):
         return rows
-    count = dict(sorted(zip(names, bad.sum(axis=0).tolist(), strict=True), key=lambda c: -c[1]))
-    worst = [f"{quote(name)} ({n:,})" for name, n in count.items() if n]
-    more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
+    counts = bad.sum(axis=0)
+    worst = [
+        f"{names[j]} ({counts[j]:,})" for j in np.argsort(-counts, kind="stable") if counts[j]
+    ]
     kind = "an infinite cell" if on_missing == "model" else "a blank or infinite cell"
-    have, noun = ("has", "row") if len(rows) == 1 else ("have", "rows")
-    what = "Every row has" if every else f"{len(rows):,} of {len(X):,} rows {have}"
-    where = ", ".join(str(sheet.row(int(i))) for i in rows[:5]) + (", …" if len(rows) > 5 else "")
+    problem = f"{len(rows):,} of {len(X):,} rows have {kind}, by feature: {quote_all(worst)}."
     drop_rows = f"leave the rows out by giving 'drop' to {option('on_missing')}"
-    raise sheet.error(
-        f"{what} {kind} in the feature(s) {', '.join(worst[:6])}{more}: {noun} {where}.",
-        ways("fill the cells in", leave_out, "" if every else drop_rows),
-        column=next(iter(count)) if len(worst) == 1 else None,
-    )
+    remedy = ways("fill the cells in", sheet.leave_out, "" if every else drop_rows)
+    first = int(rows[0])
+    raise sheet.error(problem, remedy, first, names[int(bad[first].argmax())])
