@@ -66,7 +66,6 @@ class Components(Family):
             out._rough = self.family.specialise(Shrunk(10.0, 10.0, 0.1), reg_covar)
         for name in ("takes_gaps", "warm_up", "has_coordinates", "has_from_attributes"):
             setattr(out, name, getattr(out._base, name))
-        _check(self.components)
         if type(self.family).prepare is not Family.prepare:
             raise ValueError(
                 f"components={self.components!r} with {self.family!r}, which learns from rows of "
@@ -78,19 +77,12 @@ class Components(Family):
         return f"mixtures of components that are {self._base.describe()}"
 
     def prepare(self, sample: Callable[[], Sequence[AnyArray]], classes: AnyArray) -> Self:
-        given, known = self.components, classes.tolist()
         out = copy.copy(self)
-        if isinstance(given, str):
+        if self.components == "auto":
             X, codes, weight = sample()
-            out.components = [out._choose(X, weight * (codes == h)) for h in range(len(known))]
-        elif isinstance(given, Mapping):
-            for name in set(given) - set(known):
-                raise ValueError(
-                    f"components names the class {name!r}, and the classes are {known[:5]}."
-                )
-            out.components = [int(given.get(name, 1)) for name in known]
+            out.components = [out._choose(X, weight * (codes == h)) for h in range(len(classes))]
         else:
-            out.components = _for_each(given, len(known))
+            out.components = _numbers(self.components, classes.tolist())
         return out
 
     def _choose(self, X: AnyArray, weight: FloatArray) -> int:
@@ -198,9 +190,10 @@ class Components(Family):
         return _ComponentsCoordinates(self, params, counts, *survey)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
-        sizes = _for_each(self.components, weights.shape[1])
+        g = weights.shape[1]
+        sizes = _numbers(self.components, list(range(g)))
         own = [self._split(X, weights[:, h], k) for h, k in enumerate(sizes)]
-        return self._start(X, np.concatenate(own, axis=1), np.repeat(np.arange(len(sizes)), sizes))
+        return self._start(X, np.concatenate(own, axis=1), np.repeat(np.arange(g), sizes))
 
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Any:
         if f"{_PREFIX}weights" in given:
@@ -339,23 +332,18 @@ def _cluster(Z: FloatArray, weight: FloatArray, k: int) -> IntArray:
     return labels
 
 
-def _for_each(given: Any, g: int) -> list[int]:
-    sizes = [given] * g if isinstance(given, int | np.integer) else given
-    if len(sizes) != g:
+def _numbers(given: Any, classes: list[Any]) -> list[int]:
+    """Return how many components each class has, if that is what is given."""
+    if isinstance(given, Mapping):
+        for name in set(given) - set(classes):
+            raise ValueError(f"components names the class {name!r}, and there are {classes[:5]}.")
+        sizes: Any = [given.get(name, 1) for name in classes]
+    else:
+        sizes = list(given) if isinstance(given, Sequence) else [given] * len(classes)
+    whole = [isinstance(k, int | np.integer) and not isinstance(k, bool) for k in sizes]
+    if not all(whole) or len(sizes) != len(classes) or min(sizes) < 1:
         raise ValueError(
-            f"components={given!r} has {len(sizes)} numbers for {g} classes: give one for all, or "
-            "one each."
+            f"components={given!r}: give a whole number >= 1, or one for each of the "
+            f"{len(classes)} classes, a dict of them by class, or 'auto'."
         )
     return [int(k) for k in sizes]
-
-
-def _check(components: Any) -> None:
-    """Raise unless these are numbers of components."""
-    values = [*components.values()] if isinstance(components, Mapping) else components
-    values = list(values) if isinstance(values, Sequence) else [values]
-    whole = [isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values]
-    if components != "auto" and not (all(whole) and min(values, default=1) >= 1):
-        raise ValueError(
-            f"components={components!r}: give a whole number >= 1, a dict of them by class, or "
-            "'auto'."
-        )

@@ -65,16 +65,13 @@ class SkewT(StudentT):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from hesitant import MixtureClassifier
+    >>> from hesitant.datasets import simulate
     >>> from hesitant.families import SkewT
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.abs(rng.standard_normal((400, 1))) * [2, 1] + rng.standard_normal((400, 2)) / 2
-    >>> X += np.repeat([[0, 0], [4, 0]], 200, axis=0)
-    >>> y = np.where(rng.random(400) < 0.5, np.repeat([0, 1], 200), -1)
-    >>> clf = MixtureClassifier(family=SkewT(dof=10), mechanism=None).fit(X, y)
-    >>> clf.shapes_.shape, bool((clf.shapes_ > 0).all())
-    ((2, 2), True)
+    >>> data = simulate(n=300, random_state=0)
+    >>> clf = MixtureClassifier(SkewT(dof=10)).fit(data.features, data.labels)
+    >>> clf.locations_.shape, clf.shapes_.shape
+    ((2, 2), (2, 2))
     """
 
     in_words = "skew-t"
@@ -226,12 +223,9 @@ class SkewT(StudentT):
 
     def _offset(self, params: Any) -> FloatArray:
         # E|V| = sqrt(ν/π) Γ((ν−1)/2) / Γ(ν/2)
-        factor = np.full((len(params.nu), 1), np.nan)
-        for h in np.flatnonzero(params.nu > 1):
-            v = params.nu[h]
-            ratio = math.exp(-tails.log_gamma_ratio(0.5 * (v - 1), 0.5))
-            factor[h] = math.sqrt(2 / math.pi * v / (v - 1)) * ratio
-        return factor * params.deltas
+        nu = np.where(params.nu > 1, params.nu, np.nan)[:, None]
+        factor = np.exp(-tails.log_gamma_ratio(0.5 * (nu - 1), 0.5))
+        return np.sqrt(2 / math.pi * nu / (nu - 1)) * factor * params.deltas
 
     def n_parameters(self, params: Any) -> int:
         return super().n_parameters(params) + params.location.size
