@@ -83,7 +83,7 @@ USES = [
     (["analyse", "a.csv", "--label", "y", "--starts", "0"], "--starts"),
     (["analyse", "a.csv", "--label", "y", "--bootstrap", "19"], "20"),
     (["simulate", "--json"], "--out"),
-    (["predict", "a.model", "a.csv", "--out", "-", "--json"], "choose one"),
+    (["predict", "a.model", "a.csv", "--out", "-", "--json"], "name one with --out"),
 ]
 
 

@@ -254,7 +254,7 @@ def compare(
         "random_state": (seed,),
     }
     if out is not None:
-        tables.check_target(out, force=force, keep=table.inputs)
+        tables.check_target(out, terminal, force=force, keep=table.inputs)
     with terminal.stage("Reading"):
         _, columns, notes = tables.learn(table, gaps=False)  # not every candidate can do with them
     notes += tables.table_notes(columns)

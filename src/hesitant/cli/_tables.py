@@ -232,15 +232,13 @@ def predict(
     config: o.Config = None,
 ) -> None:
     """Classify the rows of a table with a model."""
-    if out == "-" and terminal.as_json:
-        raise typer.BadParameter("--out - and --json both ask for standard output: choose one.")
     import pandas as pd
 
     from hesitant.tables.cells import Sheet
 
     beside = str(Path(table.table).parent / f"{stem(table.table)}.predictions.csv")
     target = out or ("-" if table.table == "-" else beside)
-    check_target(target, force=force, keep=[table.table, model])
+    check_target(target, terminal, force=force, keep=[table.table, model])
     with terminal.stage("Loading the model"):
         fitted = hesitant.load(model)
     with terminal.stage("Reading"):
@@ -266,8 +264,10 @@ def predict(
         terminal.path("predictions", target)
 
 
-def check_target(target: str, *, force: bool, keep: Sequence[str] = ()) -> None:
+def check_target(target: str, terminal: Terminal, force: bool, keep: Sequence[str] = ()) -> None:
     """Refuse, before the work, a name that no table can be written to; make its folder."""
+    if target == "-" and terminal.as_json:
+        raise typer.BadParameter("--json needs a file for the table: name one with --out.")
     if target != "-":
         output.check_format(target)
         output.prepare_targets([target], force=force, keep=keep)
@@ -295,9 +295,7 @@ def simulate(
     config: o.Config = None,
 ) -> None:
     """Draw data to play with: labels are missing where the classes overlap."""
-    if out == "-" and terminal.as_json:
-        raise typer.BadParameter("--json needs a file for the table: name one with --out.")
-    check_target(out, force=force)
+    check_target(out, terminal, force=force)
     if kind == "cytometry":
         data, label = hesitant.datasets.make_cytometry_like(n, random_state=seed), "population"
     else:

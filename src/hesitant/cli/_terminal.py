@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -65,16 +65,13 @@ class Terminal:
         else:
             _say(f"Error: {message}", sys.stderr, fg="red")
 
-    @contextmanager
-    def stage(self, what: str) -> Iterator[None]:
+    def stage(self, what: str) -> AbstractContextManager[Any]:
         """Show that work is going on, where somebody may be watching."""
         if self.as_json or self.quiet or not _is_terminal(sys.stderr):
-            yield
-            return
+            return nullcontext()
         from rich.console import Console
 
-        with Console(file=sys.stderr).status(f"{what} …", spinner="dots"):
-            yield
+        return Console(file=sys.stderr).status(f"{what} …", spinner="dots")
 
 
 def _is_terminal(stream: Any) -> bool:

@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
 
 from hesitant._replicates import refit
 from hesitant._typing import FloatArray
@@ -42,10 +41,7 @@ def labelled_shares(fits: Fits) -> tuple[list[dict[str, Any]], float, bool]:
     sums = [_stratum(*(values[stratum == k] for values in columns)) for k in range(n_strata)]
     given, total, due, V = (np.sum(part, axis=0) for part in zip(*sums, strict=True))
     excess = given - due
-    value, vector = np.linalg.eigh(V)
-    keep = value > 1e-9 * max(value.max(), 1e-300)
-    along = excess @ vector[:, keep]
-    p_value = float(chi2.sf(along @ (along / value[keep]), keep.sum())) if keep.any() else math.nan
+    p_value = _tests.chi_squared_of(excess, V, 1e-9).p_value
     labelled, expected = (part / np.where(total > 0, total, 1.0) for part in (given, due))
     told = np.abs(excess) > CLEAR * np.sqrt(np.maximum(np.diag(V), 0)) + 1e-9 * total.sum()
     never = (fits.rows.tally.labelled == 0) & (due >= EXPECTED)

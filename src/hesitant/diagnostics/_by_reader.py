@@ -11,7 +11,6 @@ from hesitant._drawing import COLORS, Drawing, as_text, class_color, drawing
 from hesitant._replicates import refit
 from hesitant._result import Result, Table
 from hesitant._typing import FloatArray
-from hesitant._words import p_value, percent
 from hesitant.diagnostics._tests import ALPHA, FEW, mann_whitney
 from hesitant.experts import Panel, reader_records
 from hesitant.mechanisms import as_mechanism
@@ -47,14 +46,9 @@ class ReadersDiagnosis(Result):
 
     def _content(self) -> Iterator[str | Table]:
         for line in self.readers:
-            words = f"{line['reader']} {_FINDINGS[line['finding']]}"
-            if line["finding"] not in ("few", "none"):
-                words += (
-                    f": a row left blank is the harder one in {percent(line['harder_share'])} of "
-                    f"pairs, slope {line['slope']:.3g} ({p_value(line['wald'])})"
-                )
-            yield f"* {words}."
-        shown = ("reader", "labelled", "withheld", "mean_labelled", "mean_withheld", "slope")
+            yield f"* {line['reader']} {_FINDINGS[line['finding']]}."
+        found = ("mean_labelled", "mean_withheld", "harder_share", "slope", "wald")
+        shown = ("reader", "labelled", "withheld", *found)
         yield Table(shown, [[line[name] for name in shown] for line in self.readers])
 
     def _columns(self) -> dict[str, Any]:

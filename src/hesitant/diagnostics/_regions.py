@@ -246,13 +246,9 @@ def _surface(plane: Plane, clf: Any, mesh: FloatArray, others: str) -> FloatArra
     rows, _, _ = getattr(clf, "model_", clf).sample(DRAWS, random_state=0)
     places = plane.place(rows)
     spread = places.std(axis=0)
-    near = KNeighborsRegressor(NEIGHBOURS, weights=_less_far_away)
+    near = KNeighborsRegressor(NEIGHBOURS, weights=lambda d: np.exp(-2 * (d / d[:, -1:]) ** 2))
     mean = near.fit(places / spread, _proba(clf, rows)).predict(points / spread)
     return gaussian_filter(mean.reshape(shape), (2, 2, 0))  # what is left is noise of the draws
-
-
-def _less_far_away(away: FloatArray) -> FloatArray:
-    return np.exp(-2 * (away / away[:, -1:]) ** 2)
 
 
 def _proba(clf: Any, rows: FloatArray) -> FloatArray:

@@ -81,6 +81,14 @@ def chi_squared(statistic: float, df: int) -> Test:
     return Test("", statistic, float(chi2.sf(statistic, df)), int(df), "chi-squared")
 
 
+def chi_squared_of(score: FloatArray, variance: FloatArray, least: float) -> Test:
+    """Return the test of a score of mean zero; directions of next to no variance are left out."""
+    value, vector = np.linalg.eigh(variance)
+    keep = value > least * max(float(value[-1]), 1e-300)
+    part = vector[:, keep].T @ score
+    return chi_squared(float(np.sum(part**2 / value[keep])), int(keep.sum()))
+
+
 def need_rows(n_labelled: int, n_blank: int, least: int) -> None:
     for what, count in (("labelled", n_labelled), ("blank", n_blank)):
         if count < least:
@@ -349,10 +357,7 @@ def shape_test(fits: Fits) -> Test:
     first = axes.size + theta.size
     cross = known[first:, :first]
     estimated = np.linalg.pinv(known[:first, :first], rcond=1e-12, hermitian=True)
-    value, vector = np.linalg.eigh(known[first:, first:] - cross @ estimated @ cross.T)
-    keep = value > 1e-8 * max(float(value[-1]), 1e-300)
-    part = vector[:, keep].T @ score
-    return chi_squared(float(np.sum(part**2 / value[keep])), int(keep.sum()))
+    return chi_squared_of(score, known[first:, first:] - cross @ estimated @ cross.T, 1e-8)
 
 
 def _information(rows: Block, model: FittedModel) -> Weights:
