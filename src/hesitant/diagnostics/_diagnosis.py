@@ -40,14 +40,7 @@ _HEADLINES = {
     "none": "No {row} has a label.",
     "unseen": "No row was reviewed.",
 }
-# Where labels may be missing by class, no more than that is claimed.
-_BY_CLASS = {
-    "hard": "The blanks mark hard cases, or whole classes.",
-    "easy": "The blanks mark easy cases, or whole classes.",
-    "mixed": "The blanks depend on difficulty, or on the class.",
-    "random": "The blanks look random in difficulty, but not in class.",
-    "few": _HEADLINES["few"],
-}
+_BY_CLASS = "The blanks mark whole classes, or depend on difficulty."  # no more is claimed then
 _NO_PATTERN = (
     "Without both labelled and blank rows among those reviewed there is no pattern to learn from; "
     "the classes were fitted as usual."
@@ -354,8 +347,8 @@ def _decide(fits: Fits, tests: dict[str, Test], found: dict[str, Any]) -> dict[s
     if bent < ALPHA and finding in ("hard", "easy", "mixed"):
         cautions.append(_SHAPE.format(p=p_value(bent)))
     if found["missing_by_class"]:
-        if finding in _BY_CLASS:
-            headline, meaning = _BY_CLASS[finding], _MISSING_BY_CLASS
+        if finding in ("hard", "easy", "mixed", "random"):
+            headline, meaning = _BY_CLASS, _MISSING_BY_CLASS
         ranked = sorted(found["by_class"], key=lambda r: r["labelled"] - r["expected"])
         least, most = (_given_to(record) for record in (ranked[0], ranked[-1]))
         cautions.append(_SHARES.format(most=most, least=least, best=found["suggested"]))
