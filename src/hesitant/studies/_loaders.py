@@ -12,7 +12,7 @@ from hesitant._optional import need
 from hesitant.checks import check_number
 from hesitant.datasets import PartlyLabelled, consensus
 from hesitant.persistence import Preparation
-from hesitant.studies._sources import ABOUT, SOURCES, Frame, load_table
+from hesitant.studies._sources import FACTS, SOURCES, Frame, load_table
 from hesitant.studies._sparse_lda import sparse_discriminant_features
 
 CHANNELS = tuple(SOURCES["cytometry"].columns[:-1])
@@ -34,7 +34,7 @@ def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabe
     table = load_table(SOURCES["cytometry"], data_dir)
     gates = [None if gate == 0 else int(gate) for gate in table["label"]]
     labels = need("pandas").Series(gates, index=table.index, dtype=object, name="gate")
-    about = ABOUT["cytometry"].format(n=len(table), blank=gates.count(None))
+    about = FACTS["about"]["cytometry"].format(n=len(table), blank=gates.count(None))
     return PartlyLabelled("cytometry", table[list(CHANNELS)], labels, CHANNELS, about)
 
 
@@ -95,7 +95,9 @@ def load_cardiotocography(
         features=features,
         labels=states.astype(object).where(states != "suspect", None).rename("state"),
         feature_names=tuple(features.columns),
-        description=ABOUT["cardiotocography"].format(n=n, all=len(table), how=how, **counts),
+        description=FACTS["about"]["cardiotocography"].format(
+            n=n, all=len(table), how=how, **counts
+        ),
         details=kept[["CLASS", "NSP"]].astype(int).assign(row=kept.index + 1),
     )
 
@@ -170,7 +172,7 @@ def load_gastrointestinal(
     counts = {"n": len(records), "lesions": records["lesion"].nunique()}
     counts |= {"labelled": labels.notna().sum(), "blank": labels.isna().sum()}
     told = {"experts": judged.shape[1], "light": _LIGHTS[light][1], "panel": panel}
-    about = ABOUT["gastrointestinal"].format(**counts, **told, at_least=at_least, how=how)
+    about = FACTS["about"]["gastrointestinal"].format(**counts, **told, at_least=at_least, how=how)
     return PartlyLabelled(
         name="gastrointestinal",
         features=records[names],

@@ -16,9 +16,7 @@ from hesitant.classifier import MixtureClassifier
 from hesitant.inference import information
 from hesitant.studies import _loaders
 from hesitant.studies._simulation import Row
-
-LATER_FEATURES = ("f294", "f441", "f472", "f486")
-"""Those that a later package of the paper's group uses."""
+from hesitant.studies._sources import FACTS
 
 
 @dataclass(frozen=True)
@@ -31,9 +29,9 @@ class Printed:
     mean_unlabelled: float
     ks: float
     mann_whitney: float
-    ks_p: float | None  # None where only a bound is printed
-    mann_whitney_p: float | None
     family: str
+    ks_p: float | None = None  # where only a bound is printed
+    mann_whitney_p: float | None = None
 
     def distance(self, row: Row) -> float:
         """Return how far a row is from the printed numbers; 1 is very far."""
@@ -48,11 +46,7 @@ class Printed:
         return float(np.mean(np.abs(differences)))
 
 
-PRINTED = {
-    "cytometry": Printed(11459, 333, -5.59, -0.53, 0.783, 232996, None, None, "skew_t"),
-    "cardiotocography": Printed(401, 268, -4.82, -1.92, 0.429, 23311, None, None, "skew_t"),
-    "gastrointestinal": Printed(128, 24, -2.34, -0.21, 0.336, 1014, 0.0105, 0.0042, "t"),
-}
+PRINTED = {name: Printed(**facts) for name, facts in FACTS["printed"].items()}
 
 
 @dataclass(frozen=True)
@@ -73,33 +67,10 @@ class Reading:
         return f"features: {self.features}; {classes}; start: {self.start}"
 
 
-_RAW = ("cardiotocography", "2 components of 23 raw")
-_SHEET = (_RAW[0], "2 components of 21 of the Data sheet", {"columns": "data"})
-_LESIONS, _NAMES = "gastrointestinal", " ".join(LATER_FEATURES)
-_EIGHT, _LATER = {"panel": "doctors+histology"}, {"features": LATER_FEATURES}
-_LATER_EIGHT = (_LESIONS, f"{_NAMES}, 7 doctors and histology", _EIGHT | _LATER)
-_ON_HISTOLOGY, _WHITE = {"select_on": "histology", **_EIGHT}, {"light": "white", **_EIGHT}
-READINGS = (
-    Reading("cytometry", "channels"),
-    Reading("cytometry", "channels", dof="common"),
-    Reading("cytometry", "channels", start="labelled rows"),
-    Reading(*_RAW),
-    Reading(*_RAW, dof="common"),
-    Reading(*_RAW, start="labelled rows"),
-    Reading(*_SHEET),
-    Reading(*_SHEET, start="labelled rows"),
-    Reading(_LESIONS, "sparse LDA of the labels, 7 doctors and histology", _EIGHT),
-    Reading(_LESIONS, "sparse LDA of the labels, 7 doctors"),
-    Reading(_LESIONS, "sparse LDA of the histology, 7 doctors and histology", _ON_HISTOLOGY),
-    Reading(*_LATER_EIGHT, dof="common"),
-    Reading(_LESIONS, f"{_NAMES}, 7 doctors", _LATER, dof="common"),
-    Reading(*_LATER_EIGHT, dof="common", scale="common"),
-    Reading(_LESIONS, f"{_NAMES}, white light alone", _WHITE | _LATER, dof="common"),
-)
+READINGS = [Reading(**facts) for facts in FACTS["readings"]]
 
 
 def readings(dataset: str) -> list[Reading]:
-    """Return every reading of a data set, the main one first."""
     return [reading for reading in READINGS if reading.dataset == dataset]
 
 

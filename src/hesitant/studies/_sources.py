@@ -153,10 +153,9 @@ class Source:
         return numbers
 
 
-ABOUT: dict[str, Any] = tomllib.loads(
-    Path(__file__).with_name("sources.toml").read_text(encoding="utf-8")
-)
-SOURCES = {name: Source(**facts) for name, facts in ABOUT.pop("tables").items()}
+_FACTS = Path(__file__).with_name("sources.toml").read_text(encoding="utf-8")
+FACTS: dict[str, Any] = tomllib.loads(_FACTS)
+SOURCES = {name: Source(**facts) for name, facts in FACTS["tables"].items()}
 
 
 def load_table(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Frame:
