@@ -3,7 +3,7 @@
 import warnings
 from pathlib import Path
 
-from hesitant._drawing import _SETTINGS, COLORS
+from hesitant._drawing import COLORS
 
 
 def draw_pages(app):
@@ -38,8 +38,9 @@ def _is_fresh(path, newest):
 def draw_like_the_package(gallery_conf, filename):
     """Give what an example draws by itself the looks of the displays."""
     import matplotlib as mpl
+    import matplotlib.style
 
-    mpl.rcParams.update(_SETTINGS, **{"axes.prop_cycle": mpl.cycler(color=COLORS)})
+    mpl.style.use(["hesitant.pictures", {"axes.prop_cycle": mpl.cycler(color=COLORS)}])
 
 
 def setup(app):

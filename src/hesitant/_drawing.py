@@ -14,42 +14,26 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0
 _MARKERS = ("o", "^", "v", "D", "P", "X", "*")
 BLANK, GREY, INK = "#000000", "#6b6b6b", "#333333"
 
-_STYLE: dict[str, dict[str, Any]] = {
-    "axes": {"edgecolor": INK, "labelsize": 9, "linewidth": 0.7, "titlesize": 9.5},
-    "axes.spines": {"right": False, "top": False},
-    "figure": {"dpi": 110},
-    "font": {"size": 9},
-    "legend": {"fontsize": 8, "frameon": False},
-    "lines": {"linewidth": 1.4},
-    "savefig": {"dpi": 200},
-    "svg": {"fonttype": "none"},
-    "xtick": {"labelsize": 8, "major.width": 0.7},
-    "ytick": {"labelsize": 8, "major.width": 0.7},
-}
-_SETTINGS = {f"{part}.{k}": v for part, own in _STYLE.items() for k, v in own.items()}
-_SETTINGS["axes.titlelocation"] = "left"
-
 
 def class_color(h: int) -> str:
-    return COLORS[h % len(COLORS)]
+    """Return the colour of a class; a blank is −1."""
+    return BLANK if h < 0 else COLORS[h % len(COLORS)]
 
 
 def class_marker(h: int) -> str:
     # with the colour, 49 classes can be told apart
-    return _MARKERS[(h + h // len(COLORS)) % len(_MARKERS)]
+    return "s" if h < 0 else _MARKERS[(h + h // len(COLORS)) % len(_MARKERS)]
 
 
 def drawing(**style: Any) -> Any:
     """Draw in the package's style, in a ``with``: the user's settings come back afterwards."""
-    return need("matplotlib", "plot").rc_context(_SETTINGS | style)
+    return need("matplotlib.style", "plot").context(["hesitant.pictures", style])
 
 
 def new_figure(width: float, height: float) -> Any:
     """Return an empty figure, in inches, that pyplot does not know of."""
-    make = need("matplotlib.figure", "plot").Figure
-    figure = make(figsize=(width, height), layout="constrained")
-    need("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(figure)
-    return figure
+    figure = need("matplotlib.figure", "plot").Figure
+    return figure(figsize=(width, height), layout="constrained")
 
 
 def as_text(name: object, limit: int = 40) -> str:
@@ -91,8 +75,8 @@ def scatter(ax: Any, points: FloatArray, codes: IntArray) -> None:
         look = {"s": size, "marker": class_marker(h), "color": class_color(h), "alpha": faint}
         look |= {"zorder": 3, "gid": f"rows-{h}", "linewidths": 0, "rasterized": many}
         if h < 0:
-            look |= {"s": max(0.9 * size, 4.0), "marker": "s", "color": BLANK, "zorder": 4}
-            look |= {"alpha": 0.85 if mine.size < 2000 else 0.5, "gid": "rows-blank"}
+            look |= {"s": max(0.9 * size, 4.0), "zorder": 4}
+            look["alpha"] = 0.85 if mine.size < 2000 else 0.5
         ax.scatter(*points[mine].T[:2], **look).rows = mine
 
 
@@ -100,15 +84,12 @@ def legend_handles(classes: Sequence[str], codes: IntArray) -> list[Any]:
     """Return a legend entry for each class and for the blanks, with counts."""
     from matplotlib.lines import Line2D
 
-    counts = np.bincount(codes[codes >= 0], minlength=len(classes))
-    look = [(class_marker(h), class_color(h)) for h in range(len(classes))]
-    names = [f"{as_text(name)} ({k:,})" for name, k in zip(classes, counts, strict=True)]
-    if (codes < 0).any():
-        look, names = [*look, ("s", BLANK)], [*names, f"blank ({(codes < 0).sum():,})"]
-    return [
-        Line2D([], [], linestyle="", marker=m, color=c, markersize=5, label=label)
-        for (m, c), label in zip(look, names, strict=True)
-    ]
+    handles = []
+    for h in [*range(len(classes)), *np.unique(codes[codes < 0])]:
+        name = "blank" if h < 0 else as_text(classes[h])
+        look: Any = {"marker": class_marker(h), "color": class_color(h), "markersize": 5}
+        handles.append(Line2D([], [], ls="", **look, label=f"{name} ({(codes == h).sum():,})"))
+    return handles
 
 
 def share_between(X: FloatArray, tau: FloatArray) -> FloatArray:

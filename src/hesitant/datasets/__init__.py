@@ -19,12 +19,9 @@ __all__ = [
     "sparse_discriminant_features",
 ]
 
-_HOMES = {
-    "_loaders": ("load_cardiotocography", "load_cytometry", "load_gastrointestinal"),
-    "_sparse_lda": ("SparseDiscriminant", "sparse_discriminant_features"),
-    "_sources": ("DataContentWarning",),
-}
-_LAZY = {name: f"hesitant.studies.{home}" for home, names in _HOMES.items() for name in names}
+# What is not here already needs more than simulations do.
+_LAZY = dict.fromkeys(__all__, "hesitant.studies._loaders")
+_LAZY["DataContentWarning"] = "hesitant.studies._sources"
 
 
 def __getattr__(name: str) -> Any:

@@ -255,19 +255,16 @@ class PairsDisplay(draw.Drawing):
         if i == j:
             edges = np.histogram_bin_edges(self.X[:, i], bins=30)
             for h in np.unique(self.codes)[::-1]:  # blanks, an outline, come last
-                style = {"color": class_color(h), "alpha": 0.45}
-                if h < 0:
-                    style = {"color": BLANK, "histtype": "step", "linewidth": 1.1}
-                ax.hist(self.X[self.codes == h, i], edges, density=True, **style)
+                style = {"histtype": "step", "linewidth": 1.1} if h < 0 else {"alpha": 0.45}
+                style |= {"color": class_color(h), "density": True}
+                ax.hist(self.X[self.codes == h, i], edges, **style)
             ax.set_yticks([])
             ax.spines["left"].set_visible(False)
         else:
             draw.scatter(ax, self.X[:, [j, i]], self.codes)
-        if i == len(self.features) - 1:
-            ax.set_xlabel(as_text(self.features[j]))
-        if j == 0 and i > 0:
             ax.set_ylabel(as_text(self.features[i]))
-        ax.tick_params(labelbottom=i == len(self.features) - 1, labelleft=j == 0)
+        ax.set_xlabel(as_text(self.features[j]))
+        ax.label_outer()
 
 
 def find_features(wanted: Sequence[Any], names: list[str]) -> list[int]:

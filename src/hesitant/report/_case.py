@@ -51,6 +51,9 @@ class Case:
                 f"ids has {len(ids)} entries and X has {self.n} rows: give one for each row."
             )
         self.rows = np.arange(1, self.n + 1) if rows is None else np.asarray(rows)
+        called = [None] * self.n if ids is None else ids
+        numbered = zip(self.rows.tolist(), called, strict=True)
+        self.names = [str(row if name is None else name) for row, name in numbered]
         self.classes, self.features = self.clf.fitted_.class_names, self.clf.fitted_.feature_names
         self.values = np.asarray(given.X, dtype=float)
         self.diagnosis = diagnose(self.data, None, estimator=self.clf, n_jobs=clf.n_jobs, **asked)
@@ -58,11 +61,6 @@ class Case:
         self.informed = self.clf if self.clf.mechanism_.informative else self.diagnosis.full
         # what each reader says of each class (J, g, g), if readers may be wrong
         self.confusion = getattr(self.main, "confusion_", None)
-
-    def name_of(self, position: int) -> str:
-        if self.ids is None or self.ids[position] is None:
-            return str(int(self.rows[position]))
-        return str(self.ids[position])
 
     @cached_property
     def proba(self) -> FloatArray:

@@ -186,6 +186,6 @@ def _points(group: Any, shown: IntArray) -> str:
     places = group.axes.transData.transform(at[inside]) * scale
     path = "".join(f"M{x:.1f},{height - y:.1f}h.1" for x, y in places)
     rows = " ".join(map(str, shown[group.rows[inside]]))
-    which = group.get_gid().removeprefix("rows-")
-    css = "blank" if which == "blank" else f"labelled {class_css(int(which))}"
+    h = int(group.get_gid().removeprefix("rows-"))
+    css = "blank" if h < 0 else f"labelled {class_css(h)}"
     return f'<path class="dots {css}" d="{path}" data-rows="{rows}"/>'

@@ -211,7 +211,7 @@ def _rows(case: Case, rows: IntArray, tau: FloatArray | None = None) -> dict[str
 
 
 def _named(case: Case, rows: IntArray) -> dict[str, Any]:
-    return {"row": case.rows[rows], "position": rows, "name": [case.name_of(i) for i in rows]}
+    return {"row": case.rows[rows], "position": rows, "name": [case.names[i] for i in rows]}
 
 
 def _doubtful_labels(case: Case, held_out: dict[str, Any]) -> dict[str, Any]:
@@ -295,16 +295,14 @@ def _what_changes(change: dict[str, Any], finding: str) -> str:
 
 def _precision_gain(case: Case) -> float | None:
     """Return the median ratio of variances, without over with the pattern, of class parameters."""
-    using = case.information
-    if isinstance(using, str) or case.informed is not case.clf:
+    if isinstance(case.information, str) or case.informed is not case.clf:
         return None
     try:
-        without = information_of(case.diagnosis.ignorance.fitted_, case.data)
+        without = information_of(case.diagnosis.ignorance.fitted_, case.data).std_error
     except (ValueError, np.linalg.LinAlgError):
         return None
-    old, new = (dict(zip(i.parameters, i.std_error, strict=True)) for i in (without, using))
-    with np.errstate(all="ignore"):
-        ratios = np.array([(old[name] / new[name]) ** 2 for name in old if name in new])
+    with np.errstate(all="ignore"):  # parameters of the mechanism come last
+        ratios = (without / case.information.std_error[: without.size]) ** 2
     ratios = ratios[(ratios > 0) & np.isfinite(ratios)]
     return float(np.median(ratios)) if ratios.size else None
 

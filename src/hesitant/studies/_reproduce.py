@@ -121,8 +121,6 @@ class Reproduction:
             lines.append(f"  {name:{width}}  {state}  {part.seconds:6.1f} s  {files}")
             new = [problem for problem in part.problems if problem not in said]
             lines += [f"      {line}" for problem in new for line in problem.splitlines()]
-            if len(new) < len(part.problems):
-                lines.append("      as above")
             said += new
         return "\n".join(lines)
 
