@@ -37,6 +37,13 @@ __all__ = ["MixtureClassifier"]
 class MixtureClassifier(PatternClassifier):
     """Mixture classifier for partly labelled data that learns from the blanks too.
 
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.datasets import simulate
+    >>> data = simulate(n=500, random_state=0)
+    >>> clf = MixtureClassifier().fit(data.features, data.labels)
+    >>> bool(clf.mechanism_.coef_[0] < 0)  # harder cases are labelled less often
+    True
+
     Parameters
     ----------
     family : str or Family, default="gaussian"
@@ -89,13 +96,6 @@ class MixtureClassifier(PatternClassifier):
         iteration but first steps of EM.
     fitted_ : FittedModel
         All of these in one object, without data.
-
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=500, random_state=0)
-    >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> bool(clf.mechanism_.coef_[0] < 0)  # harder cases are labelled less often
-    True
     """
 
     def __init__(

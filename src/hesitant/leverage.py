@@ -37,12 +37,10 @@ def steadied(likelihood: Likelihood, state: State) -> Mechanism:
     if not (len(X) and scores[0][0].size):
         return mechanism
     log_tau, tau, _ = log_posterior(family, state, X)
-    reviewed = float(tally.labelled.sum()) + tally.blank
-    weight = np.full(len(X), math.sqrt(reviewed / len(X)))
-    theta = mechanism.without_slopes(tally.rate)
+    seen, theta = mechanism.difficulty(log_tau, tau), mechanism.without_slopes(tally.rate)
+    weight = np.full(len(X), math.sqrt(tally.weight / len(X)))
     V = np.zeros((theta.size, chart.size, len(X)))
     for moved, step in zip(V, _NUDGE * np.eye(theta.size), strict=True):
-        seen = mechanism.difficulty(log_tau, tau)
         pull = mechanism.pattern(seen, codes, codes >= 0, weight, theta + step).pull / _NUDGE
         for (axes, own), toward in zip(scores, pull.T, strict=True):
             moved[axes] += own * toward

@@ -34,6 +34,13 @@ def inverse_probability_weights(
     Returns weights (n,) for ``fit(X, y, sample_weight=...)`` with ``alpha=1``: zero for blank rows
     and those that nobody was shown, one on average over the labelled ones.
 
+    >>> from hesitant import MixtureClassifier, inverse_probability_weights
+    >>> from hesitant.datasets import simulate
+    >>> data = simulate(n=500, random_state=0)
+    >>> weight = inverse_probability_weights(data.features, data.labels)
+    >>> clf = MixtureClassifier(mechanism=None, alpha=1)
+    >>> clf = clf.fit(data.features, data.labels, sample_weight=weight)
+
     Parameters
     ----------
     chance : {"mechanism", "kernel"}, default="mechanism"
@@ -43,13 +50,6 @@ def inverse_probability_weights(
         The classifier whose mechanism to use; fitted to X and y first, unless it is already.
     trim : float, default=0.95
         Weights above this quantile of them are cut down to it, lest one outweigh all others.
-
-    >>> from hesitant import MixtureClassifier, inverse_probability_weights
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=500, random_state=0)
-    >>> weight = inverse_probability_weights(data.features, data.labels)
-    >>> clf = MixtureClassifier(mechanism=None, alpha=1)
-    >>> clf = clf.fit(data.features, data.labels, sample_weight=weight)
     """
     check_number("trim", trim, Real, 0.5, 1)
     look_up("chance", chance, {"mechanism": None, "kernel": None})

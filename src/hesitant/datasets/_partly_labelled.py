@@ -103,6 +103,12 @@ def consensus(
 ) -> Any:
     """Label each case that enough experts judge alike, and leave the others blank (None).
 
+    >>> from hesitant.datasets import consensus
+    >>> consensus([["benign", "benign", "benign"],
+    ...            ["benign", "malign", "malign"],
+    ...            ["malign", None, "malign"]], at_least=2/3)
+    array(['benign', 'malign', 'malign'], dtype=object)
+
     Parameters
     ----------
     opinions : array-like or DataFrame of shape (n_cases, n_experts)
@@ -114,12 +120,6 @@ def consensus(
     ties : {"raise", "blank"}, default="raise"
         What to do with a case on which two classes reach `at_least` with equally many experts;
         only possible where `at_least` asks for half the panel or less.
-
-    >>> from hesitant.datasets import consensus
-    >>> consensus([["benign", "benign", "benign"],
-    ...            ["benign", "malign", "malign"],
-    ...            ["malign", None, "malign"]], at_least=2/3)
-    array(['benign', 'malign', 'malign'], dtype=object)
     """
     if ties not in ("raise", "blank"):
         raise ValueError(f"ties={ties!r} is not known; use 'raise' or 'blank'")

@@ -47,6 +47,11 @@ def simulate(
 ) -> PartlyLabelled:
     """Draw Gaussian classes whose labels go missing where they overlap: the paper's simulation.
 
+    >>> from hesitant.datasets import simulate
+    >>> data = simulate(n=500, random_state=0)
+    >>> data.features.shape, data.labels[:4]
+    ((500, 2), array([1, 0, None, 0], dtype=object))
+
     Parameters
     ----------
     means, covariances, weights : array-likes of shape (g, p), (g, p, p) and (g,)
@@ -58,11 +63,6 @@ def simulate(
         The probability that a row is shown to the expert at all.
     random_state : int, Generator, SeedSequence or None
         Anything ``numpy.random.default_rng`` takes; an integer makes the draw repeatable.
-
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=500, random_state=0)
-    >>> data.features.shape, data.labels[:4]
-    ((500, 2), array([1, 0, None, 0], dtype=object))
     """
     check_number("n", n, Integral, 1)
     check_number("reviewed_share", reviewed_share, Real, 1e-6, 1)

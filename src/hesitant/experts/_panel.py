@@ -125,8 +125,9 @@ class Panel(Mechanism):
         who, rows = np.nonzero(by_reader != NOT_SHOWN)
         what: AnyArray = by_reader[who, rows].astype(np.int64)
         spoke, whose = what >= 0, np.minimum(who, len(own) - 1)  # a shared one is everybody's
-        part = self.hesitation.evidence(seen.at(rows), spoke, own[:, :q], whose)
-        out.add(part, rows, whose, slice(0, q))
+        if q:
+            part = self.hesitation.evidence(seen.at(rows), spoke, own[:, :q], whose)
+            out.add(part, rows, whose, slice(0, q))
         rows, who, whose, what = rows[spoke], who[spoke], whose[spoke], what[spoke]
         if said.chances is not None:
             what = said.chances[rows, who]

@@ -19,6 +19,10 @@ from hesitant.statements import NOT_SHOWN, WITHHELD, Statements
 class Readers(BaseEstimator):
     """What is assumed of the people who label.
 
+    >>> from hesitant import MixtureClassifier
+    >>> from hesitant.experts import Readers
+    >>> clf = MixtureClassifier(experts=Readers(pooling="own"))
+
     Parameters
     ----------
     fallible : bool, default=True
@@ -31,10 +35,6 @@ class Readers(BaseEstimator):
     right, rows : float, default=0.9 and 2.0
         The weak prior of the confusion matrices: as if each reader had labelled ``rows`` rows of
         every class before, a share ``right`` of them rightly.
-
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.experts import Readers
-    >>> clf = MixtureClassifier(experts=Readers(pooling="own"))
     """
 
     def __init__(
