@@ -10,8 +10,7 @@ import numpy as np
 
 from benchmarks._common import best_of, blobs
 from hesitant import FitWarning, MixtureClassifier
-from hesitant.inference._curvature import curvature
-from hesitant.inference._scores import axes_at
+from hesitant.inference._scores import axes_at, curvature
 
 # The last is wide: more parameters than rows.
 SIZES = ((500, 2, 2), (20_000, 5, 3), (200_000, 10, 4), (284, 30, 2))

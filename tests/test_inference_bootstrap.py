@@ -56,12 +56,12 @@ def test_strata_keep_their_sizes(fitted):
     reviewed = np.arange(len(X)) % 4 > 0
     data = clf.check(X, y, reviewed=reviewed)
     draw = partial(module._draw, clf, data, "nonparametric")
-    _, codes, _, place = draw(True, np.random.default_rng(0))
-    shown = reviewed[place]
+    drawn = draw(True, np.random.default_rng(0))
+    codes, shown = drawn.codes, drawn.reviewed
     assert (codes >= 0).sum() == (y >= 0).sum()
     for part in (True, False):
         assert ((codes >= 0) & (shown == part)).sum() == ((y >= 0) & (reviewed == part)).sum()
-    sizes = {int((draw(False, np.random.default_rng(k))[1] >= 0).sum()) for k in range(10)}
+    sizes = {int((draw(False, np.random.default_rng(k)).codes >= 0).sum()) for k in range(10)}
     assert len(sizes) > 1
 
 

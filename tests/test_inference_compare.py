@@ -279,7 +279,7 @@ def test_a_class_with_one_label_can_still_be_held_out(data):
         (GRID, {"sort_by": "gini"}, "gini"),
         ([], {}, "empty"),
         ([3], {}, "int"),
-        ({"covariance": "full"}, {}, "list of values"),
+        ({"covariance": "full"}, {}, "needs to be a list"),
     ],
 )
 def test_bad_options(data, candidates, options, message):

@@ -10,8 +10,7 @@ from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.families import StudentT
 from hesitant.inference import information
-from hesitant.inference._curvature import curvature
-from hesitant.inference._scores import axes_at, class_scores
+from hesitant.inference._scores import axes_at, class_scores, curvature
 from hesitant.likelihood import log_posterior
 from hesitant.mechanisms import EntropyMechanism, Polynomial
 

@@ -4,7 +4,6 @@ import dataclasses
 import os
 import threading
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
@@ -17,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from hesitant.checks import check_number
-from hesitant.exceptions import FitWarning, collect_warnings
+from hesitant.exceptions import collect_warnings
 
 WORTH_PROCESSES = 64  # tasks that are worth the seconds it takes to start workers
 
@@ -90,11 +89,9 @@ class Replicates:
 
     @property
     def n_failed(self) -> int:
-        """How many attempts failed."""
         return sum(self.failures.values())
 
-    def in_words(self) -> str:
-        """Return a sentence about failures; empty if there were none."""
+    def in_words(self) -> str:  # nothing if none failed
         reasons = "; ".join(f"{count} × {why}" for why, count in self.failures.items())
         tried = self.n_failed + len(self.values)
         words = f"{self.n_failed} of {tried} replicates failed and are not counted: {reasons}"
@@ -124,9 +121,7 @@ def _attempt(
     task: Callable[[np.random.Generator], Any], seed: np.random.SeedSequence
 ) -> tuple[Any, str | None]:
     try:
-        with warnings.catch_warnings():  # the user knows of it since the first fit
-            warnings.simplefilter("ignore", FitWarning)
-            return task(np.random.default_rng(seed)), None
+        return task(np.random.default_rng(seed)), None
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
         first_sentence = str(error).split(": ")[0].split(". ")[0]
         return None, f"{type(error).__name__}, {first_sentence}"

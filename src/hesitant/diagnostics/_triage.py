@@ -17,9 +17,8 @@ from hesitant.checks import check_number
 from hesitant.diagnostics._tests import ROWS_A_PARAMETER
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel
-from hesitant.inference._curvature import curvature
 from hesitant.inference._information import RISES
-from hesitant.inference._scores import Axes, axes_at, class_scores
+from hesitant.inference._scores import Axes, axes_at, class_scores, curvature
 from hesitant.intake import check_features, refuse_dask
 from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows, Rows

@@ -170,36 +170,32 @@ def _replicate(
     clf: Any, data: Rows, kind: str, stratify: bool, n_jobs: Any, rng: np.random.Generator
 ) -> tuple[State, bool, bool]:
     """Return the state of a fit to rows drawn again, whether it converged, and was matched."""
-    X, codes, said, place = _draw(clf, data, kind, stratify, rng)
-    own = {"weight": data.weight[place], "reviewed": data.reviewed[place], "said": said}
-    own["threads"] = 1 if n_jobs == 1 else data.threads
-    again = dataclasses.replace(data, X=X, codes=codes, **own)
+    again = _draw(clf, data, kind, stratify, rng)
+    again = dataclasses.replace(again, threads=1 if n_jobs == 1 else data.threads)
     fit = refit(clf, again, None, start=clf, n_jobs=n_jobs)
     # Where something else was said than labels, readers name the classes.
-    state = fit.state_ if said is not None else _matched(fit.state_, clf, data.X, codes)
+    state = fit.state_ if data.said is not None else _matched(fit.state_, clf, data.X, again.codes)
     return state, bool(fit.converged_), state is not fit.state_
 
 
-def _draw(
-    clf: Any, data: Rows, kind: str, stratify: bool, rng: np.random.Generator
-) -> tuple[AnyArray, IntArray, Any, Any]:
-    """Return features, codes, statements, and whose place (weight, reviewed) rows take."""
-    n, said, labelled, shown = len(data.codes), data.said, data.codes >= 0, data.reviewed
+def _draw(clf: Any, data: Rows, kind: str, stratify: bool, rng: np.random.Generator) -> Rows:
+    """Return rows drawn again; those of a model get weights and ``reviewed`` by position."""
+    labelled, shown = data.codes >= 0, data.reviewed
     if kind == "nonparametric":
         group = stratify * (2 * labelled + shown)
         members = [np.flatnonzero(group == k) for k in np.unique(group)]
-        drawn = np.concatenate([rng.choice(m, m.size) for m in members])
-        return data.X[drawn], data.codes[drawn], None if said is None else said[drawn], drawn
-    X, codes, given = clf.fitted_.sample(n, generator(int(rng.integers(2**31 - 1))))
-    if said is not None:
+        return data[np.concatenate([rng.choice(m, m.size) for m in members])]
+    X, codes, given = clf.fitted_.sample(len(labelled), generator(int(rng.integers(2**31 - 1))))
+    if data.said is not None:
         # as much as was shown, and as much of the truth as was known
-        own = {"said": np.where(said.shown, given.said, NOT_SHOWN)}
-        own["truth"] = np.where(said.truth >= 0, codes, -1)
+        own = {"said": np.where(data.said.shown, given.said, NOT_SHOWN)}
+        own["truth"] = np.where(data.said.truth >= 0, codes, -1)
         again = clf.check(X, dataclasses.replace(given, **own))
-        return X, again.codes, again.said, slice(None)
+        return dataclasses.replace(data, X=X, codes=again.codes, said=again.said)
     if stratify and not clf.mechanism_.informative:
         given = labelled
-    return X, np.where(np.where(shown, given, labelled), codes, -1), None, slice(None)
+    codes = np.where(np.where(shown, given, labelled), codes, -1)
+    return dataclasses.replace(data, X=X, codes=codes)
 
 
 def _matched(state: State, clf: Any, X: AnyArray, codes: IntArray) -> State:

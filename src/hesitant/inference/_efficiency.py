@@ -16,9 +16,9 @@ from hesitant._typing import FloatArray
 from hesitant._words import percent
 from hesitant.checks import check_number
 from hesitant.inference import _displays, _fisher
-from hesitant.inference._curvature import positive
 from hesitant.inference._fisher import PAIRS, WAYS, Review
 from hesitant.inference._information import natural_units
+from hesitant.inference._scores import positive
 from hesitant.model import FittedModel
 
 BATCHES, DRAWS = 10, 20_000
@@ -188,21 +188,19 @@ def efficiency(
         jacobian = jacobian @ U
     if review.share == 0 or not len(batches["full"][0]) > len(batches["ignorance"][0]):
         parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
-    V: dict[str, Any] = {}
     for way in WAYS:
-        information = sum(parts[way])
-        if not _exceeds(information, 1e-10):
+        if not _exceeds(sum(parts[way]), 1e-10):
             raise ValueError(
                 f"The information of the classes is singular under {way} labels: with so few "
                 "labels the model is not identified, so there is no efficiency to compute. "
                 "summary() names what the data do not determine."
             )
-        V[way] = np.linalg.inv(information)
+    V = {way: np.linalg.inv(sum(parts[way])) for way in WAYS}
     units = units.reduce(jacobian, model.state)
     slopes, scale = jacobian[units.kept], sum(batches["n"]) / n_rows
     std_errors = {w: np.sqrt(scale * np.einsum("ij,ij->i", slopes @ V[w], slopes)) for w in WAYS}
     near, squared = sum(batches["near"]), sum(batches["near_squared"])
-    usable = bool(squared > 0 and near**2 / squared >= ENOUGH)
+    usable = bool(near**2 >= ENOUGH * squared > 0)
     if not usable:
         parts["boundary"] = [np.full_like(one, np.nan) for one in parts["boundary"]]
     # Of a panel's rows none is quite settled; of one expert's, those with a label are.
@@ -213,15 +211,12 @@ def efficiency(
     with np.errstate(divide="ignore", invalid="ignore"):
         figures = _fisher.figures_of(parts, V, log_unit - np.log(n_rows), open_rows)
     figures["bayes_error"] = _fisher.ratio(batches["bayes"], batches["n"])
-    found = {name: value for name, (value, _) in figures.items()}
-    error = {
-        name: float(abs(value) * math.sqrt(BATCHES) * np.std(by, ddof=1))
-        for name, (value, by) in figures.items()
-    }
-    bayes = found["bayes_error"]
+    found, error = dict[str, float](), dict[str, float]()
+    for name, (figure, by) in figures.items():
+        found[name], error[name] = figure, abs(figure) * math.sqrt(BATCHES) * by.std(ddof=1)
+    bayes, kinds, beside = found["bayes_error"], ("error", "parameters"), "full / complete"
     if error["bayes_error"] > 0.5 * bayes or not (usable or bayes > 0):
         found["bayes_error"] = error["bayes_error"] = np.nan
-    kinds, beside = ("error", "parameters"), "full / complete"
     margin = {k: max(2 * error[f"{k} {beside}"], _fisher.ROUNDING) for k in kinds}
     most = {k: np.minimum(found[f"labels_worth {k}"], open_rows[0]) for k in kinds}
     return Efficiency(

@@ -19,8 +19,7 @@ from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
 from hesitant.families._base import listed
 from hesitant.inference import _displays
-from hesitant.inference._curvature import curvature, invert, scatter
-from hesitant.inference._scores import STEP, Axes, axes_at, nudged
+from hesitant.inference._scores import STEP, Axes, axes_at, curvature, invert, nudged, scatter
 from hesitant.likelihood import State
 from hesitant.model import FittedModel
 from hesitant.rows import ManyRows
@@ -128,16 +127,13 @@ class NaturalUnits:
 
     def jacobian(self, axes: Axes) -> FloatArray:
         """Return how each number moves with the chart's coordinates, at its reference."""
-        chart, weights = axes.chart, axes.chart.reference.weights
-        first, k = chart.splits
+        chart, (first, k), weights = axes.chart, axes.chart.splits, self.model.state.weights
         out = np.zeros((len(self.numbers), chart.size))
+        out[: weights.size, :first] = weights[:, None] * axes.weight_scores
         owners = np.array([number.owner for number in self.numbers])
-        spread = np.diag(weights) - np.outer(weights, weights)
-        out[: weights.size, :first] = spread @ chart.weight_axes
         known, at = chart.family.slopes(), weights.size
-        groups = [np.array([axis]) for axis in range(k, chart.size)]
-        if known is None:
-            groups += [group for group in axes.together if group[0] >= first]
+        groups = [group for group in axes.together if known is None and group[0] >= first]
+        groups += [np.array([axis]) for axis in range(k, chart.size)]
         for attribute, index in self.picks.items():
             if known and attribute in known:
                 out[at : at + index[0].size, first:k] = known[attribute][:, *index].T
@@ -169,8 +165,7 @@ def natural_units(model: FittedModel) -> NaturalUnits:
         whose = part_of if len(array) == len(part_of) else np.arange(len(array))
         whose = whose if len(array) in (len(classes), len(part_of)) else np.full(len(array), -1)
         picks[attribute] = index = _free_entries(array)
-        plural = attribute.endswith("s") and not attribute.endswith("ss")
-        kind = attribute[:-1] if plural else attribute
+        kind = attribute if attribute.endswith("ss") else attribute.removesuffix("s")
         axes = [classes, *([features] * (array.ndim - 1))]
         named = [
             names if size == len(names) else list(map(str, range(size)))
@@ -181,8 +176,8 @@ def natural_units(model: FittedModel) -> NaturalUnits:
             common = f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind
             on_diagonal = len(place) < 3 or place[1] == place[2]
             scale = _SCALES.get(attribute, IDENTITY) if on_diagonal else IDENTITY
-            own = f"{kind}[{', '.join(labels)}]"
-            numbers.append(Number(own, scale, common, int(whose[place[0]])))
+            name, owner = f"{kind}[{', '.join(labels)}]", int(whose[place[0]])
+            numbers.append(Number(name, scale, common, owner))
     for name in mechanism.natural(state.theta):
         numbers.append(Number(name, LOGIT if name in mechanism.probabilities else IDENTITY))
     return NaturalUnits(numbers, model, picks)

@@ -1,11 +1,11 @@
 """Models to choose from, named so that a table can be read."""
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
 
 from hesitant._typing import IntArray
 from hesitant.classifier import MixtureClassifier
@@ -87,11 +87,7 @@ def as_candidates(
     if isinstance(given, Mapping):
         if given and all(isinstance(v, MixtureClassifier) for v in given.values()):
             return {str(name): clf for name, clf in given.items()}
-        for k, v in given.items():
-            if isinstance(v, str) or not isinstance(v, Iterable):
-                raise TypeError(f"candidates[{k!r}] is {v!r}: give a list of values to try.")
-        every = itertools.product(*given.values())
-        given = [dict(zip(given, values, strict=True)) for values in every]
+        given = ParameterGrid(dict(given))
     elif isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"candidates is {given!r}: give a list of MixtureClassifiers.")
     out: dict[str, MixtureClassifier] = {}
@@ -143,14 +139,12 @@ def _mechanism(clf: Any) -> Mechanism | None:
 
 def informative(clf: Any) -> bool:
     """Whether a model explains the blanks."""
-    mechanism = _mechanism(clf)
-    return mechanism is None or bool(mechanism.informative)
+    return bool(getattr(_mechanism(clf), "informative", True))
 
 
 def shape_of(clf: Any) -> str:
     """Return what models have in common that differ in their mechanism alone."""
-    options = {k: v for k, v in clf.get_params(deep=False).items() if k != "mechanism"}
-    return repr(sorted(options.items()))
+    return repr(sorted({**clf.get_params(deep=False), "mechanism": None}.items()))
 
 
 def shapes(models: Mapping[str, Any]) -> Iterator[list[str]]:
