@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import threading
 import warnings
 from functools import partial
 
@@ -12,6 +13,7 @@ from joblib import parallel_config
 from scipy.stats import norm
 
 from hesitant import FitWarning, MixtureClassifier
+from hesitant._cores import in_threads
 from hesitant.datasets import simulate
 from hesitant.inference import _bootstrap as module
 from hesitant.inference import bootstrap, information
@@ -104,25 +106,25 @@ def test_seeds_and_workers(fitted):
     assert generator.n_replicates == 6
 
 
-@pytest.mark.parametrize(("n_jobs", "inner"), [(None, 3), (2, 1)])
-def test_fits_keep_to_one_thread_only_side_by_side(fitted, monkeypatch, n_jobs, inner):
-    X, y, _ = fitted
-    clf = MixtureClassifier(n_jobs=3).fit(X, y)
+@pytest.mark.parametrize(("n_jobs", "alone"), [(None, False), (2, True)])
+def test_fits_keep_to_one_thread_only_side_by_side(fitted, monkeypatch, n_jobs, alone):
+    X, y, clf = fitted
     seen, real = [], module.refit
 
     def listening(*args, **options):
-        seen.append(options["n_jobs"])
+        own = threading.get_ident()
+        seen.append(set(in_threads(3, lambda _: threading.get_ident(), range(3))) == {own})
         return real(*args, **options)
 
     monkeypatch.setattr(module, "refit", listening)
     with parallel_config(backend="threading"):
         bootstrap(clf, X, y, n_boot=2, random_state=0, n_jobs=n_jobs)
-    assert seen == [inner] * 2
+    assert seen == [alone] * 2
 
 
 def test_tasks_can_be_sent_to_other_processes(fitted):
     X, y, clf = fitted
-    task = partial(module._replicate, clf, clf.check(X, y), "parametric", True, 1)
+    task = partial(module._replicate, clf, clf.check(X, y), "parametric", True)
     there = pickle.loads(pickle.dumps(task))
     here = task(np.random.default_rng(0))[0]
     np.testing.assert_array_equal(here.theta, there(np.random.default_rng(0))[0].theta)

@@ -10,6 +10,7 @@ from scipy.special import xlogy
 from sklearn.metrics import log_loss
 
 from hesitant import FitWarning, MixtureClassifier
+from hesitant._cores import BESIDE_OTHERS
 from hesitant.datasets import simulate
 from hesitant.inference import compare
 from hesitant.inference._compare import default_models
@@ -233,20 +234,20 @@ def test_without_blanks_mechanisms_make_no_difference(data):
     assert "pure chance" not in str(result)
 
 
-@pytest.mark.parametrize(("n_jobs", "inner"), [(None, 3), (2, 1)])
-def test_fits_keep_to_one_thread_only_side_by_side(data, n_jobs, inner):
+@pytest.mark.parametrize(("n_jobs", "beside_others"), [(None, False), (2, True)])
+def test_fits_keep_to_one_thread_only_side_by_side(data, n_jobs, beside_others):
     from joblib import parallel_config
 
     seen = []
 
     class Listening(MixtureClassifier):
         def fit(self, *args, **kwargs):
-            seen.append(self.n_jobs)
+            seen.append(BESIDE_OTHERS.get())
             return super().fit(*args, **kwargs)
 
     with parallel_config(backend="threading"):
-        compare(data.features, data.labels, [Listening(n_jobs=3)], cv=2, n_jobs=n_jobs)
-    assert seen == [inner] * 3
+        compare(data.features, data.labels, [Listening()], cv=2, n_jobs=n_jobs)
+    assert seen == [beside_others] * 3
 
 
 def test_labels_stay_in_the_picture(data):

@@ -5,11 +5,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
 from joblib import cpu_count
 
+# Whether other tasks run beside this one: they would fight for cores, so each keeps to one thread.
+BESIDE_OTHERS = ContextVar("BESIDE_OTHERS", default=False)
 _LOCK = threading.Lock()
 _LIMITED = ExitStack()
 _USERS = 0
@@ -54,7 +57,7 @@ def threads_allowed(n_jobs: int | None) -> int:
 
 def in_threads(threads: int, function: Callable[..., Any], *parts: Iterable[Any]) -> Iterator[Any]:
     """Map a function over parts, in so many threads; answers come in the order of the parts."""
-    if threads == 1:
+    if threads == 1 or BESIDE_OTHERS.get():
         return map(function, *parts)
     return _pool(threads, os.getpid()).map(function, *parts)
 

@@ -15,6 +15,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from hesitant._cores import BESIDE_OTHERS
 from hesitant.checks import check_number
 from hesitant.exceptions import collect_warnings
 
@@ -26,11 +27,6 @@ def workers(n_jobs: int | None, n_tasks: int) -> int | None:
     if n_jobs is not None or effective_n_jobs(None) > 1:
         return n_jobs
     return -1 if n_tasks >= WORTH_PROCESSES else 1
-
-
-def side_by_side(n_jobs: int | None, n_tasks: int) -> bool:
-    """Whether several tasks run at once; a fit in one of them then keeps to one thread."""
-    return effective_n_jobs(workers(n_jobs, n_tasks)) > 1
 
 
 def run_tasks(
@@ -45,12 +41,13 @@ def run_tasks(
 ) -> Iterator[Any]:
     """Yield a function's answers to tuples of arguments, with a bar if ``progress`` says so."""
     tasks, parent = list(tasks), os.getpid()
-    calls = [delayed(_call)(parent, function, arguments) for arguments in tasks]
+    n_jobs = workers(n_jobs, len(tasks))
+    several = effective_n_jobs(n_jobs) > 1
+    calls = [delayed(_call)(parent, several, function, arguments) for arguments in tasks]
     # One at a time out of order: what a worker holds back in a batch would be lost with it.
     how: dict[str, Any] = {"batch_size": "auto", "return_as": "generator"}
     if not in_order:
         how = {"batch_size": 1, "return_as": "generator_unordered"}
-    n_jobs = workers(n_jobs, len(tasks))
     try:
         run = Parallel(n_jobs=n_jobs, **how)
     except ValueError:  # joblib's multiprocessing backend returns whole lists only
@@ -67,7 +64,9 @@ def run_tasks(
 _watched: set[int] = set()
 
 
-def _call(parent: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def _call(
+    parent: int, several: bool, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Any:
     def end_with_parent() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
@@ -77,7 +76,11 @@ def _call(parent: int, function: Callable[..., Any], arguments: tuple[Any, ...])
     if os.getppid() == parent and parent not in _watched:
         _watched.add(parent)
         threading.Thread(target=end_with_parent, daemon=True).start()
-    return function(*arguments)
+    token = BESIDE_OTHERS.set(several)
+    try:
+        return function(*arguments)
+    finally:
+        BESIDE_OTHERS.reset(token)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, ParamSpec
 import numpy as np
 from scipy.stats import chi2, ks_2samp, mannwhitneyu
 
-from hesitant._replicates import refit, replicate, side_by_side
+from hesitant._replicates import refit, replicate
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import noun
 from hesitant.inference._information import ObservedInformation, information_of
@@ -304,8 +304,7 @@ def bootstrap_likelihood_ratio(fits: Fits, n_boot: int, **options: Any) -> Test:
     observed = _ratio(fits.ignorance, fits.full, fits.chance)
     parts = fits.rows.collect(lambda block: (block.labelled, block.review > 0, block.weight))
     given = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    n_jobs = 1 if side_by_side(options["n_jobs"], n_boot) else fits.full.n_jobs
-    task = partial(_null_ratio, fits.ignorance, fits.full, fits.chance, given, n_jobs)
+    task = partial(_null_ratio, fits.ignorance, fits.full, fits.chance, given)
     drawn = replicate(task, n_boot, description="bootstrap under chance", **options)
     count, note = len(drawn.values), drawn.in_words()
     if not count:
@@ -316,13 +315,13 @@ def bootstrap_likelihood_ratio(fits: Fits, n_boot: int, **options: Any) -> Test:
 
 
 def _null_ratio(
-    ignorance: Any, full: Any, chance: float, given: Any, n_jobs: Any, rng: np.random.Generator
+    ignorance: Any, full: Any, chance: float, given: Any, rng: np.random.Generator
 ) -> float:
     labelled, reviewed, weight = given
     X, truth, _ = ignorance.sample(len(labelled), int(rng.integers(2**31 - 1)))
     y = truth.astype(object)
     y[~labelled] = None
-    rows: dict[str, Any] = {"reviewed": reviewed, "sample_weight": weight, "n_jobs": n_jobs}
+    rows: dict[str, Any] = {"reviewed": reviewed, "sample_weight": weight}
     null = refit(ignorance, X, y, start=ignorance, **rows)
     return _ratio(null, refit(full, X, y, start=null, **rows), chance)
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from hesitant._choices import look_up, renamed
-from hesitant._replicates import refit, replicate, side_by_side
+from hesitant._replicates import refit, replicate
 from hesitant._result import Table
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import check_in_memory
@@ -119,9 +119,7 @@ def bootstrap(
     check_number("n_boot", n_boot, Integral, 1)
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
     data = check_in_memory(clf, X, y, sample_weight, reviewed)
-    # Fits side by side would fight for cores; one after the other each has those it wants.
-    threads = 1 if side_by_side(n_jobs, n_boot) else clf.n_jobs
-    task = partial(_replicate, clf, data, kind, stratify, threads)
+    task = partial(_replicate, clf, data, kind, stratify)
     how: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "progress": progress}
     done = replicate(task, n_boot, description=kind, **how)
     if len(done.values) < 2:
@@ -167,12 +165,11 @@ def bootstrap(
 
 
 def _replicate(
-    clf: Any, data: Rows, kind: str, stratify: bool, n_jobs: Any, rng: np.random.Generator
+    clf: Any, data: Rows, kind: str, stratify: bool, rng: np.random.Generator
 ) -> tuple[State, bool, bool]:
     """Return the state of a fit to rows drawn again, whether it converged, and was matched."""
     again = _draw(clf, data, kind, stratify, rng)
-    again = dataclasses.replace(again, threads=1 if n_jobs == 1 else data.threads)
-    fit = refit(clf, again, None, start=clf, n_jobs=n_jobs)
+    fit = refit(clf, again, None, start=clf)
     # Where something else was said than labels, readers name the classes.
     state = fit.state_ if data.said is not None else _matched(fit.state_, clf, data.X, again.codes)
     return state, bool(fit.converged_), state is not fit.state_

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hesitant._choices import look_up
-from hesitant._replicates import run_tasks, side_by_side
+from hesitant._replicates import run_tasks
 from hesitant._result import Result, Table
 from hesitant._typing import IntArray
 from hesitant.checks import check_number
@@ -144,22 +144,16 @@ def compare(
         shared["experts"] = "fallible"
     models = as_candidates(default_models() if candidates is None else candidates, shared)
     own = {name: _agreed(name, models) for name in ("missing_label", "classes", "experts")}
-    together = side_by_side(n_jobs, len(models))
-    template = type(next(iter(models.values())))(**own, n_jobs=1 if together else None)
-    checked = take(template, X, y, sample_weight, reviewed)
-    data = Data.of(checked, own["experts"], together)
+    template = type(next(iter(models.values())))(**own)
+    data = Data.of(take(template, X, y, sample_weight, reviewed), own["experts"])
     done = list(run_tasks(partial(_assess, data=data), models.items(), n_jobs=n_jobs))
     folds = deal_out(data.codes, cv, random_state, fewer=True) if cv else []
     if folds:
         done = _with_losses(done, models, data, folds, n_jobs)
     sort_by = sort_by or ("cv_log_loss" if folds else "bic")
     sign = -1 if sort_by == "log_likelihood" else 1
-
-    def rank(c: Candidate) -> float:
-        value = sign * getattr(c, sort_by)
-        return math.inf if math.isnan(value) else value  # those without the criterion come last
-
-    ranked = sorted(done, key=rank)
+    order = np.argsort([sign * getattr(c, sort_by) for c in done], kind="stable")
+    ranked = [done[k] for k in order]  # those without the criterion come last
     failed = [c for c in ranked if c.note.startswith(FAILED)]
     if failed:
         reason = f"{failed[0].name}: {failed[0].note.removeprefix(FAILED)}"

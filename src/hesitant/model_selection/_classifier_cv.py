@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -130,7 +129,7 @@ class MixtureClassifierCV(PatternClassifier):
         self.classes_, self.n_features_in_ = checked.classes, template.n_features_in_
         if checked.named_features is not None:
             self.feature_names_in_ = checked.named_features
-        data = held_out.Data.of(checked, experts, effective_n_jobs(self.n_jobs) > 1)
+        data = held_out.Data.of(checked, experts)
         if auto:
             about: dict[str, Any] = {"pattern": bool(data.answers()), "experts": experts}
             models = auto_candidates(checked.X, data.codes, len(self.classes_), **about)
@@ -215,15 +214,14 @@ class MixtureClassifierCV(PatternClassifier):
 
     def _refit(self, weights: dict[str, float], judged: held_out.Judge) -> None:
         """Fit the candidates that count to all rows."""
-        models, notes = judged.models, judged.notes
-        alone, self.models_ = dataclasses.replace(judged.data, together=False), {}
-        thinned = len(judged.data.sample) < len(judged.data.codes)
+        models, notes, data, self.models_ = judged.models, judged.notes, judged.data, {}
+        thinned = len(data.sample) < len(data.codes)
         for name in weights:
             own = init = models[name].init
             if thinned and own is None:  # a fit to some of very many rows is near their own
                 init = judged.starts.get(held_out.shape_of(models[name]))
             try:
-                fit, _ = alone.fit(models[name], n_jobs=self.n_jobs, init=init)
+                fit, _ = data.fit(models[name], n_jobs=self.n_jobs, init=init)
                 self.models_[name] = fit.set_params(missing_label=self.missing_label, init=own)
             except held_out.FAILURES as error:
                 notes[name] = f"failed: {error}"

@@ -42,14 +42,13 @@ class Data:
     checked: Rows
     codes: IntArray
     sample: IntArray  # rows that candidates are judged on
-    together: bool  # whether several fits run at once; each then keeps to one thread
 
     @classmethod
-    def of(cls, checked: Rows, experts: Any = "right", together: bool = False) -> "Data":
+    def of(cls, checked: Rows, experts: Any) -> "Data":
         """Return checked data with the classes that rows are judged by."""
         said = checked.said
         codes = checked.labels.codes if said is None else as_readers(experts).rough(said)
-        return cls(checked, np.asarray(codes, dtype=np.int64), np.arange(len(codes)), together)
+        return cls(checked, np.asarray(codes, dtype=np.int64), np.arange(len(codes)))
 
     @property
     def weight(self) -> FloatArray:
@@ -67,8 +66,6 @@ class Data:
 
     def fit(self, clf: Any, rows: IntArray | None = None, **options: Any) -> tuple[Any, str]:
         """Return a fresh fit, to some rows or all, and what it warned of."""
-        if self.together:
-            options["n_jobs"] = 1
         data = self.checked if rows is None else self.checked[rows]
         warned: list[str] = []
         fit = refit(clf, data, None, classes=list(data.classes), warned=warned, **options)
