@@ -344,5 +344,8 @@ def _standard_steps(information: FloatArray) -> FloatArray | None:
     correlation = information / np.multiply.outer(size, size)
     if not np.isfinite(correlation).all():  # parameters so absurd that draws overflow
         return None
-    value, vector = np.linalg.eigh(correlation)
-    return vector / np.sqrt(np.maximum(value, 1e-9)) / size[:, None]
+    try:  # triangular: an axis of one class's location moves no other class
+        return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
+    except np.linalg.LinAlgError:  # weights of very different sizes
+        value, vector = np.linalg.eigh(correlation)
+        return vector / np.sqrt(np.maximum(value, _FLOOR)) / size[:, None]
