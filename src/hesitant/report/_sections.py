@@ -325,9 +325,7 @@ def _parameters(case: Case) -> dict[str, Any]:
     if isinstance(found, str):
         return {"level": None, "remarks": [case.wording(found)], "groups": []}
     groups: dict[str, list[dict[str, Any]]] = {title: [] for title in _GROUPS.values()}
-    columns = ("estimate", "std_error", "lower", "upper")
-    told = {"parameter": found.parameters, **{name: getattr(found, name) for name in columns}}
-    for record in _records(told):
+    for record in _records(found._columns()):
         kind, _, rest = record["parameter"].partition("[")
         of = _PARAMETERS.get(record["parameter"], rest.removesuffix("]") or kind)
         groups.setdefault(_GROUPS.get(kind, "Other parameters"), []).append({**record, "of": of})

@@ -62,7 +62,6 @@ class Reading:
 
     @property
     def name(self) -> str:
-        """The choices in one line."""
         classes = f"degrees of freedom: {self.dof}; scale matrices: {self.scale}"
         return f"features: {self.features}; {classes}; start: {self.start}"
 
@@ -75,7 +74,6 @@ def readings(dataset: str) -> list[Reading]:
 
 
 def load(reading: Reading, directory: Any = None) -> Any:
-    """Return the rows and features of a reading."""
     name = reading.dataset
     data = getattr(_loaders, f"load_{name}")(directory, **reading.loading)
     if not 0 < data.n_blank < len(data):

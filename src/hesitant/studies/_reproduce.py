@@ -310,7 +310,7 @@ def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
         "whole": partial(decimals, digits=0),
         "p": lambda p: "< 0.0001" if p is not None and p < 1e-4 else decimals(p, 4),
     }
-    files = [folder / file for file in parts.get("figures", {}).get("files", [])]
+    drawn = [folder / file for file in parts.get("figures", {}).get("files", [])]
     tables = {k: rows for part in parts.values() for k, rows in part["tables"].items()}
     page = environment.get_template("paper.html.j2").render(
         parts=parts,
@@ -320,15 +320,13 @@ def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
         tables=tables,
         figures={
             path.stem: base64.b64encode(path.read_bytes()).decode()
-            for path in files
+            for path in drawn
             if path.suffix == ".png" and path.exists()
         },
         measures=figures.MEASURES,
     )
-    return [
-        write_atomically(record, text, force=True),
-        write_atomically(folder / "paper.html", page, force=True),
-    ]
+    files = {record: text, folder / "paper.html": page}
+    return [write_atomically(path, content, force=True) for path, content in files.items()]
 
 
 def _dataset(name: str, tables: dict[str, list[Row]]) -> dict[str, Any]:

@@ -242,7 +242,6 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
 
 
 def scores(log_tau: FloatArray, truth: IntArray) -> Row:
-    """Return the measures of the study for log posteriors of a test set."""
     predicted = log_tau.argmax(axis=1)
     return {
         "adjusted_rand": float(adjusted_rand_score(truth, predicted)),

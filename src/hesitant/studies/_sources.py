@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hesitant._optional import is_null, need
+from hesitant._optional import need
 
 VARIABLE = "HESITANT_DATA"
 Frame = Any  # of pandas, which is optional
@@ -87,17 +87,13 @@ def fingerprint(table: Frame) -> str:
     """Return the SHA-256 of what a table says, whatever the order and form of its cells."""
     # Mirrors of the same data differ in file type, line ends, orders and trailing digits.
     columns = sorted(map(str, table.columns))
-    written = [[_written(cell) for cell in table[name].tolist()] for name in columns]
-    rows = sorted("\x1f".join(row) for row in zip(*written, strict=True))
+    written = table[columns].map(
+        # + 0.0 turns -0.0 into 0.0
+        lambda cell: cell.strip() if isinstance(cell, str) else f"{float(cell) + 0.0:.12g}"
+    )
+    rows = sorted("\x1f".join(row) for row in written.to_numpy().tolist())
     text = "\x1e".join(["\x1f".join(columns), *rows])
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _written(cell: Any) -> str:
-    if is_null(cell):
-        return ""
-    # + 0.0 turns -0.0 into 0.0
-    return cell.strip() if isinstance(cell, str) else format(float(cell) + 0.0, ".12g")
 
 
 @dataclass(frozen=True)
