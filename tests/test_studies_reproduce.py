@@ -250,8 +250,7 @@ def test_the_full_figure_rings_rows_that_change_class(data) -> None:
     table = load(reading, data)
     ignorance = fit_reading(reading, table)
     full, tables = compare_full(reading, table, ignorance)
-    figure = draw_full(table, ignorance, full)
-    (ax,) = figure.axes
+    ax = draw_full(table, ignorance, full).ax_
     moved = len(tables["full_moved"])
     assert len(ax.collections[-1].get_offsets()) == moved
     names = {text.get_text() for text in ax.get_legend().get_texts()}

@@ -24,10 +24,11 @@ _LINES = {
 
 
 def save(path: Path, make: Callable[..., Any], *given: Any) -> list[Path]:
-    """Draw a figure and save it as PNG and SVG, the same figure as the same bytes."""
+    """Draw a figure or display and save it as PNG and SVG, the same one as the same bytes."""
     files = []
     with draw.drawing(**{"svg.hashsalt": "hesitant"}):
-        figure = make(*given)
+        made = make(*given)
+        figure = getattr(made, "figure_", made)
         for line in [line for ax in figure.axes for line in ax.lines]:
             line.set_rasterized(len(line.get_xdata()) > 3000)
         for kind, unstable in (("png", "Software"), ("svg", "Date")):
@@ -95,12 +96,6 @@ def _draw_measure(ax: Any, summary: list[Row], measure: str) -> None:
             ax.axhspan(centre - error, centre + error, color=colour, alpha=0.15, lw=0)
 
 
-def draw_display(kind: str, data: Any, ignorance: Any) -> Any:
-    """Draw every pair of features, or the paper's three panels of entropies."""
-    display = getattr(diagnostics, kind)
-    return display.from_estimator(ignorance, data.features, data.labels).figure_
-
-
 def draw_full(data: Any, ignorance: Any, full: Any) -> Any:
     """Draw both likelihoods' boundaries, with rings around unlabelled rows that change class."""
     X, blank = data.features, ~data.labelled
@@ -114,4 +109,4 @@ def draw_full(data: Any, ignorance: Any, full: Any) -> Any:
     names = [words.get(text.get_text(), text.get_text()) for text in legend.get_texts()]
     handles = [*legend.legend_handles, rings]
     drawn.ax_.legend(handles, [*names, label], loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return drawn.figure_
+    return drawn

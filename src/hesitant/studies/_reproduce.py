@@ -17,6 +17,7 @@ from hesitant._optional import need, templates
 from hesitant._result import plain
 from hesitant._words import decimals
 from hesitant.checks import check_jobs, check_number
+from hesitant.diagnostics import EntropyDisplay, PairsDisplay
 from hesitant.studies import _figures as figures
 from hesitant.studies import _real as real
 from hesitant.studies import _simulation as study
@@ -248,9 +249,11 @@ class _Run:
             part.files.extend(figures.save(self.result.out / f"figure_{name}", draw, *given))
 
         def draw_dataset(name: str) -> None:
-            for view, display in (("data", "PairsDisplay"), ("entropy", "EntropyDisplay")):
-                save(f"{view}_{name}", figures.draw_display, display, *self.main(name))
-            save(f"full_{name}", figures.draw_full, *self.main(name), self.full(name)[0])
+            data, ignorance = self.main(name)
+            given = ignorance, data.features, data.labels
+            save(f"data_{name}", PairsDisplay.from_estimator, *given)
+            save(f"entropy_{name}", EntropyDisplay.from_estimator, *given)
+            save(f"full_{name}", figures.draw_full, data, ignorance, self.full(name)[0])
 
         save("simulated_example", figures.draw_example, self.design.seed)
         with part.attempt():
