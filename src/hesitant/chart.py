@@ -1,9 +1,9 @@
 """An unconstrained, well-scaled chart of everything that is estimated."""
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
 
 from hesitant._typing import FloatArray
+from hesitant.families._base import standard_steps
 from hesitant.likelihood import Evaluation, Likelihood, State
 
 
@@ -30,7 +30,7 @@ class Chart:
         )
         if mechanism and reference.theta.size:
             bend = likelihood.mechanism.information(reference.theta, evaluation.theta_curvature)
-            self.theta_axes = _standard_steps(bend)
+            self.theta_axes = standard_steps(bend)
         else:
             self.theta_axes = np.zeros((reference.theta.size, 0))
         self.splits = np.cumsum([self.weight_axes.shape[1], self.family.size])
@@ -60,13 +60,3 @@ def chart_at(likelihood: Likelihood, state: State) -> tuple[Chart, Evaluation]:
         raise ValueError(f"{lacks}, so the information cannot be computed: use bootstrap().")
     evaluation = likelihood.evaluate(state)
     return Chart(likelihood, state, evaluation, mechanism=True), evaluation
-
-
-def _standard_steps(information: FloatArray) -> FloatArray:
-    """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
-    root, failed = dpotrf(information, lower=1)
-    if failed:  # weights of very different sizes have rounded it away
-        value, vector = np.linalg.eigh(information)
-        return vector / np.sqrt(np.maximum(value, 1e-12 * value.max() + 1e-300))
-    steps: FloatArray = dtrtri(root, lower=1)[0].T
-    return steps

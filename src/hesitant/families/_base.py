@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
 from sklearn.base import BaseEstimator
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
@@ -78,6 +79,17 @@ class Coordinates:
     def movers(self, h: int) -> AnyArray | None:
         """Return which coordinates may move class h; None if all may."""
         return None
+
+
+def standard_steps(information: FloatArray) -> FloatArray:
+    """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
+    # Triangular: an axis of one class's location moves no other class.
+    root, failed = dpotrf(information, lower=1)
+    if failed:  # weights of very different sizes have rounded it away
+        value, vector = np.linalg.eigh(information)
+        return vector / np.sqrt(np.maximum(value, 1e-12 * value.max() + 1e-300))
+    steps: FloatArray = dtrtri(root, lower=1)[0].T
+    return steps
 
 
 class Family(BaseEstimator):

@@ -303,8 +303,7 @@ def _guesses(X: FloatArray, weight: FloatArray, k: int) -> Iterator[IntArray]:
     """Yield clusters of rows: all over, and along the axis that is least like a single hump."""
     low, middle, high = np.nanquantile(X, [0.25, 0.5, 0.75], axis=0)
     spread = np.where(high > low, high - low, 1.0)
-    Z = (complete(X, middle, spread) - middle) / spread
-    Z = np.clip(Z, -20, 20)
+    Z = np.clip((complete(X, middle, spread) - middle) / spread, -20, 20)
     share = weight / weight.sum()
     Z -= share @ Z
     value, vector = np.linalg.eigh((share[:, None] * Z).T @ Z)

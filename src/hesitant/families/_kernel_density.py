@@ -95,7 +95,8 @@ class KernelDensity(Family):
         factor = (own.sum(axis=0) + 1.0) / left
         shared = _SHARED / mass.sum()
 
-        def value_and_slope(rates: FloatArray) -> tuple[float, FloatArray]:
+        def objective(logs: FloatArray, start: FloatArray) -> tuple[float, FloatArray]:
+            rates, move = np.exp(logs), logs - start
             nearness = -(rates.astype(np.float32) @ apart).reshape(n, n)
             np.fill_diagonal(nearness, -np.inf)
             nearness -= nearness.max(axis=1, keepdims=True)
@@ -106,19 +107,13 @@ class KernelDensity(Family):
             pull = factor * (own / mine[:, None] - 1.0 / total[:, None]) * mass[:, None]
             pull = pull[:, codes] + shared * pull.sum(axis=1, keepdims=True)
             slope = -(apart @ (kernel * pull).astype(np.float32).ravel()).astype(float)
-            return float(mass @ np.log(mine / total)), slope
+            value = float(0.5 * _FIRM * move @ move - mass @ np.log(mine / total))
+            return value, _FIRM * move - slope * rates
 
-        start = np.full(p, 1.0 / np.sqrt(p))
-        tried = [value_and_slope(start * c)[0] for c in _WIDTHS]
-        start = np.log(start * _WIDTHS[int(np.argmax(tried))])
-
-        def objective(logs: FloatArray) -> tuple[float, FloatArray]:
-            value, slope = value_and_slope(np.exp(logs))
-            move = logs - start
-            return 0.5 * _FIRM * move @ move - value, _FIRM * move - slope * np.exp(logs)
-
+        starts = [np.full(p, np.log(c / np.sqrt(p))) for c in _WIDTHS]
+        start = min(starts, key=lambda logs: objective(logs, logs)[0])
         options: Any = {"maxiter": _STEPS, "maxls": 4}
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+        found = minimize(objective, start, (start,), "L-BFGS-B", jac=True, options=options)
         return np.exp(found.x) / spread
 
     def initial(self, X: AnyArray, weights: FloatArray) -> KernelParams:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.families._base import Statistics, StepError
+from hesitant.families._base import Statistics, StepError, standard_steps
 from hesitant.families._covariance import Structure
 from hesitant.families._gaussian import NOTHING
 from hesitant.families._kernels import whiten
@@ -82,7 +82,14 @@ class SkewTParams(HeavyTailedParams):
 
 def slants(whitener: FloatArray, axis: FloatArray) -> FloatArray:
     """Return λ = W⁻ᵀη."""
-    return t_times(np.linalg.inv(whitener), axis)
+    return t_times(_inverse(whitener), axis)
+
+
+def _inverse(whitener: FloatArray) -> Any:
+    try:
+        return np.linalg.inv(whitener)
+    except np.linalg.LinAlgError:  # a step led out of bounds
+        return np.full_like(whitener, np.nan)
 
 
 def skewed_normals(slant: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
@@ -242,8 +249,7 @@ class SkewTChart(HeavyTailedChart):
         aside = y - along[:, None] * self.toward
         zeta = np.sinh(bend)[:, None] * self.toward + widening * aside
         axis = t_times(self.reference.whitener, zeta)
-        slant = _solve(params.whitener.transpose(0, 2, 1), axis)
-        return dataclasses.replace(params, slant=slant)
+        return dataclasses.replace(params, slant=slants(params.whitener, axis))
 
     def gradient(self, params: SkewTParams, statistics: Statistics) -> FloatArray:
         count, mass, first, second, _, drive, driven = statistics
@@ -251,7 +257,7 @@ class SkewTChart(HeavyTailedChart):
         pull = drive[:, None] * slant - times(W, first)
         pulled, _, _, second = self.family._with_prior(params, (count, mass, first, second))
         # The prior's pull on the slant, as one on η and on W
-        held = _solve(W, -params.ridge[:, None] * slant)
+        held = times(_inverse(W), -params.ridge[:, None] * slant)
         d_zeta = times(self.reference.whitener, driven + held)
         # Where in the chart is this?
         zeta = t_times(self.half, params.axis)
@@ -261,13 +267,9 @@ class SkewTChart(HeavyTailedChart):
         d_along = root * dot(d_zeta, self.toward) + size / root * dot(d_zeta, aside)
         d_aside = d_zeta * (root / np.cosh(self.bend))[:, None]
         d_aside -= dot(d_aside, self.toward)[:, None] * self.toward
-        free = np.concatenate(
-            (
-                self.fold(W, pulled, pull, -outer(slant, held) - W @ second),
-                self.dof_gradient(params, statistics),
-                (d_along[:, None] * self.toward + d_aside).ravel(),
-            )
-        )
+        d_slant = (d_along[:, None] * self.toward + d_aside).ravel()
+        d_scale = self.fold(W, pulled, pull, -outer(slant, held) - W @ second)
+        free = np.concatenate((d_scale, self.dof_gradient(params, statistics), d_slant))
         out = free.copy()
         for places, axes in self.blocks:
             out[places] = free[places] @ axes
@@ -288,8 +290,8 @@ class SkewTChart(HeavyTailedChart):
             # Not a matrix product: so small a one would wait for threads longer than it runs.
             information = counts[h] * np.einsum("ki,kj->ij", scores, scores) / _DRAWS
             information.flat[:: len(places) + 1] *= 1.0 + _FLOOR
-            spots = np.concatenate((np.arange(self.p), np.arange(-self.p, 0)))
             if edge:
+                spots = np.r_[: self.p, -self.p : 0]  # of its location and slant
                 information[np.ix_(spots, spots)] += self._edge(h, *edge)
             own.append((places, information))
         if shared:
@@ -297,8 +299,8 @@ class SkewTChart(HeavyTailedChart):
             for places, information in own:
                 joint[np.ix_(places, places)] += information
             own = [(np.arange(self.size), joint)]
-        found = [(places, _standard_steps(information)) for places, information in own]
-        return [(places, axes) for places, axes in found if axes is not None]
+        # Draws of absurd parameters may overflow.
+        return [(places, standard_steps(each)) for places, each in own if np.isfinite(each).all()]
 
     def _scores(self, h: int) -> tuple[IntArray, FloatArray]:
         """Return which unmixed coordinates class h has, and scores of draws from it in them."""
@@ -328,24 +330,3 @@ class SkewTChart(HeavyTailedChart):
         out: FloatArray = np.block([[own, cross], [cross.T, W @ second[h] @ W.T]])
         size = float(slant @ slant)
         return size / (size + _FEW**2) * out
-
-
-def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the solution of a system for each class; NaN where a step led out of bounds."""
-    try:
-        return np.asarray(np.linalg.solve(matrix, right[:, :, None])[:, :, 0], dtype=np.float64)
-    except np.linalg.LinAlgError:
-        return np.full_like(right, np.nan)
-
-
-def _standard_steps(information: FloatArray) -> FloatArray | None:
-    """Return the matrix whose columns are steps of one standard error, all uncorrelated."""
-    size = np.sqrt(np.maximum(np.diagonal(information), 1e-12))
-    correlation = information / np.multiply.outer(size, size)
-    if not np.isfinite(correlation).all():  # parameters so absurd that draws overflow
-        return None
-    try:  # triangular: an axis of one class's location moves no other class
-        return np.linalg.inv(np.linalg.cholesky(correlation)).T / size[:, None]
-    except np.linalg.LinAlgError:  # weights of very different sizes
-        value, vector = np.linalg.eigh(correlation)
-        return vector / np.sqrt(np.maximum(value, _FLOOR)) / size[:, None]
