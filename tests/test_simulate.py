@@ -142,3 +142,13 @@ def test_generators_and_consensus_work_without_pandas() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "pip install 'hesitant[data]'" in done.stdout
+
+
+def test_what_was_drawn_is_told_in_a_few_lines() -> None:
+    assert repr(simulate(n=100, random_state=1)).splitlines() == [
+        "PartlyLabelled: simulation",
+        "  100 rows, 2 features: x0, x1",
+        "  labelled  60: 0 (29), 1 (31)",
+        "  blank     40 (40.0 %)",
+        "  truth    known",
+    ]

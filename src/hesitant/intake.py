@@ -66,8 +66,10 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
     names = getattr(estimator, "feature_names_in_", None)
     if refuse_not_finite(X, names, partial(takes_gaps, estimator)) and reset:
         for j in np.flatnonzero(np.isnan(X).all(axis=0)).tolist():
-            where = _column(names, j)
-            raise ValueError(f"X has no value at all in {where}: drop it, it cannot be fitted.")
+            where = j if names is None else names[j]
+            raise ValueError(
+                f"X has no value at all in column {where!r}: drop it, it cannot be fitted."
+            )
     return np.asarray(X)
 
 
@@ -75,10 +77,6 @@ def takes_gaps(estimator: Any) -> bool:
     """Whether the family that an estimator has, or would have, allows for empty cells."""
     family = estimator.family_ if hasattr(estimator, "family_") else estimator._resolve()[0]
     return bool(family.takes_gaps)
-
-
-def _column(names: AnyArray | None, place: int) -> str:
-    return f"column {names[place]!r}" if names is not None else f"column {place}"
 
 
 def _is_plain(estimator: Any, X: Any, reset: bool) -> bool:
@@ -139,7 +137,8 @@ def refuse_not_finite(
         if not bad.any() or (gaps and bad is empty):
             continue
         row, column = map(int, np.argwhere(bad)[0])
-        where = f"in row {first_row + start + row}, {_column(names, column)}"
+        named = column if names is None else names[column]
+        where = f"in row {first_row + start + row}, column {named!r}"
         if bad is infinite:
             raise ValueError(f"X contains infinity {where}: correct it, or leave the cell empty.")
         raise ValueError(

@@ -29,13 +29,8 @@ class PartlyLabelled:
     shown the case, or None if every case was shown; ``details`` has what else is known.
 
     >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=100, random_state=1)
-    >>> print(data)
-    PartlyLabelled: simulation
-      100 rows, 2 features: x0, x1
-      labelled  60: 0 (29), 1 (31)
-      blank     40 (40.0 %)
-      truth    known
+    >>> simulate(n=100, random_state=1).class_counts
+    {0: 29, 1: 31}
     """
 
     name: str
@@ -103,23 +98,17 @@ def consensus(
 ) -> Any:
     """Label each case that enough experts judge alike, and leave the others blank (None).
 
+    ``opinions`` has a row a case and a column an expert; None, NaN, NA and ``missing`` are no
+    opinion. ``at_least`` is the number of experts who must agree, or a share (a float up to 1) of
+    the whole panel, those without an opinion included. Where it asks for half the panel or less
+    two classes may reach it with equally many: ``ties`` is "raise", or "blank" to leave such cases
+    blank. A DataFrame gives a Series with its index, anything else an array; both of objects.
+
     >>> from hesitant.datasets import consensus
     >>> consensus([["benign", "benign", "benign"],
     ...            ["benign", "malign", "malign"],
     ...            ["malign", None, "malign"]], at_least=2/3)
     array(['benign', 'malign', 'malign'], dtype=object)
-
-    Parameters
-    ----------
-    opinions : array-like or DataFrame of shape (n_cases, n_experts)
-        None, NaN, NA and ``missing`` mean that the expert gave no opinion on the case. A DataFrame
-        gives a Series with its index, anything else an array; both of objects.
-    at_least : int or float, default=6
-        How many experts must agree: an integer counts them, a float in (0, 1] is a share of the
-        whole panel, those without an opinion included.
-    ties : {"raise", "blank"}, default="raise"
-        What to do with a case on which two classes reach `at_least` with equally many experts;
-        only possible where `at_least` asks for half the panel or less.
     """
     if ties not in ("raise", "blank"):
         raise ValueError(f"ties={ties!r} is not known; use 'raise' or 'blank'")

@@ -47,22 +47,16 @@ def simulate(
 ) -> PartlyLabelled:
     """Draw Gaussian classes whose labels go missing where they overlap: the paper's simulation.
 
+    ``means`` (g, p), ``covariances`` (g, p, p) and ``weights`` (g,) are those of the classes: by
+    default (0, 0) with ((1, .7), (.7, 1)), and (0, 3) with the identity, equally weighted. A row
+    is shown to the expert with probability ``reviewed_share``, and then labelled with logit
+    Pr(labelled) = intercept + slope · entropy. ``random_state`` is anything that
+    ``numpy.random.default_rng`` takes; an integer makes the draw repeatable.
+
     >>> from hesitant.datasets import simulate
     >>> data = simulate(n=500, random_state=0)
     >>> data.features.shape, data.labels[:4]
     ((500, 2), array([1, 0, None, 0], dtype=object))
-
-    Parameters
-    ----------
-    means, covariances, weights : array-likes of shape (g, p), (g, p, p) and (g,)
-        Of each class; by default (0, 0) with ((1, .7), (.7, 1)), and (0, 3) with the identity,
-        equally weighted.
-    intercept, slope : float, default=1.0 and -5.0
-        Of the labelling mechanism, logit Pr(labelled) = intercept + slope · entropy.
-    reviewed_share : float, default=1.0
-        The probability that a row is shown to the expert at all.
-    random_state : int, Generator, SeedSequence or None
-        Anything ``numpy.random.default_rng`` takes; an integer makes the draw repeatable.
     """
     check_number("n", n, Integral, 1)
     check_number("reviewed_share", reviewed_share, Real, 1e-6, 1)
