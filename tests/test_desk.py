@@ -239,6 +239,8 @@ def test_the_model_learns_from_answers_and_the_boundary_before_stays(table, sit)
     assert desk.model.number > before.number
     assert desk.before is before
     assert desk.held_out[1] == (desk.model.codes >= 0).sum()
+    assert desk.model.clf.init is not None  # it began where the last fit ended,
+    assert desk.model.clf.init.init is None  # and does not hold all fits before that one
     page = sitting.get("/part/report").text
     assert "The boundary, before and after" in page
     assert page.count('class="edge') >= 2

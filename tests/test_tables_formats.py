@@ -69,6 +69,8 @@ DOCUMENTS = {
     "records": json.dumps(ROWS),
     "lines": "\n".join(map(json.dumps, ROWS)) + "\n\n",
     "columns": json.dumps({"x": [1.5, 2, -1], "y": ["a", None, "b"]}),
+    "split": pd.DataFrame(ROWS).to_json(orient="split"),
+    "table": pd.DataFrame(ROWS).to_json(orient="table", index=False),
     "pandas": pd.DataFrame(ROWS).to_json(),
     "marked": "\ufeff" + json.dumps(ROWS),
 }

@@ -254,7 +254,7 @@ def test_folders_are_made_before_the_work(tmp_path: Path, monkeypatch: pytest.Mo
     prepare(tmp_path / "a" / "b" / "out", force=False)
     assert names(tmp_path / "a" / "b") == []
     (tmp_path / "file").touch()
-    with pytest.raises(TableError, match="file cannot be a folder, because a file stands there"):
+    with pytest.raises(TableError, match="file cannot be a folder: a file stands there"):
         prepare(tmp_path / "file" / "out", force=True)
     with pytest.raises(TableError, match="exists already"):
         prepare(tmp_path / "file", force=False)

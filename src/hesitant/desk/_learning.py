@@ -257,6 +257,8 @@ def learn(model: Model, start: Model) -> Model:
     model.number, clf = start.number, _estimator(model, model.panel, start.clf)
     if clf is None:
         return model
+    if start.clf is not None:  # else every fit would hold all before it, in memory and in files
+        start.clf.init = None
     X, said, reviewed = model.rows()
     rows = np.flatnonzero(model.data.usable)
     blank = np.flatnonzero(model.codes[rows] < 0)

@@ -149,21 +149,22 @@ def _name(value: Any) -> str:
 def _long_table(frame: pd.DataFrame, id: str, label: str | None) -> Iterator[Line]:
     """Yield the statements of a table with a line for each; a blank label was withheld."""
     sheet = Sheet(frame)
-    sheet.require([id], f"named in {option('id')}")
     others = [name for name in sheet.names if name != id]
     reader = next((name for name in others if _READER.fullmatch(name)), None)
     if label is None:
         left = [name for name in others if name != reader]
         label = "label" if "label" in left or len(left) != 1 else left[0]
-    sheet.require([label], f"named in {option('label')}")
+    for name, part in ((id, "id"), (label, "label")):
+        sheet.require([name], f"named in {option(part)}")
     readers: Any = [None] * len(sheet) if reader is None else sheet[reader].cells()
     lines: Counter[str] = Counter()
-    for case, who, said in zip(sheet[id].cells(), readers, sheet[label].cells(), strict=True):
-        if case is not None:
-            lines[_name(case)] += 1
+    for cell, who, said in zip(sheet[id].cells(), readers, sheet[label].cells(), strict=True):
+        if cell is not None:
+            case = _name(cell)
+            lines[case] += 1
             # without names, every further line about a case is another reader's
-            name = f"reader {lines[_name(case)]}" if reader is None else _name(who)
-            yield _name(case), name, None if said is None else _name(said)
+            name = f"reader {lines[case]}" if reader is None else _name(who)
+            yield case, name, None if said is None else _name(said)
 
 
 def join(

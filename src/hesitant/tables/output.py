@@ -98,9 +98,7 @@ def prepare_targets(paths: Collection[PathLike], *, force: bool, keep: Collectio
             with tempfile.TemporaryFile(dir=_check_target(target, force, keep).parent):
                 pass  # the sure way to know that it may be written to
         except (FileExistsError, NotADirectoryError) as error:
-            problem = (
-                f"{show_path(target.parent)} cannot be a folder, because a file stands there."
-            )
+            problem = f"{show_path(target.parent)} cannot be a folder: a file stands there."
             raise TableError(target, problem, "Write to another folder.") from error
         except OSError as error:
             raise _unwritable(target, error) from error
@@ -109,6 +107,7 @@ def prepare_targets(paths: Collection[PathLike], *, force: bool, keep: Collectio
 def _check_target(target: Path, force: bool, keep: Collection[PathLike]) -> Path:
     """Refuse what cannot or must not be written; return the file behind a link."""
     problem, remedy = "", "Choose another."
+    inputs = [path for path in keep if os.path.exists(path)]
     try:
         if "\0" in str(target):
             problem = "No file can have this name."
@@ -120,9 +119,7 @@ def _check_target(target: Path, force: bool, keep: Collection[PathLike]) -> Path
         elif target.exists() and not target.is_file():
             # replacing a device such as /dev/null would break it for everybody
             problem, remedy = "This is not an ordinary file.", "Write to a file instead."
-        elif target.exists() and any(
-            os.path.samefile(read, target) for read in keep if os.path.exists(read)
-        ):
+        elif target.exists() and any(os.path.samefile(path, target) for path in inputs):
             problem = "This file is being read: it is not written over."
         elif os.path.lexists(target) and not force:  # if only a link to nowhere
             raise FileExistsError

@@ -146,9 +146,7 @@ def _read_arrow(source: Source, kind: str) -> pd.DataFrame:
         table.validate(full=True)  # a damaged offset would otherwise end the whole process
         # the index that pandas wrote becomes a column again: it may be the label, and so may
         # whole numbers, which blanks beside them would round
-        frame = table.to_pandas(ignore_metadata=True, integer_object_nulls=True)
-    frame.attrs = {}
-    return frame
+        return table.to_pandas(ignore_metadata=True, integer_object_nulls=True)
 
 
 def _read_fcs(
@@ -164,26 +162,25 @@ def _read_fcs(
         try:
             file = flowio.FlowData(io.BytesIO(source.data))
         except flowio.exceptions.MultipleDataSetsError as error:
-            remedy = "Export the one you want to a file of its own."
-            raise source.error("The file holds several data sets.", remedy) from error
+            raise source.error(
+                "It holds several data sets.", "Export the one you want."
+            ) from error
         markers, detectors = (
             [str(name).strip() for name in names] for names in (file.pns_labels, file.pnn_labels)
         )
         check_shape(detectors, source.name)
-        announced = int(file.event_count), len(detectors)
-        check_size(8 * announced[0] * announced[1], source)
+        check_size(8 * int(file.event_count) * len(detectors), source)
         events = file.as_array()
-        if events.shape != announced:
-            counts = "announces {} events of {} channels and holds {} of {}"
-            raise ValueError("it " + counts.format(*announced, *events.shape))
+        if events.shape != (int(file.event_count), len(detectors)):
+            announced = f"{file.event_count} events of {len(detectors)} channels"
+            raise ValueError(f"it announces {announced} and holds {events.shape}")
         pairs = list(zip(markers, detectors, strict=True))
         names = [f"{m} ({d})" if m and m != d else d for m, d in pairs]
         if compensate:
             keys = [k for k in ("spillover", "spill", "$spillover") if k in file.text]
             if not keys:
-                remedy = f"Leave out {option('compensate', True)}, or compensate where it was"
                 problem = "The file holds no compensation matrix ($SPILLOVER)."
-                raise source.error(problem, f"{remedy} recorded.")
+                raise source.error(problem, f"Leave out {option('compensate', True)}.")
             undo = need("flowutils.compensate", "fcs")
             with blaming(source, "Its $SPILLOVER makes no sense"):
                 matrix, channels = undo.get_spill(file.text[keys[0]])
@@ -256,6 +253,11 @@ def parse_json(source: Source, encoding: str | None) -> Any:
 
 def _read_json(source: Source, encoding: str | None, na: Collection[str]) -> pd.DataFrame:
     document = parse_json(source, encoding)
+    if isinstance(document, dict) and isinstance(document.get("data"), list):  # as pandas may do
+        names: Any = document.get("columns")
+        rows = document["data"]
+        named = isinstance(names, list) and all(isinstance(row, list) for row in rows)
+        document = [dict(zip(names, row, strict=False)) for row in rows] if named else rows
     document = document if isinstance(document, list | dict) else [document]
     tool = tool_of(document)
     if tool is not None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -16,6 +16,8 @@ import pyarrow.csv
 from .errors import TableError, check_shape, option, quote, reason
 from .output import UNGUARD
 from .sources import EMPTY, Source
+
+Rows: TypeAlias = Iterator[tuple[int, list[str]]]  # each with the line it starts on
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SAMPLE = 1 << 16
@@ -91,7 +93,7 @@ def read_delimited(
         raise source.error(*EMPTY)
     names = [re.sub(*UNGUARD, c.strip()) or f"Unnamed: {i}" for i, c in enumerate(header)]
     check_shape(names, source.name)
-    last, columns = _plain_cells(text, delimiter, header_line, len(names)) or _cells(rows)
+    last, columns = _cut(text, delimiter, rows, header_line, len(names))
     check_shape(names, source.name, rows=len(columns))
     # columns with neither a name nor a cell come from a delimiter at the end of every line
     frame = pd.DataFrame(
@@ -107,26 +109,23 @@ def read_delimited(
     return frame
 
 
-def _plain_cells(text: str, delimiter: str, header_line: int, width: int) -> Any:
-    """Return the last line and the columns of a table without quotes, None if it is no such one.
+def _cut(text: str, delimiter: str, rows: Rows, header_line: int, width: int) -> Any:
+    """Return the last line and the columns below the header.
 
-    Arrow cuts cells many times as fast as the csv module, and says less of what is wrong.
+    Arrow cuts cells many times as fast as the csv module, where there are neither quotes nor
+    blank lines, and says less of what is wrong.
     """
-    if width == 1 or any(odd in text for odd in ('"', "\r", "\n\n")):
-        return None
     names = [str(k) for k in range(width)]
-    with suppress(pa.ArrowInvalid):  # of rows of different lengths, or none
-        table = pyarrow.csv.read_csv(
-            pa.BufferReader(text.encode()),
-            pyarrow.csv.ReadOptions(column_names=names, skip_rows=header_line),
-            pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False),
-            pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_string())),
-        )
-        return header_line + table.num_rows, [pc.utf8_ltrim(part, " ") for part in table.columns]
-    return None
-
-
-def _cells(rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[Any]]:
+    if width > 1 and not any(odd in text for odd in ('"', "\r", "\n\n")):
+        with suppress(pa.ArrowInvalid):  # of rows of different lengths, or none
+            table = pyarrow.csv.read_csv(
+                pa.BufferReader(text.encode()),
+                pyarrow.csv.ReadOptions(column_names=names, skip_rows=header_line),
+                pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False),
+                pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_string())),
+            )
+            columns = [pc.utf8_ltrim(column, " ") for column in table.columns]
+            return header_line + table.num_rows, columns
     last, batches = 0, []
     for batch in iter(lambda: list(islice(rows, 1 << 16)), []):
         last = batch[-1][0]
@@ -155,7 +154,7 @@ def _column(cells: Any, na: Collection[str], decimal: str, *, as_text: bool) -> 
     return pc.replace_substring_regex(pc.if_else(blank, None, cells), *UNGUARD).to_pandas()
 
 
-def records(data: bytes, delimiter: str, source: Source) -> Iterator[tuple[int, list[str]]]:
+def records(data: bytes, delimiter: str, source: Source) -> Rows:
     """Yield every row that is not blank, with the line it starts on; all must be equally long."""
     lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
     reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
