@@ -198,10 +198,6 @@ def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) 
     terminal.say(f"Features: {rotated}{shown}{more}.")
     counts = ("class", "labelled", "blank_expected", "blank_share")
     terminal.table("Labels and blanks", document["labels"]["classes"], *counts)
-    for group in document["parameters"]["groups"]:
-        if group["title"] == "Labelling mechanism":
-            ends = ("of", "estimate", "lower", "upper")
-            terminal.table("Chance of a label (logit scale)", group["rows"], *ends)
     if document["readers"]:
         found = ("reader", "shown", "labelled", "accuracy", "intercept", "slope")
         terminal.table("Readers", document["readers"]["rows"], *found)

@@ -10,7 +10,6 @@ import typer
 
 from hesitant._words import did_you_mean
 
-PANELS = "The table", "The model", "Output"  # of the help
 Family = Literal["gaussian", "t", "skew_t", "skew_normal"]
 Covariance = Literal["full", "tied", "diag", "spherical", "shrunk"]
 Mechanism = Literal["entropy", "class", "entropy+class", "mixed", "none"]
@@ -80,7 +79,8 @@ def option(panel: str | None, help: str, default: Any = False, *names: str, **mo
     return typer.Option(*names, help=text, rich_help_panel=panel, show_default=default, **more)
 
 
-plain, data, model, output = (partial(option, panel) for panel in (None, *PANELS))
+_PANELS = (None, "The table", "The model", "Output")  # of the help
+plain, data, model, output = (partial(option, panel) for panel in _PANELS)
 
 
 def argument(name: str, metavar: str) -> Any:

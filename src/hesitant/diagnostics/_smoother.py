@@ -97,7 +97,6 @@ def _smooth(values: FloatArray, h: Any, power: int = 1) -> FloatArray:
 
 
 def _cross_validated(rows: FloatArray, labels: FloatArray) -> float:
-    """Return the bandwidth under which each row is best predicted by all the others."""
     n, rate = rows.sum(), labels.sum() / rows.sum()
     candidates = np.geomspace(max(5 / n, 2 / BINS), 0.5, 25)
     mass, hits = (_smooth(values, candidates[:, None]) for values in (rows, labels))

@@ -242,7 +242,6 @@ def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str
 
 
 def _knows(model: FittedModel, data: ManyRows) -> bool:
-    """Whether a model was fitted to exactly these rows."""
     if model.alpha != 0.5 or not model.converged:
         return False
     value = model.likelihood(data).evaluate(model.state).log_likelihood
@@ -251,7 +250,6 @@ def _knows(model: FittedModel, data: ManyRows) -> bool:
 
 @named("likelihood ratio")
 def likelihood_ratio(fits: Fits) -> Test:
-    """Compare the full likelihood with labels missing completely at random."""
     need_rows(*fits.counts, SMALLEST_GROUP)
     ratio = _ratio(fits.ignorance, fits.full, fits.chance)
     return chi_squared(ratio, fits.full.mechanism_.coef_.size)
@@ -264,7 +262,6 @@ def _ratio(ignorance: Any, full: Any, chance: float) -> float:
 
 @named("Wald")
 def wald_test(fits: Fits) -> Test:
-    """Compare the fitted coefficients with zero, by their standard errors."""
     need_rows(*fits.counts, SMALLEST_GROUP)
     fits.need_information()
     k = fits.full.n_parameters_
