@@ -99,7 +99,7 @@ def test_names_cannot_steer_a_terminal(paper):
 def test_items_stand_in_a_list():
     page = Example(np.zeros(1), {})._repr_html_()
     assert Parents(page).around == ["ul", "ul"]
-    assert "<ul><li>first &lt;item&gt;</li><li>second</li></ul>" in page
+    assert "<ul><li>first &lt;item&gt;</li></ul><ul><li>second</li></ul>" in page
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)

@@ -6,7 +6,6 @@ import math
 import textwrap
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -113,14 +112,13 @@ class Result:
 
     def _repr_html_(self) -> str:
         parts = [f"<h4>{html.escape(self.title)}</h4>"]
-        for kind, group in groupby(self._parts(), lambda p: str(p)[:2] == "* " or type(p)):
-            if kind is Table:
-                parts += [part.as_html() for part in group if isinstance(part, Table)]
-            elif kind is True:
-                items = (f"<li>{html.escape(str(part)[2:])}</li>" for part in group)
-                parts.append(f"<ul>{''.join(items)}</ul>")
+        for part in self._parts():
+            if isinstance(part, Table):
+                parts.append(part.as_html())
+            elif part.startswith("* "):
+                parts.append(f"<ul><li>{html.escape(part[2:])}</li></ul>")
             else:
-                parts += [f"<p>{html.escape(str(part))}</p>" for part in group]
+                parts.append(f"<p>{html.escape(part)}</p>")
         return f'<div class="hesitant-result">{"".join(parts)}</div>'
 
 
