@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 LONGEST = 40
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # of emoji, and of several scripts
@@ -18,6 +18,12 @@ def decimals(value: float | None, digits: int = 2, *, signed: bool = False) -> s
 def noun(value: int, one: str, many: str | None = None) -> str:
     """Return a count with its noun: 1 row, 1,200 rows."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return names in a row; of many, the first few and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def percent(share: float | None, digits: int = 1, *, whole: bool = False) -> str:

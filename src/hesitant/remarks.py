@@ -7,10 +7,11 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from hesitant._typing import AnyArray
+from hesitant._words import listed
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel
 from hesitant.families import Defect
-from hesitant.families._base import listed, of_classes
+from hesitant.families._base import of_classes
 from hesitant.labels import describe
 from hesitant.likelihood import Likelihood, log_posterior
 from hesitant.rows import Block, Tally

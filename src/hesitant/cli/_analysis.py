@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import hesitant
-from hesitant._words import noun, short
+from hesitant._words import listed, noun, short
 from hesitant.cli import _options as o
 from hesitant.cli import _tables as tables
 from hesitant.cli._terminal import Terminal, in_options
@@ -192,10 +192,9 @@ def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) 
     for text in (*verdict["paragraphs"], *(f"Caution: {c}" for c in verdict["cautions"])):
         terminal.say(text)
     used, columns = document["features"], document["repeat"]["data"]["features"]
-    shown = ", ".join(short(name) for name in columns[:LISTED])
-    more = f" and {len(columns) - LISTED:,} more" if len(columns) > LISTED else ""
+    shown = listed([short(name) for name in columns], LISTED)
     rotated = "" if used == columns else f"{noun(len(used), 'principal component')} of "
-    terminal.say(f"Features: {rotated}{shown}{more}.")
+    terminal.say(f"Features: {rotated}{shown}.")
     counts = ("class", "labelled", "blank_expected", "blank_share")
     terminal.table("Labels and blanks", document["labels"]["classes"], *counts)
     if document["readers"]:

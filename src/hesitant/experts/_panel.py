@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import entr
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
+from hesitant._words import listed
 from hesitant.experts._answers import Answers, Confusion, Rng, gather
 from hesitant.mechanisms import Evidence, Mechanism
 from hesitant.mechanisms._base import Difficulty, Value
@@ -238,11 +239,9 @@ class Panel(Mechanism):
         counts = zip(self.readers, self.counts or (), strict=False)
         few = [f"{reader!r} ({said})" for reader, (_, said) in counts if said < FEW]
         if few and self.pooling != "shared":
-            more = f" and {len(few) - 5} more" * (len(few) > 5)
             out.append(
-                f"Some readers spoke of fewer than {FEW} rows, {', '.join(few[:5])}{more}: what "
-                "is found of them comes mostly from the prior. pooling='shared' takes all readers "
-                "for alike."
+                f"Some readers spoke of fewer than {FEW} rows, {listed(few)}: what is found of "
+                "them comes mostly from the prior. pooling='shared' takes all readers for alike."
             )
         if not isinstance(self.answers, Confusion):
             return out

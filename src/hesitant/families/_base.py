@@ -9,6 +9,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from sklearn.base import BaseEstimator
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
+from hesitant._words import listed
 
 Params: TypeAlias = Any
 """The parameters of all classes: whatever the family likes, opaque to everyone else."""
@@ -36,12 +37,6 @@ def of_classes(
     chosen = [name for name, about in zip(names, which, strict=True) if about]
     shown = listed(chosen)
     return f"Class {shown} {one}" if len(chosen) == 1 else f"Classes {shown} {many}"
-
-
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return names in a row; of many, the first few and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 class Coordinates:

@@ -11,7 +11,8 @@ from scipy.linalg import block_diag, helmert
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant._vector_math import normalise
-from hesitant.families._base import Coordinates, Defect, Family, Statistics, improved, listed
+from hesitant._words import listed
+from hesitant.families._base import Coordinates, Defect, Family, Statistics, improved
 from hesitant.families._covariance import Shrunk
 from hesitant.families._gaps import complete
 from hesitant.families._gaussian import Gaussian

@@ -94,12 +94,11 @@ class SkewT(StudentT):
             along[gaps.places] = np.einsum("hij,hj->ih", u, params.axis) / ratio[gaps.pattern]
             left = u, toward / ratio[:, :, None], ratio
         nu, p, volume = params.nu, X.shape[1], np.broadcast_to(volume, q.shape)
-        density, *terms = (np.empty_like(q) for _ in range(4))
+        found = np.empty((4, *q.shape))
+        density, *terms = found
         for d in np.unique(seen).tolist():
             own = slice(None) if isinstance(seen, int) else seen == d
-            found = skew_t_rows(q[own], along[own], nu, d, tables(nu, d))
-            for term, value in zip((density, *terms), found, strict=True):
-                term[own] = value
+            found[:, own] = skew_t_rows(q[own], along[own], nu, d, tables(nu, d))
             constant = tails.within_bounds(tails.t_constants(nu, d) + volume[own])
             density[own] += constant + math.log(2.0)
             if d < p:  # counted from what whole rows have in common

@@ -13,11 +13,10 @@ from scipy.stats import norm
 from hesitant._cores import one_blas_thread
 from hesitant._result import Result, Table
 from hesitant._typing import BoolArray, FloatArray
-from hesitant._words import percent
+from hesitant._words import listed, percent
 from hesitant.base import check_classifier
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
-from hesitant.families._base import listed
 from hesitant.inference import _displays
 from hesitant.inference._scores import STEP, Axes, axes_at, curvature, invert, nudged, scatter
 from hesitant.likelihood import State

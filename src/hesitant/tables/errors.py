@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from hesitant._words import printable
+from hesitant._words import listed, printable
 
 _SHOWN = 60  # characters of a cell or a name that a message repeats
 # A fit needs a covariance matrix over the features: reading more would only use up the memory.
@@ -52,9 +52,7 @@ def quote(value: object) -> str:
 
 
 def quote_all(values: Iterable[object], *, limit: int = 6) -> str:
-    values = list(values)
-    more = f" and {len(values) - limit} more" if len(values) > limit else ""
-    return ", ".join(map(quote, values[:limit])) + more
+    return listed([quote(value) for value in values], limit)
 
 
 def show_path(path: object) -> str:
