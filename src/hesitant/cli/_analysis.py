@@ -115,9 +115,8 @@ def analyse(
         tells = getattr(clf, "mechanism_", None)  # whether what was said tells of the class
         told = clf.resolve(checked) if tells is not None and tells.by_class else None
         predictions = tables.prediction_frame(clf, checked, columns, frame, told)
-        contents = (
-            # lone surrogates, as broken exports have them, cannot be written as UTF-8
-            report.to_html().encode("utf-8", "replace"),
+        contents: tuple[str | bytes, ...] = (
+            report.to_html(),
             output.table_bytes(predictions, files["predictions"]),
             to_bytes(saved, notes=origin),
         )

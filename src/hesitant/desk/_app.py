@@ -169,34 +169,26 @@ class Pages:
         curves = [_findings.hesitation(answers, model, name) for name in found["readers"]]
         return self._page("findings", given, state=found, curves=curves, boundary=self._drawn[1])
 
-    def _file(self, cell: str | None) -> Path | None:
-        """Return a file in the table's folder that a cell names, and no other."""
+    def _shown(self, cell: str | None) -> tuple[str, Any]:
+        """Return what the expert looks at: a link, a text, or a file in the table's folder."""
+        if re.match(r"https?://", cell or "", re.I):
+            return "link", cell
+        if Path((cell or "")[-20:]).suffix.lower() not in _IMAGES | {".txt"}:
+            return "text", cell
         folder = self.desk.path.parent
         with suppress(OSError, ValueError):
-            path = (folder / (cell or "")).resolve()
-            return path if path.is_relative_to(folder) and path.is_file() else None
-        return None
-
-    def _shown(self, cell: str | None) -> tuple[str, str] | None:
-        if cell is None:
-            return None
-        if re.match(r"https?://", cell, re.I):
-            return "link", cell
-        suffix = Path(cell[-20:]).suffix.lower()
-        if suffix not in _IMAGES | {".txt"}:
-            return "text", cell
-        path = self._file(cell)
-        if path is None:
-            return "missing", cell
-        if suffix in _IMAGES:
-            return "image", cell
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return "text", file.read(20_000)
+            path = (folder / str(cell)).resolve()
+            if path.is_relative_to(folder) and path.is_file():
+                if path.suffix.lower() in _IMAGES:
+                    return "image", path
+                with path.open(encoding="utf-8", errors="replace") as file:
+                    return "text", file.read(20_000)
+        return "missing", cell
 
     def _image(self, given: Given, row: int) -> Response:
         data, _ = self.desk.ready()
-        path = self._file(data.shown[row]) if row < len(data.shown) else None
-        if path is None or path.suffix.lower() not in _IMAGES:
+        kind, path = self._shown(data.shown[row] if row < len(data.shown) else None)
+        if kind != "image":
             raise Refused("There is no such image in the table's folder.", 404)
         alone = {"Content-Security-Policy": "default-src 'none'; sandbox"}
         return responses.FileResponse(path, headers=alone)

@@ -61,8 +61,7 @@ class Report:
 
     def write_html(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the page to a file, whole or not at all; ``force`` replaces an existing one."""
-        # lone surrogates, as broken exports have them, cannot be written as UTF-8
-        return write_atomically(path, self.to_html().encode("utf-8", "replace"), force=force)
+        return write_atomically(path, self.to_html(), force=force)
 
     def _repr_html_(self) -> str:
         # A frame of its own: neither the notebook's styles nor the page's can reach the other.

@@ -151,8 +151,8 @@ def _fill(part: Path, data: Content, replaces: Path | None) -> None:
                 shutil.copymode(replaces, part)
         if callable(data):
             data(file)
-        else:
-            file.write(data.encode() if isinstance(data, str) else data)
+        else:  # broken exports have lone surrogates, which UTF-8 does not
+            file.write(data.encode("utf-8", "replace") if isinstance(data, str) else data)
         file.flush()
         os.fsync(file.fileno())
 
