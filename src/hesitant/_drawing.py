@@ -44,10 +44,6 @@ def as_text(name: object, limit: int = 40) -> str:
 class Drawing:
     """Base of the displays: what has been drawn, and how to keep it."""
 
-    figure_: Any
-    axes_: Any
-    ax_: Any
-
     def save(self, path: Any, **options: Any) -> None:
         """Write the picture to a file; the ending (.png, .svg, .pdf) decides the format."""
         self.figure_.savefig(path, **options)
@@ -58,7 +54,7 @@ class Drawing:
         if new:
             figure = need("matplotlib.pyplot", "plot").figure(figsize=size, layout="constrained")
             axes = figure.subplots(*shape, **options)
-        self.axes_ = np.atleast_1d(np.asarray(axes, dtype=object))
+        self.axes_: Any = np.atleast_1d(np.asarray(axes, dtype=object))
         self.ax_ = self.axes_.flat[0]
         self.figure_ = self.ax_.figure
         return new

@@ -236,19 +236,18 @@ class PairsDisplay(draw.Drawing):
     def plot(self) -> Self:
         """Draw on a new figure."""
         p = len(self.features)
-        side = max(1.5, 7.2 / p) if p > 1 else 3.4
+        side = p * max(1.5, 7.2 / max(p, 2))
         with draw.drawing():
-            size = (side * p + 0.4, side * p + 0.2)
-            self.use(None, size, p, p, squeeze=False, sharex="col")
+            self.use(None, (side + 0.4, side + 0.2), p, p, squeeze=False, sharex="col")
             for (i, j), ax in np.ndenumerate(self.axes_):
                 if j > i:
                     ax.remove()
                     self.axes_[i, j] = None
                 else:
                     self._panel(ax, i, j)
-            place = {"loc": "upper right", "fontsize": 9} if p > 1 else {}
             handles = draw.legend_handles(self.classes, self.codes)
-            (self.figure_ if p > 1 else self.ax_).legend(handles=handles, **place)
+            where = "upper right" if p > 1 else "outside right upper"
+            self.figure_.legend(handles=handles, loc=where, fontsize=9)
         return self
 
     def _panel(self, ax: Any, i: int, j: int) -> None:

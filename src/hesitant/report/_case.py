@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from hesitant._drawing import share_between
 from hesitant._replicates import refit
-from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant._typing import FloatArray
 from hesitant.diagnostics import diagnose
 from hesitant.diagnostics._tests import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
@@ -61,21 +61,23 @@ class Case:
         self.informed = self.clf if self.clf.mechanism_.informative else self.diagnosis.full
         # what each reader says of each class (J, g, g), if readers may be wrong
         self.confusion = getattr(self.main, "confusion_", None)
-
-    @cached_property
-    def proba(self) -> FloatArray:
-        """Class probabilities from the features alone."""
-        return np.asarray(self.whole.predict_proba(self.given))
-
-    @cached_property
-    def posterior(self) -> FloatArray:
-        """Class probabilities of blank rows, from the features and from their being blank."""
-        return np.where(self.blank[:, None], self.whole.resolve(self.given), self.proba)
-
-    @cached_property
-    def ignorant_posterior(self) -> FloatArray:
-        """Class probabilities under the fit that ignores the pattern of blanks."""
-        return np.asarray(self.diagnosis.ignorance.predict_proba(self.data))
+        # class probabilities: by the features alone, of blank rows also by their being blank, and
+        # under the fit that ignores the pattern of blanks
+        self.proba = np.asarray(clf.predict_proba(given))
+        self.posterior = np.where(self.blank[:, None], clf.resolve(given), self.proba)
+        self.ignorant_posterior = np.asarray(self.diagnosis.ignorance.predict_proba(self.data))
+        # less likely than nearly all labelled rows: fits no class
+        least = least_density(self.clf.fitted_, self.data)
+        self.unusual = np.asarray(self.clf.score_samples(self.data) < least)
+        # of each feature the share of its variance between the classes, and the best ones first
+        given_class = np.eye(len(self.classes))[self.labels.codes]
+        known = np.where(self.blank[:, None], self.posterior, given_class)
+        self.separation = share_between(self.values, known)
+        self.leading: list[int] = np.argsort(-self.separation, kind="stable").tolist()
+        # the rows that pictures show: of many a sample, the same one every time
+        order = np.random.default_rng(0).permutation(self.n)
+        groups = order[~self.blank[order]][:MOST_LABELLED], order[self.blank[order]][:MOST_BLANK]
+        self.drawn = np.sort(np.concatenate(groups))
 
     @cached_property
     def held_out(self) -> tuple[FloatArray, str]:
@@ -115,12 +117,6 @@ class Case:
             return None  # a mechanism that cannot be tilted, or a fit that fails
 
     @cached_property
-    def unusual(self) -> BoolArray:
-        """Whether each row is less likely than nearly all labelled ones: it fits no class."""
-        least = least_density(self.clf.fitted_, self.data)
-        return np.asarray(self.clf.score_samples(self.data) < least)
-
-    @cached_property
     def information(self) -> ObservedInformation | str:
         """Standard errors of the model's parameters, or why there are none."""
         if self.diagnosis.full is self.clf and self.diagnosis.information is not None:
@@ -139,17 +135,6 @@ class Case:
             return f"There are no standard errors: {error}"
 
     @cached_property
-    def separation(self) -> FloatArray:
-        """Of each feature, the share of its variance that lies between the classes."""
-        given = np.eye(len(self.classes))[self.labels.codes]
-        return share_between(self.values, np.where(self.blank[:, None], self.posterior, given))
-
-    @cached_property
-    def leading(self) -> list[int]:
-        """The features, those that tell the classes apart best first."""
-        return np.argsort(-self.separation, kind="stable").tolist()
-
-    @cached_property
     def plane(self) -> tuple[int, int]:
         """The two features on which the two most alike classes lie furthest apart."""
         means = self.clf.means_
@@ -163,10 +148,3 @@ class Case:
 
         i, j = max(itertools.combinations(self.leading[:8], 2), key=least_distance)
         return min(i, j), max(i, j)
-
-    @cached_property
-    def drawn(self) -> IntArray:
-        """The rows that pictures show: of many a sample, the same one every time."""
-        order = np.random.default_rng(0).permutation(self.n)
-        groups = order[~self.blank[order]][:MOST_LABELLED], order[self.blank[order]][:MOST_BLANK]
-        return np.sort(np.concatenate(groups))

@@ -140,8 +140,8 @@ def _provenance(case: Case, name: str) -> dict[str, Any]:
     """Describe data that came from no file, with a digest of its own numbers and labels."""
     digest = hashlib.sha256(np.ascontiguousarray(case.values, dtype="<f8").tobytes())
     names = [*case.labels.classes.tolist(), None]  # a blank's code is −1
-    for code in case.labels.codes:
-        digest.update(str(names[code]).encode("utf-8", "surrogatepass") + b"\0")
+    labels = "".join(f"{names[code]}\0" for code in case.labels.codes)
+    digest.update(labels.encode("utf-8", "surrogatepass"))
     size = {"rows": case.n, "columns": len(case.features), "features": case.features}
     return {"name": name, "sha256": digest.hexdigest(), "sha256_of": "features and labels", **size}
 

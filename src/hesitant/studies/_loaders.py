@@ -60,8 +60,8 @@ def load_cardiotocography(
     Parameters
     ----------
     data_dir : path, optional
-        Directory that holds ``ctg_full.csv`` or UCI's ``CTG.xls``. By default that of the
-        environment variable HESITANT_DATA, then the user's cache, then UCI.
+        Holds ``ctg_full.csv`` or UCI's ``CTG.xls``. By default HESITANT_DATA of the environment,
+        then the user's cache, then UCI.
     columns : {"raw", "data"}, default="raw"
         The 23 measurements of the workbook's Raw Data sheet, with events counted, or the 21 of
         its Data sheet, with events per second. Constant columns are dropped.

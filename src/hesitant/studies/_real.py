@@ -36,14 +36,13 @@ class Printed:
     def distance(self, row: Row) -> float:
         """Return how far a row is from the printed numbers; 1 is very far."""
         gap = self.mean_unlabelled - self.mean_labelled
-        share = row["mann_whitney"] / (row["n_labelled"] * row["n_unlabelled"])
-        differences = [
-            (row["mean_labelled"] - self.mean_labelled) / gap,
-            (row["mean_unlabelled"] - self.mean_unlabelled) / gap,
-            row["ks"] - self.ks,
-            share - self.mann_whitney / (self.n_labelled * self.n_unlabelled),
-        ]
-        return float(np.mean(np.abs(differences)))
+
+        def scaled(r: Row) -> Any:
+            pairs = r["n_labelled"] * r["n_unlabelled"]
+            means = r["mean_labelled"] / gap, r["mean_unlabelled"] / gap
+            return np.array([*means, r["ks"], r["mann_whitney"] / pairs])
+
+        return float(np.abs(scaled(row) - scaled(asdict(self))).mean())
 
 
 PRINTED = {name: Printed(**facts) for name, facts in FACTS["printed"].items()}
