@@ -25,8 +25,6 @@ from hesitant.report._pictures import class_css, pictures
 from hesitant.report._sections import summarise
 from hesitant.tables import write_atomically
 
-MOST_NAMED, MOST_CLASSES = 16, 12
-
 
 class Report:
     """What a fit says about partly labelled data, from the verdict to how to repeat it.
@@ -183,7 +181,6 @@ def _render(case: Case, summary: dict[str, Any]) -> str:
         across=_across,
         lists=_lists(summary),
         css={name: class_css(h) for h, name in enumerate(case.classes)},
-        most_named=MOST_NAMED,
         pictures=pictures(case, summary["held_out"]),
         drawn=[(min(n, most), n) for n, most in drawn],
         colours=len(COLORS),
@@ -230,12 +227,11 @@ def _across(names: Sequence[str], how: str, form: str = "{}") -> list[tuple[str,
 def _lists(summary: dict[str, Any]) -> dict[str, Any]:
     """Return what tables show that the summary has in another form."""
     readers, classes, held_out = (summary[k] for k in ("readers", "classes", "held_out"))
-    shown = held_out["available"] and len(classes) <= MOST_CLASSES
     told = readers.get("names", []), readers.get("agreement", []), readers.get("confusion") or []
     return {
         "confusion": [
             {"label": classes[h], "values": n, "right": n[h] / sum(n) if any(n) else None}
-            for h, n in enumerate(held_out["confusion"] if shown else ())
+            for h, n in enumerate(held_out.get("confusion", ()))
         ],
         "agreement": [
             {"reader": name, "values": line} for name, line in zip(*told[:2], strict=True)
