@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from numbers import Integral
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -14,7 +15,6 @@ import numpy as np
 from hesitant._choices import look_up
 from hesitant._replicates import run_tasks
 from hesitant._result import Result, Table
-from hesitant._typing import IntArray
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
 from hesitant.experts import is_panel
@@ -24,7 +24,7 @@ from hesitant.intake import refuse_dask, take
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import EntropyMechanism
 from hesitant.model_selection._candidates import as_candidates, informative
-from hesitant.model_selection._held_out import FAILURES, Data, Judge, paired_gaps, scores
+from hesitant.model_selection._held_out import FAILED, FAILURES, Data, Judge, paired_gaps, scores
 from hesitant.model_selection._labelled import deal_out
 from hesitant.uncertainty import Shannon
 
@@ -35,7 +35,6 @@ CRITERIA = {
     "cv_log_loss": "held-out log loss",
     "log_likelihood": "log-likelihood",
 }
-FAILED = "failed: "
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +148,8 @@ def compare(
     done = list(run_tasks(partial(_assess, data=data), models.items(), n_jobs=n_jobs))
     folds = deal_out(data.codes, cv, random_state, fewer=True) if cv else []
     if folds:
-        done = _with_losses(done, models, data, folds, n_jobs)
+        fitted = {c.name: models[c.name] for c in done if not c.note.startswith(FAILED)}
+        done = _with_losses(done, Judge(fitted, data, folds, n_jobs=n_jobs).all())
     sort_by = sort_by or ("cv_log_loss" if folds else "bic")
     sign = -1 if sort_by == "log_likelihood" else 1
     order = np.argsort([sign * getattr(c, sort_by) for c in done], kind="stable")
@@ -166,15 +166,12 @@ def compare(
 
 def default_models() -> list[dict[str, Any]]:
     """Return every family with free and tied matrices, four mechanisms, and alpha = 1."""
-    bases: list[dict[str, Any]] = [{}, {"order": 2}, {"basis": "spline"}]
-    mechanisms = [None, *(EntropyMechanism(**options) for options in bases)]
-    ways: list[dict[str, Any]] = [{"mechanism": mechanism} for mechanism in mechanisms]
-    ways.append({"mechanism": None, "alpha": 1.0})
+    entropies = EntropyMechanism(), EntropyMechanism(order=2), EntropyMechanism(basis="spline")
+    ways = [(None, 0.5), *((mechanism, 0.5) for mechanism in entropies), (None, 1.0)]
+    every = product(FAMILIES, ("full", "tied"), ways)
     return [
-        {"family": family, "covariance": covariance, **way}
-        for family in FAMILIES
-        for covariance in ("full", "tied")
-        for way in ways
+        {"family": family, "covariance": covariance, "mechanism": mechanism, "alpha": alpha}
+        for family, covariance, (mechanism, alpha) in every
     ]
 
 
@@ -188,23 +185,16 @@ def _agreed(name: str, models: dict[str, Any]) -> Any:
     return next(iter(values.values()))
 
 
-def _with_losses(
-    done: list[Candidate],
-    models: dict[str, Any],
-    data: Data,
-    folds: list[IntArray],
-    n_jobs: int | None,
-) -> list[Candidate]:
+def _with_losses(done: list[Candidate], judged: Judge) -> list[Candidate]:
     """Return the candidates with their held-out log losses and distances from the best."""
-    fitted = {c.name: models[c.name] for c in done if not c.note.startswith(FAILED)}
-    judged = Judge(fitted, data, folds, "log_loss", n_jobs).all()
     found: dict[str, dict[str, Any]] = {}
     for c in done:
-        if c.name in fitted:
+        if c.name in judged.models:
             why = judged.notes.get(c.name, "").removeprefix(FAILED)
             found[c.name] = {"note": f"{c.note} Cross-validation failed: {why}".strip()}
     if judged.trials:
-        score = scores(list(judged.trials.values()), data, judged.rows, "log_loss")[0]
+        trials = list(judged.trials.values())
+        score = scores(trials, judged.data, judged.rows, "log_loss")[0]
         loss, error = -score.mean(axis=0), score.std(axis=0, ddof=1) / math.sqrt(len(score))
         gaps = paired_gaps(score, np.ones(len(score)), int(loss.argmin()))
         columns = ("cv_log_loss", "cv_error", "cv_gap", "cv_gap_error")

@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import eigh
 from scipy.optimize import brentq
 from scipy.stats import multivariate_t
 
@@ -343,24 +343,24 @@ def figures_of(
     # With a share of the open rows settled the information is I + share D. In coordinates where I
     # is the identity and D diagonal both criteria are sums.
     D = [a - b for a, b in zip(parts["complete"], parts["ignorance"], strict=True)]
-    half = np.linalg.cholesky(sum(parts["ignorance"]))
-    gain, vector = np.linalg.eigh(np.asarray(_whitened(half, sum(D)), dtype=float))
-    weight = np.einsum("jk,jk->k", vector, _whitened(half, sum(Q)) @ vector)
+    more, least = sum(D, start=np.zeros(())), sum(parts["ignorance"], start=np.zeros(()))
+    gain, turn = eigh(more, least)
+    weight = np.einsum("jk,jk->k", turn, sum(Q) @ turn)
     log_size: dict[str, Callable[[float], float]] = {
         "error": lambda share: np.log(np.sum(weight / (1 + share * gain))),
         "parameters": lambda share: -np.log(np.abs(1 + share * gain)).mean(),
     }
     for name, of_share in log_size.items():
         for pair, (one, other) in PAIRS.items():
-            more, less = known[other][name], known[one][name]
-            out[f"{name} {pair}"] = math.exp(more[0] - less[0]), more[1] - less[1]
+            a, b = known[other][name], known[one][name]
+            out[f"{name} {pair}"] = math.exp(a[0] - b[0]), a[1] - b[1]
         gained = known["full"][name][0] - known["ignorance"][name][0]
         pattern = parts["full"] is not parts["ignorance"]
         share = _share_worth(of_share, gained) if pattern else 0.0
         by = np.zeros(len(Q))
         if 0 < share < 2:
             some = [a + share * d for a, d in zip(parts["ignorance"], D, strict=True)]
-            there = _criteria(some, np.linalg.inv(sum(some)), Q)[name][1]
+            there = _criteria(some, (turn / (1 + share * gain)) @ turn.T, Q)[name][1]
             slope = (of_share(share + 1e-5) - of_share(share - 1e-5)) / 2e-5
             by = (known["full"][name][1] - there) / (slope * share)
         out[f"labels_worth {name}"] = share * open_rows[0], by + open_rows[1]
@@ -379,12 +379,6 @@ def _criteria(info: Batches, V: Any, boundary: Batches) -> dict[str, Figure]:
         by = np.array([np.vdot(V, B) - np.vdot(bent, J) for B, J in each])
         error = math.log(trace), by / trace
     return {"error": error, "parameters": (float(np.linalg.slogdet(V)[1]) / len(V), -shares)}
-
-
-def _whitened(half: Any, A: Any) -> FloatArray:
-    """Return ``L⁻¹ A L⁻ᵀ``."""
-    once = solve_triangular(half, A, lower=True, check_finite=False)
-    return np.asarray(solve_triangular(half, once.T, lower=True, check_finite=False))
 
 
 def _share_worth(criterion: Callable[[float], float], gained: float) -> float:

@@ -224,7 +224,7 @@ class MixtureClassifierCV(PatternClassifier):
                 fit, _ = data.fit(models[name], n_jobs=self.n_jobs, init=init)
                 self.models_[name] = fit.set_params(missing_label=self.missing_label, init=own)
             except held_out.FAILURES as error:
-                notes[name] = f"failed: {error}"
+                notes[name] = f"{held_out.FAILED}{error}"
         if not self.models_:
             name, why = next(iter(notes.items()))
             raise ValueError(f"No candidate could be fitted. {name}: {why}")
@@ -233,7 +233,7 @@ class MixtureClassifierCV(PatternClassifier):
         self.weights_ = {k: v / sum(kept.values()) for k, v in kept.items()} | rest
         able = [k for k, clf in self.models_.items() if clf.family_.has_coordinates]
         self.name_ = max(able or self.models_, key=lambda k: self.weights_[k])
-        failed = [k for k in models if notes.get(k, "").startswith("failed")]
+        failed = [k for k in models if notes.get(k, "").startswith(held_out.FAILED)]
         if failed:
             words = (f"{len(failed)} of {len(models)} candidates could not be fitted and were "
                      f"left out: {failed[0]} {notes[failed[0]]}")  # fmt: skip

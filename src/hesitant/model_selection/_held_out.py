@@ -22,6 +22,7 @@ from hesitant.model_selection._labelled import LEAST
 from hesitant.rows import Block, Rows
 
 FAILURES = (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError)
+FAILED = "failed: "
 SCORING = ("log_loss", "seen", "weighted_log_loss")
 # Rows that a combination has in advance: those that all candidates share, and those of the
 # candidates whose densities look right.
@@ -119,7 +120,7 @@ def try_fold(
             strengths = strengths or _strengths(fit)
             trial = trial._replace(note=note, start=starts.get(shape))
         except FAILURES as error:
-            trial = Trial(note=f"failed: {error}")
+            trial = Trial(note=f"{FAILED}{error}")
         done.append(trial._replace(seconds=time.perf_counter() - begin))
     return done
 
