@@ -95,7 +95,7 @@ class Sampler:
 
 
 def fit_sampler(model: FittedModel, rng: Rng) -> Sampler:
-    """Fit proposals to the boundaries of a fitted model: first guesses, and then a few rounds.
+    """Fit proposals to the boundaries of a fitted model, in a few rounds.
 
     A family that is not the package's own may have no density in places: it draws all rows itself.
     """
@@ -103,11 +103,11 @@ def fit_sampler(model: FittedModel, rng: Rng) -> Sampler:
         return Sampler(model, [], np.zeros(0))
     params, pairs = model.state.params, list(combinations(range(len(model.classes)), 2))
     about, sizes = [], np.zeros(len(pairs))
+    near: list[Any] = []
     for h in range(len(model.classes)):
         z = (model.family.sample(params, h, 2000, rng) - params.center) / params.spread
         z = np.clip(z, *np.quantile(z, [0.02, 0.98], axis=0))  # heavy tails have no moments
         about.append(_shaped_like(z, np.zeros(len(z)), WIDER))
-    near = [_between(model, about, pair) for pair in pairs]
     for _ in range(ROUNDS):
         proposals = [*near, *about]
         pilot = Sampler(model, proposals, np.full(len(proposals), 0.75 / len(proposals)))
@@ -124,22 +124,6 @@ def fit_sampler(model: FittedModel, rng: Rng) -> Sampler:
     shares = np.outer(part / part.sum(), (ALONG, ACROSS)).ravel()
     shares = np.append(shares, np.full(len(about), ABOUT / len(about)))
     return Sampler(model, [*near, *about], shares)
-
-
-def _between(model: FittedModel, about: list[Any], pair: tuple[int, int]) -> Any:
-    """Return a proposal where two classes meet, were they normal.
-
-    Powers f_a^(1−t) f_b^t of two normal densities are normal again; the t whose middle lies on
-    the boundary is the likeliest way to be there.
-    """
-    t, params = np.linspace(0, 1, 33)[:, None, None], model.state.params
-    A, B = (np.linalg.inv(about[h].shape / WIDER) for h in pair)
-    precision = (1 - t) * A + t * B
-    pull = (1 - t) * (A @ about[pair[0]].loc)[:, None] + t * (B @ about[pair[1]].loc)[:, None]
-    path = np.linalg.solve(precision, pull)[:, :, 0]
-    log_tau = model.posterior(params.center + params.spread * path)[0][:, pair]
-    k = int(np.abs(log_tau[:, 0] - log_tau[:, 1]).argmin())
-    return multivariate_t(path[k], np.linalg.inv(precision[k]), df=TAIL)
 
 
 def _shaped_like(z: FloatArray, log_w: FloatArray, wider: float = 1.0) -> Any:
