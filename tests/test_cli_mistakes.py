@@ -74,9 +74,9 @@ USES = [
     (["anlyse"], "No such command"),
     (
         ["compare", "a.csv", "--label", "y", "--family", "cauchy"],
-        "'cauchy' is not one of gaussian",
+        "'cauchy' is not one of 'gaussian'",
     ),
-    (["reproduce", "table3"], "table1, table2"),
+    (["reproduce", "table3"], "'table1', 'table2'"),
     (["simulate", "--n", "0"], "'--n'"),
     (["simulate", "--seed", "-1"], "'--seed'"),
     (["analyse", "a.csv", "--label", "y", "--alpha", "nan"], "'--alpha'"),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import hesitant
 from hesitant._words import listed, noun, short
@@ -22,7 +22,6 @@ from hesitant.tables import output, sources
 FEWEST_LABELS = 10  # of fewer, none can be held out to compare models by
 LISTED = 12  # features that are named; the report has them all
 _BESIDE = "beside the table, named after it"
-_NAME: dict[str, Any] = {"metavar": "NAME"}
 
 
 def classifier(model: o.ModelOptions, y: Any = None) -> Any:
@@ -35,7 +34,8 @@ def classifier(model: o.ModelOptions, y: Any = None) -> Any:
     common: dict[str, Any] = {"random_state": model.seed, "n_jobs": model.jobs}
     common["missing_label"] = None
     names = ("family", "covariance", "components", "mechanism", "alpha")
-    own = {name: getattr(model, name) for name in names if getattr(model, name) is not None}
+    given = {name: getattr(model, name) for name in names}
+    own = {k: getattr(v, "value", v) for k, v in given.items() if v is not None}
     panel, one = hasattr(y, "readers"), bool(own) or model.starts > 1
     if y is not None and not (one or panel):
         counts = Counter(label for label in y if label is not None)
@@ -227,9 +227,9 @@ def demo(
 def compare(
     table: o.TableOptions,
     *,
-    family: Annotated[list[str] | None, o.model("Family to try; repeat.", "all", **_NAME)] = None,
-    covariance: Annotated[list[str] | None, o.model("covariances", "full, tied", **_NAME)] = None,
-    mechanism: Annotated[list[str] | None, o.model("mechanisms", "entropy, none", **_NAME)] = None,
+    family: Annotated[list[o.Family] | None, o.model("Family to try; repeat.", "all")] = None,
+    covariance: Annotated[list[o.Covariance] | None, o.model("covariances", "full, tied")] = None,
+    mechanism: Annotated[list[o.Mechanism] | None, o.model("mechanisms", "entropy, none")] = None,
     folds: Annotated[int, o.model("Parts of the cross-validation.", True, min=2)] = 5,
     standardise: o.Standardise = False,
     pca: o.Pca = None,
@@ -242,9 +242,9 @@ def compare(
 ) -> None:
     """Rank families, covariances and mechanisms by how well they explain a table."""
     grid: dict[str, Sequence[Any]] = {
-        "family": o.known("--family", family, o.Family) or get_args(o.Family),
-        "covariance": o.known("--covariance", covariance, o.Covariance) or ("full", "tied"),
-        "mechanism": o.known("--mechanism", mechanism, o.Mechanism) or ("entropy", "none"),
+        "family": list(map(str, family or o.Family)),
+        "covariance": list(map(str, covariance or ("full", "tied"))),
+        "mechanism": list(map(str, mechanism or ("entropy", "none"))),
         "random_state": (seed,),
     }
     if out is not None:

@@ -4,9 +4,10 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -42,12 +43,12 @@ def _root(version: Annotated[bool, _VERSION] = False) -> None:
 
 
 _PLACES = "HESITANT_DATA, the cache, the sources"
-Part = Literal["table1", "table2", "full", "simulation", "figures"]
+Part = StrEnum("Part", ["table1", "table2", "full", "simulation", "figures"])
 
 
 def reproduce(
     terminal: Terminal,
-    parts: Annotated[list[str] | None, o.argument("parts", "[PART]...")] = None,
+    parts: Annotated[list[Part] | None, o.argument("parts", "[PART]...")] = None,
     replications: Annotated[int, o.plain("Of the simulation.", True, min=1)] = 100,
     out: Annotated[str, o.plain("Where the files go.", True, metavar="FOLDER")] = "hesitant-paper",
     data: Annotated[str | None, o.plain("data", _PLACES, metavar="FOLDER")] = None,
@@ -63,7 +64,7 @@ def reproduce(
     kept = f"finished replications of the simulation are kept in {out}, and --resume continues"
     with reporting(terminal, hesitant.studies.StudyError, stopped=kept):
         result = hesitant.studies.reproduce(
-            o.known("PART", parts, Part) or None,
+            [str(part) for part in parts or ()] or None,
             out,
             replications=replications,
             n_jobs=-1 if jobs is None else jobs,

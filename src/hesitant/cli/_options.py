@@ -2,17 +2,18 @@
 
 import tomllib
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import typer
 
 from hesitant._words import did_you_mean
 
-Family = Literal["gaussian", "t", "skew_t", "skew_normal"]
-Covariance = Literal["full", "tied", "diag", "spherical", "shrunk"]
-Mechanism = Literal["entropy", "class", "entropy+class", "mixed", "none"]
+Family = StrEnum("Family", ["gaussian", "t", "skew_t", "skew_normal"])
+Covariance = StrEnum("Covariance", ["full", "tied", "diag", "spherical", "shrunk"])
+Mechanism = StrEnum("Mechanism", ["entropy", "class", "entropy+class", "mixed", "none"])
 Format = Literal["csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "fcs"]
 FORMATS = ".csv, .tsv, .parquet or .feather"
 
@@ -85,15 +86,6 @@ plain, data, model, output = (partial(option, panel) for panel in _PANELS)
 
 def argument(name: str, metavar: str) -> Any:
     return typer.Argument(metavar=metavar, help=_HELP.get(name, name), show_default=False)
-
-
-def known(option: str, given: list[str] | None, names: Any) -> list[str]:
-    """Return what was given of the names of a Literal, each once; typer checks single ones."""
-    for name in given or ():
-        if name not in get_args(names):
-            listed = ", ".join(get_args(names))
-            raise typer.BadParameter(f"{option}: {name[:60]!r} is not one of {listed}.")
-    return list(dict.fromkeys(given or ()))
 
 
 def read_config(ctx: typer.Context, path: Path | None) -> Path | None:

@@ -126,13 +126,11 @@ class RegionsDisplay(draw.Drawing):
         grid_x, grid_y, proba, points = (np.asarray(a, float) for a in (grid_x, grid_y, proba, X))
         labels = encode(y, missing_label, classes)
         wanted = (grid_y.size, grid_x.size, len(labels.classes))
-        if proba.shape != wanted:
+        if proba.shape != wanted or points.shape[1:] != (2,):
             raise ValueError(
-                f"proba has shape {proba.shape}: the grid and the classes ask for {wanted}, rows "
-                "of y first."
+                f"proba has shape {proba.shape} and X {points.shape}: grid and classes ask for "
+                f"{wanted}, rows of y first, and for two features."
             )
-        if points.ndim != 2 or points.shape[1] != 2:
-            raise ValueError(f"X has shape {points.shape}: give the two features of the grid.")
         listed = names_of(labels.classes)
         return cls(grid_x, grid_y, proba, points, labels.codes, listed, names).plot(ax)
 
