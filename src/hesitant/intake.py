@@ -50,9 +50,9 @@ def take(
         raise ValueError(f"X has {len(X)} rows and y has {len(codes)}: give one label a row.")
     check_number_of_classes(ordered, blank)
     weight, seen = check_weight(sample_weight, X), check_shown("reviewed", reviewed, (len(X),))
-    names = getattr(estimator, "feature_names_in_", None)
-    how: dict[str, Any] = {"threads": estimator._threads(X), "n_classes": len(ordered)}
-    return Rows(X, codes, weight, seen, said, classes=ordered, named_features=names, **how)
+    named = getattr(estimator, "feature_names_in_", None)
+    how = {"threads": estimator._threads(X), "classes": ordered, "named_features": named}
+    return Rows(X, codes, weight, seen, said, **how)
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
@@ -100,7 +100,7 @@ def _refuse_words(X: Any) -> None:
     """Raise, naming the column, if a table has columns that are no numbers."""
     if hasattr(X, "collect"):  # before its columns, which would be looked up at a cost
         raise TypeError("X is a lazy frame: give X.collect().")
-    if is_dask(X) or not hasattr(X, "columns"):
+    if not hasattr(X, "columns"):
         return
     try:
         frame = nw.from_native(X, eager_only=True)

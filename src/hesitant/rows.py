@@ -114,7 +114,7 @@ class Rows(ManyRows):
     weight: Any = None
     reviewed: Any = None
     said: Any = None
-    n_classes: int = 0  # by default as many as there are among the codes
+    n_classes: int = 0  # by default as many as are listed, or occur among the codes
     threads: int = 1
     block_size: int = BLOCK_SIZE
     classes: Any = None
@@ -133,7 +133,8 @@ class Rows(ManyRows):
         self.slices = [slice(a, b) for a, b in pairwise(edges)]
         self.threads = min(self.threads, blocks)
         self._only = make_block(**self._part(self.slices[0])) if blocks == 1 else None
-        self.n_classes = self.n_classes or int(self.codes.max()) + 1
+        listed = self.codes.max() + 1 if self.classes is None else len(self.classes)
+        self.n_classes = self.n_classes or int(listed)
 
     @cached_property
     def tally(self) -> Tally:  # type: ignore[override]

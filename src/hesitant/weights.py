@@ -32,7 +32,11 @@ def inverse_probability_weights(
     """Weigh labelled rows by one over their chance of a label, so that they look like all rows.
 
     Returns weights (n,) for ``fit(X, y, sample_weight=...)`` with ``alpha=1``: zero for blank rows
-    and those that nobody was shown, one on average over the labelled ones.
+    and those that nobody was shown, one on average over the labelled ones. The ``chance`` of a
+    label is by the "mechanism" of a classifier (an ``estimator``, fitted to X and y first unless
+    it is already), or by a "kernel" regression on the features, which assumes no mechanism and
+    needs few features and many rows. Weights above the quantile ``trim`` are cut down to it, lest
+    one outweigh all others.
 
     >>> from hesitant import MixtureClassifier, inverse_probability_weights
     >>> from hesitant.datasets import simulate
@@ -40,16 +44,6 @@ def inverse_probability_weights(
     >>> weight = inverse_probability_weights(data.features, data.labels)
     >>> clf = MixtureClassifier(mechanism=None, alpha=1)
     >>> clf = clf.fit(data.features, data.labels, sample_weight=weight)
-
-    Parameters
-    ----------
-    chance : {"mechanism", "kernel"}, default="mechanism"
-        Where the chance of a label comes from: the mechanism of a fitted classifier, or a kernel
-        regression on the features, which assumes no mechanism and needs few features, many rows.
-    estimator : MixtureClassifier, optional
-        The classifier whose mechanism to use; fitted to X and y first, unless it is already.
-    trim : float, default=0.95
-        Weights above this quantile of them are cut down to it, lest one outweigh all others.
     """
     check_number("trim", trim, Real, 0.5, 1)
     look_up("chance", chance, {"mechanism": None, "kernel": None})
