@@ -164,11 +164,6 @@ class SkewT(StudentT):
     def _residual_score(self, params: Any, z: FloatArray, h: int) -> None:
         return None  # slants have no formula
 
-    def blend(self, params: Any, proposal: Any, share: float) -> Any:
-        mixed = super().blend(params, proposal, share)
-        axis = (1 - share) * params.axis + share * proposal.axis
-        return dataclasses.replace(mixed, slant=steps.slants(mixed.whitener, axis))
-
     def survey(self, params: Any, X: AnyArray, weights: FloatArray) -> Statistics:
         whole = ~np.isnan(X).any(axis=1)
         X, weights = np.ascontiguousarray(X[whole]), np.ascontiguousarray(weights[whole])

@@ -311,7 +311,7 @@ def _decode_params(document: Any, family: Family, g: int, p: int) -> Any:
     return params
 
 
-def _decode_mechanism(document: Any, classes: AnyArray) -> Mechanism:
+def _decode_mechanism(document: Any, classes: AnyArray) -> Any:
     part = document["mechanism"]
     mechanism, theta, rate = (decode(part.get(k)) for k in ("object", "theta", "rate"))
     expect(isinstance(mechanism, Mechanism), "its mechanism is not one")
@@ -323,8 +323,7 @@ def _decode_mechanism(document: Any, classes: AnyArray) -> Mechanism:
     expect(right, "the mechanism's parameters are too few, too many or not finite")
     rate = 0.5 if rate is None else float(rate)
     expect(0 <= rate <= 1, "the share of labelled rows is not a share")
-    fitted: Mechanism = mechanism.fitted(theta, rate)
-    return fitted
+    return mechanism.fitted(theta, rate)
 
 
 def expect_answers(model: Any) -> None:
