@@ -16,7 +16,7 @@ import numpy as np
 from hesitant import _drawing as draw
 from hesitant._drawing import GREY, as_text, class_color, drawing
 from hesitant._typing import IntArray
-from hesitant._words import noun, percent, short
+from hesitant._words import percent, short
 from hesitant.diagnostics import EntropyDisplay, RegionsDisplay
 from hesitant.diagnostics._by_reader import draw_readers
 from hesitant.diagnostics._regions import choose_plane, reach
@@ -130,11 +130,8 @@ def _reliability(bands: list[dict[str, Any]], agrees: str) -> str:
     low = min(50.0, float(np.floor(min(claimed.min(), lower.min()) / 10) * 10))
     ax.set(xlim=(low, 101.5), ylim=(low, 101.5))
     ax.set(xlabel="confidence of the model, %", ylabel=f"{agrees}, %")
-    spoken = "; ".join(
-        f"claims {percent(band['claimed'])}, right {percent(band['right'])} of "
-        f"{noun(band['rows'], 'row')}"
-        for band in bands
-    )
+    told = zip(claimed / 100, right / 100, strict=True)
+    spoken = "; ".join(f"claims {percent(c)}, right {percent(r)}" for c, r in told)
     return svg(figure, f"Reliability on held-out rows: {spoken}.")
 
 

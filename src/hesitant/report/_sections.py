@@ -197,7 +197,6 @@ def _triage(case: Case) -> dict[str, Any]:
 
 
 def _rows(case: Case, rows: IntArray, tau: FloatArray | None = None) -> dict[str, Any]:
-    """Return what tables say of some rows, by column."""
     tau = case.posterior[rows] if tau is None else tau[rows]
     first, second = np.argsort(-tau, axis=1, kind="stable")[:, :2].T
     every, classes = np.arange(len(rows)), np.array(case.classes, dtype=object)

@@ -52,10 +52,8 @@ class Part:
         except Exception as error:
             # Messages of the package stand for themselves; others need the kind of error.
             known = isinstance(error, OSError | ValueError | ImportError | RuntimeError)
-            words = str(error) if known else f"{type(error).__name__}: {error}"
-            if words not in self.problems:  # a file that is missing is missed more than once
-                self.errors.append(error)
-                self.problems.append(words)
+            self.problems.append(str(error) if known else f"{type(error).__name__}: {error}")
+            self.errors.append(error)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part as plain data."""
@@ -211,19 +209,12 @@ class _Run:
     directory: Any
     n_jobs: int | None
     progress: bool
-    missing: dict[str, Exception] = field(default_factory=dict)
 
     def _each_dataset(self, part: Part, make: Callable[[str], Any]) -> list[Any]:
         made = []
         for name in real.PRINTED:
             with part.attempt():
-                if name in self.missing:  # what cannot be found is not looked for again
-                    raise self.missing[name]
-                try:
-                    made.append(make(name))
-                except (OSError, ImportError) as error:
-                    self.missing[name] = error
-                    raise
+                made.append(make(name))
         return made
 
     def make_table1(self, part: Part) -> None:

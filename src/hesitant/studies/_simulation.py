@@ -86,7 +86,6 @@ class Checkpoint:
 
     @property
     def finished(self) -> dict[int, list[Row]]:
-        """The rows of each replication that has finished."""
         found = self._execute("SELECT replication, rows FROM finished ORDER BY replication")
         return {k: json.loads(rows) for k, rows in found}
 

@@ -111,7 +111,6 @@ class Source:
     note: str = ""  # for people who fetch the file by hand
 
     def find(self, directory: Path) -> Path | None:
-        """Return the preferred one of the accepted files in a directory."""
         return next((directory / n for n in self.files if (directory / n).exists()), None)
 
     def read(self, path: Path, trusted: bool = False) -> Frame:
