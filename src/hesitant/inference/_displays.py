@@ -114,8 +114,7 @@ class SensitivityDisplay(Drawing):
         with drawing():
             self.use(axes, (7.0, 2.8), 1, 2)
             left, right = self.axes_.flat
-            band = r.tilts, share - reach, share + reach
-            left.fill_between(*band, color=color, alpha=0.15, lw=0)
+            left.fill_between(r.tilts, share - reach, share + reach, color=color, alpha=0.15, lw=0)
             left.plot(r.tilts, share, "o-", color=color, markersize=4)
             left.set_ylabel(f"share of {as_text(r.of)}")
             self._across(left)
