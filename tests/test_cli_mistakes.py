@@ -97,9 +97,10 @@ def test_wrong_use(arguments, words, run):
     assert not out
 
 
-def test_no_cores_can_do_nothing(run, tmp_path):
+@pytest.mark.parametrize("command", ["analyse", "compare"])
+def test_no_cores_can_do_nothing(command, run, tmp_path):
     DATA.to_csv(tmp_path / "a.csv", index=False)
-    code, out, error = run("analyse", "a.csv", "--label", "label", "--jobs", "0")
+    code, out, error = run(command, "a.csv", "--label", "label", "--jobs", "0")
     assert (code, out) == (1, "")
     assert "--jobs 0: give a whole number" in error
 

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from hesitant._cores import BESIDE_OTHERS
-from hesitant.checks import check_number
+from hesitant.checks import check_jobs, check_number
 from hesitant.exceptions import collect_warnings
 
 WORTH_PROCESSES = 64  # tasks that are worth the seconds it takes to start workers
@@ -40,6 +40,7 @@ def run_tasks(
     already_done: int = 0,
 ) -> Iterator[Any]:
     """Yield a function's answers to tuples of arguments, with a bar if ``progress`` says so."""
+    check_jobs("n_jobs", n_jobs)
     tasks, parent = list(tasks), os.getpid()
     n_jobs = workers(n_jobs, len(tasks))
     several = effective_n_jobs(n_jobs) > 1
