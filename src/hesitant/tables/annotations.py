@@ -149,14 +149,14 @@ def _name(value: Any) -> str:
 def _long_table(frame: pd.DataFrame, id: str, label: str | None) -> Iterator[Line]:
     """Yield the statements of a table with a line for each; a blank label was withheld."""
     sheet = Sheet(frame)
-    others = [name for name in sheet.names if name != id]
+    others = [name for name in sheet if name != id]
     reader = next((name for name in others if _READER.fullmatch(name)), None)
     if label is None:
         left = [name for name in others if name != reader]
         label = "label" if "label" in left or len(left) != 1 else left[0]
     for name, part in ((id, "id"), (label, "label")):
         sheet.require([name], f"named in {option(part)}")
-    readers: Any = [None] * len(sheet) if reader is None else sheet[reader].cells()
+    readers: Any = [None] * len(frame) if reader is None else sheet[reader].cells()
     lines: Counter[str] = Counter()
     for cell, who, said in zip(sheet[id].cells(), readers, sheet[label].cells(), strict=True):
         if cell is not None:

@@ -42,8 +42,8 @@ _BLANK_LIKE = (  # noqa: SIM905
 ).split(", ")
 
 
-class Sheet:
-    """A data frame that knows where in the file a row stands, for errors that name the place."""
+class Sheet(dict[str, "Column"]):
+    """The columns of a data frame, and where in the file its rows stand, for errors to tell."""
 
     def __init__(self, frame: pd.DataFrame, leave_out: str = "") -> None:
         self.leave_out = leave_out  # how to do without a column, for remedies
@@ -51,26 +51,22 @@ class Sheet:
         self.source: str = note.get("source", "the table")
         self.decimal: str = note.get("decimal", ".")
         self.as_text: Collection[str] = note.get("as_text", ())
-        self._is_numbered = bool(note) and frame.index.dtype.kind in "iu"
-        self._first_line: int | None = note.get("first_line") if self._is_numbered else None
-        self.frame, self.names = frame, [str(name) for name in frame.columns]
-        errors.check_shape(self.names, self.source)
-        self._columns = {name: Column(self, name, j) for j, name in enumerate(self.names)}
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def __getitem__(self, name: str) -> "Column":
-        return self._columns[name]
+        # a selection of the rows that were read keeps the numbers they had
+        numbered = bool(note) and frame.index.dtype.kind in "iu"
+        self._numbers = frame.index if numbered else range(len(frame))
+        self._first_line: int | None = note.get("first_line") if numbered else None
+        names = [str(name) for name in frame.columns]
+        errors.check_shape(names, self.source)
+        super().__init__({k: Column(self, k, frame.iloc[:, j]) for j, k in enumerate(names)})
 
     def require(self, names: Iterable[str], asked: str) -> None:
         """Refuse names that the table lacks, and suggest what may be meant."""
-        absent = [name for name in names if name not in self._columns]
+        absent = [name for name in names if name not in self]
         if absent:
-            close = close_names(absent[0], self.names)
-            columns = f"The columns are {quote_all(self.names, limit=12)}."
+            close = close_names(absent[0], self)
+            columns = f"The columns are {quote_all(self, limit=12)}."
             remedy = f"Did you mean {quote_all(close)}?" if close else columns
-            if errors.looks_like_data(self.names):
+            if errors.looks_like_data(list(self)):
                 remedy += " They look like data: the header line may be missing."
             what = "a column" if len(absent) == 1 else "columns"
             raise self.error(f"The table lacks {what} {asked}: {quote_all(absent)}.", remedy)
@@ -78,18 +74,14 @@ class Sheet:
     def error(
         self, problem: str, remedy: str, position: int | None = None, column: str | None = None
     ) -> TableError:
-        row = None if position is None else self.row(position)
+        """Make an error about the table, or about one row by its position in the frame."""
+        row = None if position is None else int(self._numbers[position]) + 1
         line = self._first_line + row - 1 if self._first_line and row else None
         return TableError(self.source, problem, remedy, row, line, column)
 
-    def row(self, position: int) -> int:
-        """Return the number of a row in the file, counted from 1 without the header."""
-        # a selection of the rows that were read keeps the numbers they had
-        return int(self.frame.index[position] if self._is_numbered else position) + 1
-
     def features(self, names: Sequence[str]) -> FloatArray:
         """Return columns as floats, blank cells as NaN; text that is no number is an error."""
-        X = np.empty((len(self), len(names)))
+        X = np.empty((len(self._numbers), len(names)))
         remedy = ways("correct or empty the cell", self.leave_out)
         for j, name in enumerate(names):
             X[:, j] = self[name].numbers(remedy)
@@ -105,12 +97,8 @@ class Column:
     there is can only be compared as words. What a column holds is decided on them, not on rows.
     """
 
-    def __init__(self, sheet: Sheet, name: str, position: int) -> None:
-        self.sheet, self.name, self._position = sheet, name, position
-
-    @cached_property
-    def series(self) -> "pd.Series[Any]":
-        return self.sheet.frame.iloc[:, self._position]
+    def __init__(self, sheet: Sheet, name: str, series: "pd.Series[Any]") -> None:
+        self.sheet, self.name, self.series = sheet, name, series
 
     @cached_property
     def _distinct(self) -> tuple[IntArray, list[Any]]:

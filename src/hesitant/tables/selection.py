@@ -98,7 +98,7 @@ def select_columns(
     if on_missing not in ("error", "drop", "model"):
         raise ValueError(f"on_missing must be 'error', 'drop' or 'model', got {on_missing!r}")
     sheet = Sheet(frame)
-    if len(sheet) == 0:
+    if len(frame) == 0:
         raise sheet.error("The table has no rows.", "Check the file, or the rows selected.")
     readers = [] if label is None else [label] if isinstance(label, str) else list(label)
     parts: dict[str, Any] = {"label": readers, "id": id, "reviewed": reviewed, "weight": weight}
@@ -114,7 +114,7 @@ def select_columns(
         names, ignored = list(features), []
     else:
         raise sheet.error("No feature is named.", f"Name at least one with {option('features')}.")
-    free = (name for name in sheet.names if name not in taken and readers and not reviewed)
+    free = (name for name in sheet if name not in taken and readers and not reviewed)
     offered = next((name for name in free if sheet[name].reads_like_reviewed()), None)
 
     X = sheet.features(names)
@@ -128,7 +128,7 @@ def select_columns(
         X = X[:, [name not in aside for name in names]]
         names = [name for name in names if name not in aside]
     dropped = _unusable_rows(sheet, X, names, on_missing)
-    kept = np.delete(np.arange(len(sheet)), dropped)
+    kept = np.delete(np.arange(len(frame)), dropped)
 
     y = opinions = None
     said = [sheet[name].labels(missing) for name in readers]
@@ -168,16 +168,15 @@ def select_columns(
 
 def likeliest_label(frame: pd.DataFrame) -> str | None:
     """Return the column that most looks like a label: a few words, some of them blank."""
-    sheet = Sheet(frame.head(10_000))
+    frame = frame.head(10_000)
     words = ("label", "class", "population", "diagnos", "category", "type", "target", "gate")
     scores: dict[str, int] = {}
-    for name in sheet.names:
-        codes, classes = sheet[name].codes, sheet[name].values
-        given = int((codes >= 0).sum())
+    for name, column in Sheet(frame).items():
+        given, classes = int((column.codes >= 0).sum()), column.values
         few = 2 <= len(classes) <= max(2, min(50, given // 2))
         if few and not all(isinstance(c, float) and c % 1 for c in classes):
             named = 4 * any(word in name.casefold() for word in words) + (name == "y")
-            scores[name] = named + (given < len(sheet)) + 2 * isinstance(classes[0], str)
+            scores[name] = named + (given < len(frame)) + 2 * isinstance(classes[0], str)
     return max(scores, key=scores.__getitem__, default=None)
 
 
@@ -198,7 +197,7 @@ def _roles(sheet: Sheet, parts: dict[str, Any]) -> dict[str, str]:
 def _default_features(sheet: Sheet, taken: Collection[str]) -> tuple[list[str], list[str]]:
     """Return the numeric columns that have no other part, and those that are not numeric."""
     chosen, left = list[str](), list[str]()
-    for name in (name for name in sheet.names if name not in taken):
+    for name in (name for name in sheet if name not in taken):
         if not sheet[name].is_numeric():
             sheet[name].refuse_mostly_numbers()
             left.append(name)
