@@ -161,18 +161,28 @@ _SAMPLE = 100_000
 def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict[str, list[Row]]]:
     """Fit the full likelihood beside an ignorance fit of a reading; return it and three tables."""
     full = fit_reading(reading, data, mechanism="entropy", init=ignorance)
-    before, after = (information(clf, data.features, data.labels) for clf in (ignorance, full))
-    table, (counts, moved) = _parameters(before, after), _moves(ignorance, full, data)
-    error = dict(zip(after.parameters, map(float, after.std_error), strict=True))
+    old, new = (
+        information(clf, data.features, data.labels)
+        .to_frame()
+        .set_index("parameter")[["estimate", "std_error"]]
+        .set_axis([name, f"{name}_se"], axis=1)
+        for name, clf in (("ignorance", ignorance), ("full", full))
+    )
+    table = old.join(new, how="inner")  # parameters that both models have
+    known = np.isfinite(table[["ignorance_se", "full_se"]]).all(axis=1)
+    error = table["ignorance_se"].where(known & (table["ignorance_se"] > 0))
+    table["se_ratio"] = table["full_se"] / error
+    table["shift"] = (table["full"] - table["ignorance"]) / error
+    counts, moved = _moves(ignorance, full, data)
     # Labels that go missing by a coin need one parameter less.
     chance = likelihood.chance_log_likelihood(data.n_labelled, data.n_blank)
     row = {
         "dataset": reading.dataset,
         "mechanism": "entropy",
         "intercept": float(full.mechanism_.intercept_),
-        "intercept_se": error["intercept"],
+        "intercept_se": float(new["full_se"]["intercept"]),
         "slope": float(full.mechanism_.coef_[0]),
-        "slope_se": error["coef[u]"],
+        "slope_se": float(new["full_se"]["coef[u]"]),
         "log_likelihood": float(full.log_likelihood_),
         "likelihood_ratio": 2 * float(full.log_likelihood_ - ignorance.log_likelihood_ - chance),
         **counts,
@@ -180,7 +190,7 @@ def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict
         "largest_shift": float(table["shift"].abs().max()),
         **_ending(full),
     }
-    parameters = table.assign(dataset=reading.dataset).to_dict("records")
+    parameters = table.assign(dataset=reading.dataset).reset_index().to_dict("records")
     return full, {"full": [row], "full_parameters": parameters, "full_moved": moved}
 
 
@@ -208,18 +218,3 @@ def _moves(ignorance: Any, full: Any, data: Any) -> tuple[Row, list[Row]]:
         }
     )
     return counts, moved[changed & blank].to_dict("records")
-
-
-def _parameters(before: Any, after: Any) -> Any:
-    """Return both estimates and standard errors of the parameters that both models have."""
-    DataFrame = need("pandas").DataFrame
-    old, new = (
-        DataFrame({name: i.estimate, f"{name}_se": i.std_error}, index=i.parameters)
-        for name, i in (("ignorance", before), ("full", after))
-    )
-    table = old.join(new, how="inner").astype(float)
-    error = table["ignorance_se"].where(np.isfinite(table["full_se"]))
-    error = error.where(np.isfinite(error) & (error > 0))
-    table["se_ratio"] = table["full_se"] / error
-    table["shift"] = (table["full"] - table["ignorance"]) / error
-    return table.rename_axis("parameter").reset_index()
