@@ -262,11 +262,7 @@ def _exceeds(info: Any, share: float) -> bool:
 
 
 def _remarks(
-    clf: Any,
-    usable: bool,
-    found: dict[str, float],
-    error: dict[str, float],
-    reviewed_share: float | None,
+    clf: Any, usable: bool, found: dict[str, float], error: dict[str, float], given: Any
 ) -> list[str]:
     mechanism, beside = clf.fitted_.mechanism, "error ignorance / complete"
     out = [
@@ -294,7 +290,7 @@ def _remarks(
         "n_draws.": error["excess ignorance"] > 0.2 * found["excess ignorance"],
     }
     out += [words for words, there in doubts.items() if there][:1]
-    if reviewed_share is None and clf.fit_rows is None:
+    if given is None and clf.fit_rows is None:
         out.append(
             "The model does not carry the rows of its fit, so every row counts as one that "
             "somebody reviewed: give reviewed_share if not all were."

@@ -32,8 +32,7 @@ RISES = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """Where an estimate is closer to normal, and how to get there and back."""
 
     forward: Callable[[FloatArray], FloatArray]

@@ -200,17 +200,12 @@ class Scores:
         self.parts = class_scores(axes, X) if self.turn is None else [_powers(z)] * g
 
     def total(
-        self,
-        weights: FloatArray,
-        edges: FloatArray | None = None,
-        inner: Any = 0.0,
-        balanced: bool = False,
+        self, weights: FloatArray, edges: Any = None, inner: Any = 0.0, balanced: bool = False
     ) -> FloatArray:
         """Return the sum of weighted products, the mechanism's parameters last."""
         own, k, parts, turn = self.axes.of_class, self.axes.size, self.parts, self.turn
-        q = 0 if edges is None else edges.shape[2]
-        out = np.zeros((k + q, k + q))
-        out[k:, k:] = inner
+        edges = np.zeros((*weights.shape[:2], 0)) if edges is None else edges
+        out = np.zeros((k + edges.shape[2], k + edges.shape[2]))
         short = balanced and turn is not None  # products of a class with itself follow
         sums = {
             (h, j): _product(parts[h], weights[:, h, j], parts[j])
@@ -222,14 +217,12 @@ class Scores:
                 sums[h, h] = -np.sum([s for pair, s in sums.items() if h in pair], axis=0)
         for (h, j), part in sums.items():
             part = turn[h] @ part @ turn[j].T if turn else part
-            out[np.ix_(own[h], own[j])] += part
-            if h < j:
-                out[np.ix_(own[j], own[h])] += part.T
-        if edges is not None:
-            for h, scores in enumerate(parts):
-                edge = scores @ edges[:, h]
-                out[own[h], k:] += turn[h] @ edge if turn else edge
-        out[k:, :k] = out[:k, k:].T
+            out[np.ix_(own[h], own[j])] += part if h < j else part / 2
+        for h, scores in enumerate(parts):
+            edge = scores @ edges[:, h]
+            out[own[h], k:] += turn[h] @ edge if turn else edge
+        out += out.T  # what lies on the other side of the diagonal
+        out[k:, k:] = inner
         return out
 
 

@@ -166,10 +166,10 @@ def tilted(mechanism: Mechanism, tilt: FloatArray) -> Mechanism:
     """Return a mechanism with fixed differences between the classes' intercepts."""
     if isinstance(mechanism, Panel):  # the tilt of all its readers
         mechanism = mechanism.hesitation
-    if not mechanism.informative:
-        return ClassMechanism(tilt=tilt.tolist())
     if isinstance(mechanism, ClassMechanism):
         return ClassMechanism(mechanism.ridge, mechanism.link, tilt.tolist())
+    if not mechanism.informative:
+        return ClassMechanism(tilt=tilt.tolist())
     if not isinstance(mechanism, EntropyMechanism) or isinstance(
         mechanism, mechanisms.MixedMechanism
     ):

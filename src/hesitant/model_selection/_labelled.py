@@ -47,10 +47,8 @@ class LabelledKFold(BaseCrossValidator):
         random_state: Any = None,
     ) -> None:
         check_number("n_splits", n_splits, Integral, 2)
-        self.n_splits = n_splits
-        self.hold_out_blanks = hold_out_blanks
-        self.missing_label = missing_label
-        self.random_state = random_state
+        self.n_splits, self.hold_out_blanks = n_splits, hold_out_blanks
+        self.missing_label, self.random_state = missing_label, random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds."""
