@@ -1,13 +1,11 @@
 """Many independent computations: workers, progress, seeds, and a count of those that fail."""
 
-import dataclasses
 import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from hesitant._cores import BESIDE_OTHERS
-from hesitant.checks import check_jobs, check_number
+from hesitant.checks import check_jobs
 from hesitant.exceptions import collect_warnings
 
 WORTH_PROCESSES = 64  # tasks that are worth the seconds it takes to start workers
@@ -84,24 +82,6 @@ def _call(
         BESIDE_OTHERS.reset(token)
 
 
-@dataclasses.dataclass(frozen=True)
-class Replicates:
-    """Results of the attempts that succeeded, and reasons of those that did not, with counts."""
-
-    values: list[Any]
-    failures: dict[str, int]
-
-    @property
-    def n_failed(self) -> int:
-        return sum(self.failures.values())
-
-    def in_words(self) -> str:  # nothing if none failed
-        reasons = "; ".join(f"{count} × {why}" for why, count in self.failures.items())
-        tried = self.n_failed + len(self.values)
-        words = f"{self.n_failed} of {tried} replicates failed and are not counted: {reasons}"
-        return words if self.failures else ""
-
-
 def seeds(random_state: Any, n: int) -> list[np.random.SeedSequence]:
     """Return n independent seeds; the i-th does not depend on how many workers there are."""
     drawn = isinstance(random_state, np.random.Generator)
@@ -111,14 +91,18 @@ def seeds(random_state: Any, n: int) -> list[np.random.SeedSequence]:
 
 def replicate(
     task: Callable[[np.random.Generator], Any], n: int, *, random_state: Any = None, **how: Any
-) -> Replicates:
-    """Run a task n times, each with a generator of its own; ``how`` as for :func:`run_tasks`."""
-    check_number("n", n, Integral, 1)
+) -> tuple[list[Any], dict[str, int], str]:
+    """Run a task n times, each with a generator of its own; ``how`` as for :func:`run_tasks`.
+
+    Return the answers, why others failed and how often, and a sentence about those, if any.
+    """
     tasks = [(task, seed) for seed in seeds(random_state, n)]
     outcomes = list(run_tasks(_attempt, tasks, **how))
     values = [value for value, reason in outcomes if reason is None]
-    failures = Counter(reason for _, reason in outcomes if reason is not None)
-    return Replicates(values, dict(failures.most_common()))
+    failures = dict(Counter(reason for _, reason in outcomes if reason is not None).most_common())
+    reasons = "; ".join(f"{count} × {why}" for why, count in failures.items())
+    words = f"{n - len(values)} of {n} replicates failed and are not counted: {reasons}"
+    return values, failures, words if failures else ""
 
 
 def _attempt(

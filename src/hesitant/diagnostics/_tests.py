@@ -302,11 +302,11 @@ def bootstrap_likelihood_ratio(fits: Fits, n_boot: int, **options: Any) -> Test:
     parts = fits.rows.collect(lambda block: (block.labelled, block.review > 0, block.weight))
     given = [np.concatenate(part) for part in zip(*parts, strict=True)]
     task = partial(_null_ratio, fits.ignorance, fits.full, fits.chance, given)
-    drawn = replicate(task, n_boot, description="bootstrap under chance", **options)
-    count, note = len(drawn.values), drawn.in_words()
+    drawn, _, note = replicate(task, n_boot, description="bootstrap under chance", **options)
+    count = len(drawn)
     if not count:
         raise CannotTest(note)
-    beyond, least = int(np.sum(np.array(drawn.values) >= observed)), 1 / (1 + count)
+    beyond, least = int(np.sum(np.array(drawn) >= observed)), 1 / (1 + count)
     method = f"{count} replicates"
     return Test("", observed, (1 + beyond) * least, method=method, note=note, least_p=least)
 

@@ -121,11 +121,11 @@ def bootstrap(
     data = check_in_memory(clf, X, y, sample_weight, reviewed)
     task = partial(_replicate, clf, data, kind, stratify)
     how: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "progress": progress}
-    done = replicate(task, n_boot, description=kind, **how)
-    if len(done.values) < 2:
-        raise ValueError(f"Too few replicates for a spread: {done.in_words() or n_boot}.")
+    done, failures, failed = replicate(task, n_boot, description=kind, **how)
+    if len(done) < 2:
+        raise ValueError(f"Too few replicates for a spread: {failed or n_boot}.")
     units = natural_units(clf.fitted_)
-    states, converged, moved = zip(*done.values, strict=True)
+    states, converged, moved = zip(*done, strict=True)
     drawn, estimate = np.array([units.values(s) for s in states]), units.values(clf.state_)
     drawn[~np.isfinite(drawn)] = np.nan  # a t of two degrees of freedom has no covariance
     units = units.reduce(np.nan_to_num(drawn - estimate).T, clf.state_)
@@ -135,7 +135,7 @@ def bootstrap(
     names = listed([units.names[k] for k in np.flatnonzero(undefined.any(axis=0))], 3)
     kept_counts = stratify and kind == "nonparametric" and clf.mechanism_.informative
     remarks = {
-        f"{done.in_words()}.": done.failures,
+        f"{failed}.": failed,
         f"{n_not_converged} replicates had not converged and are counted as they are.": (
             n_not_converged
         ),
@@ -153,10 +153,10 @@ def bootstrap(
         kind=kind,
         bias=np.nanmean(drawn, axis=0) - estimate,
         n_replicates=len(drawn),
-        n_failed=done.n_failed,
+        n_failed=n_boot - len(done),
         n_not_converged=n_not_converged,
         n_relabelled=n_relabelled,
-        failures=done.failures,
+        failures=failures,
         replicates=drawn,
         scales=units.scales,
     )
