@@ -194,8 +194,8 @@ def test_weights_are_bounded_and_average_to_one(three_classes):
     X, y = three_classes
     clf = MixtureClassifier().fit(X, y)
     rng = np.random.default_rng(0)
-    sampler = _fisher.fit_sampler(clf.fitted_, rng)
-    X, _, _, log_w = sampler.draw(20_000, rng)
+    proposals = _fisher.fit_proposals(clf.fitted_, rng)
+    X, _, _, log_w = _fisher.draw_rows(clf.fitted_, *proposals, 20_000, rng)
     w = np.exp(log_w)
     assert len(X) == 20_000
     assert w.max() <= 2 + 1e-9

@@ -65,42 +65,37 @@ class Review(NamedTuple):
     like: Statements | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Sampler:
-    """Where rows are drawn: from the model, and from proposals where classes meet."""
+def draw_rows(
+    model: FittedModel, proposals: list[Any], shares: FloatArray, n: int, rng: Rng
+) -> tuple[FloatArray, ...]:
+    """Draw n rows; return them with posteriors (log, plain) and log weights.
 
-    model: FittedModel
-    proposals: list[Any]  # distributions of scipy's, of rows in the model's own units
-    shares: FloatArray  # of the rows, for each proposal
-
-    def draw(self, n: int, rng: Rng) -> tuple[FloatArray, ...]:
-        """Draw n rows; return them with posteriors (log, plain) and log weights.
-
-        Each proposal has the same number every time. Weights make averages those of the model.
-        """
-        params, counts = self.model.state.params, (self.shares * n).astype(int)
-        parts = [self.model.draw(n - counts.sum(), rng)[0]]
-        for proposal, m in zip(self.proposals, counts, strict=True):
-            z = proposal.rvs(m, random_state=rng).reshape(m, params.center.size)
-            parts.append(params.center + params.spread * z)
-        X = np.concatenate(parts)
-        log_tau, tau, log_f = self.model.posterior(X)
-        total = np.full(n, np.log(1 - counts.sum() / n))
-        for proposal, m in zip(self.proposals, counts, strict=True):
-            if m:
-                z, volume = (X - params.center) / params.spread, np.log(params.spread).sum()
-                own = np.atleast_1d(proposal.logpdf(z)) - volume - log_f + np.log(m / n)
-                total = np.logaddexp(total, own)
-        return X, log_tau, tau, -total
+    Proposals are SciPy's distributions of rows in the model's own units; each has its share every
+    time, the rest comes from the model. Weights make averages those of the model.
+    """
+    params, counts = model.state.params, (shares * n).astype(int)
+    parts = [model.draw(n - counts.sum(), rng)[0]]
+    for proposal, m in zip(proposals, counts, strict=True):
+        z = proposal.rvs(m, random_state=rng).reshape(m, params.center.size)
+        parts.append(params.center + params.spread * z)
+    X = np.concatenate(parts)
+    log_tau, tau, log_f = model.posterior(X)
+    total = np.full(n, np.log(1 - counts.sum() / n))
+    for proposal, m in zip(proposals, counts, strict=True):
+        if m:
+            z, volume = (X - params.center) / params.spread, np.log(params.spread).sum()
+            own = np.atleast_1d(proposal.logpdf(z)) - volume - log_f + np.log(m / n)
+            total = np.logaddexp(total, own)
+    return X, log_tau, tau, -total
 
 
-def fit_sampler(model: FittedModel, rng: Rng) -> Sampler:
-    """Fit proposals to the boundaries of a fitted model, in a few rounds.
+def fit_proposals(model: FittedModel, rng: Rng) -> tuple[list[Any], FloatArray]:
+    """Fit proposals to the boundaries of a fitted model, in a few rounds; return their shares too.
 
     A family that is not the package's own may have no density in places: it draws all rows itself.
     """
     if not isinstance(model.family, Gaussian):
-        return Sampler(model, [], np.zeros(0))
+        return [], np.zeros(0)
     params, pairs = model.state.params, list(combinations(range(len(model.classes)), 2))
     about, sizes = [], np.zeros(len(pairs))
     near: list[Any] = []
@@ -110,8 +105,8 @@ def fit_sampler(model: FittedModel, rng: Rng) -> Sampler:
         about.append(_shaped_like(z, np.zeros(len(z)), WIDER))
     for _ in range(ROUNDS):
         proposals = [*near, *about]
-        pilot = Sampler(model, proposals, np.full(len(proposals), 0.75 / len(proposals)))
-        X, log_tau, _, log_w = pilot.draw(max(PILOT, 300 * len(proposals)), rng)
+        shares, n = np.full(len(proposals), 0.75 / len(proposals)), 300 * len(proposals)
+        X, log_tau, _, log_w = draw_rows(model, proposals, shares, max(PILOT, n), rng)
         z, near = (X - params.center) / params.spread, []
         for k, (a, b) in enumerate(pairs):
             odds, meet = _meet(log_tau, log_w, a, b)
@@ -123,7 +118,7 @@ def fit_sampler(model: FittedModel, rng: Rng) -> Sampler:
     part = np.exp(0.5 * (sizes - sizes.max()))
     shares = np.outer(part / part.sum(), (ALONG, ACROSS)).ravel()
     shares = np.append(shares, np.full(len(about), ABOUT / len(about)))
-    return Sampler(model, [*near, *about], shares)
+    return [*near, *about], shares
 
 
 def _shaped_like(z: FloatArray, log_w: FloatArray, wider: float = 1.0) -> Any:
@@ -155,8 +150,8 @@ def draw_moments(
     rows = Rows(X, np.full(len(X), -1), n_classes=len(model.classes))
     likelihood = Likelihood(rows, model.family, Ignorable())
     chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=False)
-    axes, sampler = find_axes(model.family, chart), fit_sampler(model, rng)
-    drawn = sampler.draw(-(-n_draws // n_batches) * n_batches, rng)
+    axes, n = find_axes(model.family, chart), -(-n_draws // n_batches) * n_batches
+    drawn = draw_rows(model, *fit_proposals(model, rng), n, rng)
     half_width, log_unit = _kernel(drawn[1], drawn[3])
     parts = []
     for k in range(n_batches):  # each has rows from everywhere
