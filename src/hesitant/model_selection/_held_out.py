@@ -4,7 +4,6 @@ import dataclasses
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -144,28 +143,27 @@ def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
     counts = rng.multinomial(max(200, len(rows)), model.state.weights)
     others = [model.family.sample(model.state.params, h, n, rng) for h, n in enumerate(counts)]
     drawn = model.posterior(np.concatenate(others))[2]
-    parametric = model.family.has_coordinates
-    return Trial(tau, label, seen, chance, density, drawn, model.n_parameters, parametric)
+    size = model.n_parameters, model.family.has_coordinates
+    return Trial(tau, label, seen, chance, density, drawn, *size)
 
 
 def predicted(model: FittedModel, data: Rows) -> tuple[FloatArray, ...]:
     """Return posteriors, log p of what was seen, posteriors given that, p of a label, log f."""
-    parts = data.collect(partial(_foretell_block, model=model))
-    return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
+    mechanism = model.mechanism
 
+    def look(block: Block) -> tuple[FloatArray, ...]:
+        posterior, shown = model.posterior(block.X), block.review > 0
+        log_tau, tau, log_f = posterior
+        term = model.row_term(posterior, block.said, block.codes, slopes=False)
+        chance, log_p = mechanism.probability(log_tau, tau), term.log_p
+        if not (mechanism.informative or isinstance(mechanism, Panel)):  # pure chance
+            log_p = np.log(np.maximum(np.where(block.labelled, chance, 1 - chance), LEAST))
+        own = np.where(block.labelled, log_tau[np.arange(len(tau)), block.codes], 0.0)
+        seen = np.maximum(own + np.where(shown, log_p, 0.0), np.log(LEAST))
+        resolved = np.where((shown | block.labelled)[:, None], term.resolved, tau)
+        return tau, seen, resolved, chance, log_f
 
-def _foretell_block(block: Block, model: FittedModel) -> tuple[FloatArray, ...]:
-    posterior, mechanism = model.posterior(block.X), model.mechanism
-    term = model.row_term(posterior, block.said, block.codes, slopes=False)
-    log_tau, tau, log_f = posterior
-    chance, log_p = mechanism.probability(log_tau, tau), term.log_p
-    if not (mechanism.informative or isinstance(mechanism, Panel)):  # pure chance
-        log_p = np.log(np.maximum(np.where(block.labelled, chance, 1 - chance), LEAST))
-    shown = block.review > 0
-    own = np.where(block.labelled, log_tau[np.arange(len(tau)), block.codes], 0.0)
-    seen = np.maximum(own + np.where(shown, log_p, 0.0), np.log(LEAST))
-    resolved = np.where((shown | block.labelled)[:, None], term.resolved, tau)
-    return tau, seen, resolved, chance, log_f
+    return tuple(np.concatenate(values) for values in zip(*data.collect(look), strict=True))
 
 
 def scores(
