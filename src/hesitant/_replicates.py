@@ -11,20 +11,13 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from hesitant._cores import BESIDE_OTHERS
 from hesitant.checks import check_jobs
 from hesitant.exceptions import collect_warnings
+from hesitant.fitting import generator
 
 WORTH_PROCESSES = 64  # tasks that are worth the seconds it takes to start workers
-
-
-def workers(n_jobs: int | None, n_tasks: int) -> int | None:
-    """Return how many workers to ask joblib for; None is all cores, if tasks are many."""
-    if n_jobs is not None or effective_n_jobs(None) > 1:
-        return n_jobs
-    return -1 if n_tasks >= WORTH_PROCESSES else 1
 
 
 def run_tasks(
@@ -40,7 +33,8 @@ def run_tasks(
     """Yield a function's answers to tuples of arguments, with a bar if ``progress`` says so."""
     check_jobs("n_jobs", n_jobs)
     tasks, parent = list(tasks), os.getpid()
-    n_jobs = workers(n_jobs, len(tasks))
+    if n_jobs is None and effective_n_jobs(None) == 1:  # nobody has said how many
+        n_jobs = -1 if len(tasks) >= WORTH_PROCESSES else 1
     several = effective_n_jobs(n_jobs) > 1
     calls = [delayed(_call)(parent, several, function, arguments) for arguments in tasks]
     # One at a time out of order: what a worker holds back in a batch would be lost with it.
@@ -82,13 +76,6 @@ def _call(
         BESIDE_OTHERS.reset(token)
 
 
-def seeds(random_state: Any, n: int) -> list[np.random.SeedSequence]:
-    """Return n independent seeds; the i-th does not depend on how many workers there are."""
-    drawn = isinstance(random_state, np.random.Generator)
-    draw = random_state.integers if drawn else check_random_state(random_state).randint
-    return np.random.SeedSequence(int(draw(2**31 - 1))).spawn(n)
-
-
 def replicate(
     task: Callable[[np.random.Generator], Any], n: int, *, random_state: Any = None, **how: Any
 ) -> tuple[list[Any], dict[str, int], str]:
@@ -96,7 +83,8 @@ def replicate(
 
     Return the answers, why others failed and how often, and a sentence about those, if any.
     """
-    tasks = [(task, seed) for seed in seeds(random_state, n)]
+    # The i-th generator does not depend on how many workers there are.
+    tasks = [(task, rng) for rng in generator(random_state).spawn(n)]
     outcomes = list(run_tasks(_attempt, tasks, **how))
     values = [value for value, reason in outcomes if reason is None]
     failures = dict(Counter(reason for _, reason in outcomes if reason is not None).most_common())
@@ -106,10 +94,10 @@ def replicate(
 
 
 def _attempt(
-    task: Callable[[np.random.Generator], Any], seed: np.random.SeedSequence
+    task: Callable[[np.random.Generator], Any], rng: np.random.Generator
 ) -> tuple[Any, str | None]:
     try:
-        return task(np.random.default_rng(seed)), None
+        return task(rng), None
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
         first_sentence = str(error).split(": ")[0].split(". ")[0]
         return None, f"{type(error).__name__}, {first_sentence}"

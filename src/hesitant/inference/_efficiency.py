@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._cores import one_blas_thread
-from hesitant._replicates import seeds
 from hesitant._result import Result, Table, number
 from hesitant._typing import FloatArray
 from hesitant._words import percent
 from hesitant.checks import check_number
+from hesitant.fitting import generator
 from hesitant.inference import _displays, _fisher
 from hesitant.inference._fisher import PAIRS, WAYS, Review
 from hesitant.inference._information import natural_units
@@ -174,7 +174,7 @@ def efficiency(
             "information cannot be computed: write one."
         )
     review = _review(clf, reviewed_share)
-    rng = np.random.default_rng(seeds(random_state, 1)[0])
+    rng = generator(random_state).spawn(1)[0]
     axes, log_unit, batches = _fisher.draw_moments(model, n_draws, BATCHES, review, rng)
     parts = {way: _fisher.of_classes(batches[way], axes.size) for way in WAYS}
     parts["boundary"] = batches["boundary"]
