@@ -237,7 +237,7 @@ def _assess(name: str, clf: Any, data: Data) -> Candidate:
     for labelled, blank in () if mechanism.informative else data.answers():
         value += chance_log_likelihood(labelled, blank)
         k += 1
-    doubt = float(data.weight @ (fit.entropy(data.checked, Shannon()) * (data.codes < 0)))
+    doubt = float(data.checked.weight @ (fit.entropy(data.checked, Shannon()) * (data.codes < 0)))
     bic = k * math.log(tally.weight) - 2 * value
     criteria = {"aic": 2 * k - 2 * value, "bic": bic, "icl": bic + 2 * doubt}
     found = {"log_likelihood": value, **criteria, "n_parameters": k, "converged": fit.converged_}

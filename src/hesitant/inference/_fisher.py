@@ -33,10 +33,7 @@ from hesitant.rows import Rows, add
 from hesitant.statements import NOT_SHOWN, Statements
 
 WAYS = ("complete", "ignorance", "full")
-PAIRS = {
-    f"{one} / {other}": (one, other)
-    for one, other in (("ignorance", "complete"), ("full", "complete"), ("full", "ignorance"))
-}
+PAIRS = {f"{more} / {less}": (more, less) for less, more in combinations(WAYS, 2)}
 # Half-width of the kernel, in log odds, that picks rows at a class boundary: at most this, and
 # at most this part of the log odds' own spread about the boundary (classes that hardly differ).
 WIDEST, PART = 1.0, 0.5

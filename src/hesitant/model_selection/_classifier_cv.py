@@ -193,7 +193,7 @@ class MixtureClassifierCV(PatternClassifier):
             found = held_out.stack_weights(score[:, inside], weight, prior, LEAST_SHARE)
             # Some questions need a model with standard errors, or one that explains the blanks:
             # the best of those stays, however little it adds.
-            seen = np.array([data.weight[rows] @ t.seen for t in chosen])
+            seen = np.array([data.checked.weight[rows] @ t.seen for t in chosen])
             able = np.array([t.parametric for t in chosen])
             told = able & [informative(judged.models[k]) for k in names]
             for needed, value in ((able, mean[inside]), (told, seen)):

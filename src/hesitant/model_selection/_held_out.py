@@ -50,18 +50,14 @@ class Data:
         codes = checked.labels.codes if said is None else as_readers(experts).rough(said)
         return cls(checked, np.asarray(codes, dtype=np.int64), np.arange(len(codes)))
 
-    @property
-    def weight(self) -> FloatArray:
-        return self.checked.weight
-
     def answers(self) -> list[tuple[float, float]]:
         """Return the weights of rows labelled and left blank by each reader who did both."""
-        said, tally = self.checked.said, self.checked.tally
+        said, tally, weight = self.checked.said, self.checked.tally, self.checked.weight
         if said is None:
             counts = [(tally.reviewed_labelled, tally.reviewed_blank)]
         else:
             left = said.shown & ~said.given
-            counts = list(zip(self.weight @ said.given, self.weight @ left, strict=True))
+            counts = list(zip(weight @ said.given, weight @ left, strict=True))
         return [(float(a), float(b)) for a, b in counts if a > 0 and b > 0]
 
     def fit(self, clf: Any, rows: IntArray | None = None, **options: Any) -> tuple[Any, str]:
@@ -88,6 +84,7 @@ class Trial(NamedTuple):
     start: Any = None  # the fit itself, where others can start from it
 
 
+@one_blas_thread()  # matrices are small: threads would wait for each other longer than they work
 def try_fold(
     models: list[Any], data: Data, out: IntArray, starts: Any, strengths: Any, tol: float
 ) -> list[Trial]:
@@ -110,10 +107,8 @@ def try_fold(
             together = strengths[2] if clf.components == 1 else 0.0
             options["covariance"] = Shrunk(strengths[0], strengths[1], together)
         try:
-            # the matrices are small: threads would wait for each other longer than they work
-            with one_blas_thread():
-                fit, note = data.fit(clf, keep, **options)
-                trial = _predict(fit, data, out)
+            fit, note = data.fit(clf, keep, **options)
+            trial = _predict(fit, data, out)
             if fit.fitted_.family.has_from_attributes:
                 starts.setdefault(shape, fit)
             strengths = strengths or _strengths(fit)
@@ -170,7 +165,7 @@ def scores(
     trials: Sequence[Trial], data: Data, rows: IntArray, scoring: str
 ) -> tuple[FloatArray, FloatArray]:
     """Return each row's log score (n, k) and weight (n,); blanks count in "seen" alone."""
-    codes, weight = data.codes[rows], data.weight[rows].astype(float)
+    codes, weight = data.codes[rows], data.checked.weight[rows].astype(float)
     if scoring == "seen":
         return np.column_stack([t.seen for t in trials]), weight
     weight[codes < 0] = 0.0
@@ -312,7 +307,7 @@ class Judge:
 
     def _best_mechanisms(self, tried: list[str]) -> list[str]:
         """Return the models with one of the two mechanisms that predict best what was seen."""
-        weight = self.data.weight[self.folds[0]]
+        weight = self.data.checked.weight[self.folds[0]]
         lead: dict[str, list[float]] = {}
         for name in tried:
             trial = self.done[name][0]
