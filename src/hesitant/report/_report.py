@@ -6,6 +6,7 @@ import hashlib
 import html
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -170,7 +171,7 @@ def _render(case: Case, summary: dict[str, Any]) -> str:
         "option": _option,
         "noun": noun,
         "cut": lambda text, most: text if len(text) <= most else text[:most] + " …",
-        "clean": lambda text: short(shorten_in(text, names), 1200),
+        "clean": lambda text: _together(short(shorten_in(text, names), 1200)),
         "show": lambda value, how: printers[how](value),
     }
     script = environment.loader.get_source(environment, "page.js")[0]
@@ -188,6 +189,11 @@ def _render(case: Case, summary: dict[str, Any]) -> str:
         script=script,
         script_hash=f"sha256-{base64.b64encode(digest).decode()}",
     )
+
+
+def _together(text: str) -> str:
+    """Return prose in which no line ends between a number and its sign."""
+    return re.sub(r"(?<=\d) (?=%)|(?<=\bp) (?=[<=])|(?<=\bp [<=]) ", "\N{NO-BREAK SPACE}", text)
 
 
 def _points(case: Case, contradicted: bool) -> str:
