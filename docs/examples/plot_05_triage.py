@@ -71,7 +71,7 @@ def run(choose, seed):
 
 
 # %%
-# Twenty data sets for each rule. Lines are means, bars one standard error. (Warnings about classes
+# Sixty data sets for each rule. Lines are means, bars one standard error. (Warnings about classes
 # that start with very few labels are silenced.)
 
 warnings.simplefilter("ignore", FitWarning)
@@ -79,7 +79,7 @@ fig, ax = plt.subplots(figsize=(6.4, 3.7), layout="constrained")
 labels = batch * np.arange(rounds + 1)
 rules = {"triage": by_triage, "entropy": by_entropy, "chance": by_chance}
 for k, (name, choose) in enumerate(rules.items()):
-    errors = 100 * np.array([run(choose, seed) for seed in range(20)])
+    errors = 100 * np.array([run(choose, seed) for seed in range(60)])
     mean, bar = errors.mean(axis=0), errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
     aside = 0.15 * (k - 1)  # so that no bar hides another
     ax.errorbar(labels + aside, mean, bar, fmt="o-", ms=3, label=name, capsize=2)
@@ -89,4 +89,4 @@ legend = ax.legend(title="chosen by")
 
 # %%
 # Choosing beats chance. With two classes the uncertain cases are much the same as the instructive
-# ones, so entropy does nearly as well. Where labels are plenty, any choice will do.
+# ones, so entropy does as well. Where labels are plenty, any choice will do.
