@@ -71,10 +71,12 @@ class Gaps:
 
 def find_gaps(X: AnyArray) -> Gaps | None:
     """Return how the empty cells of a block lie; None if there are none."""
-    # The sum of squares is not a number if any cell is none, and quicker than to look at each.
-    if not math.isnan(np.vdot(X, X)):
+    # One sum is not a number if any cell is none, and quicker than to look at each.
+    if not math.isnan(np.einsum("ij->", X)):
         return None
     places = np.flatnonzero(np.isnan(X).any(axis=1))
+    if not places.size:  # infinities cancelled, where a solver tries absurd points
+        return None
     empty = np.isnan(X[places])
     # Sixty-four features a number: far quicker to sort than rows.
     packed = np.packbits(empty, axis=1)
