@@ -79,7 +79,6 @@ USES = [
     (["reproduce", "table3"], "'table1', 'table2'"),
     (["simulate", "--n", "0"], "'--n'"),
     (["simulate", "--seed", "-1"], "'--seed'"),
-    (["analyse", "a.csv", "--label", "y", "--alpha", "nan"], "'--alpha'"),
     (["analyse", "a.csv", "--label", "y", "--starts", "0"], "--starts"),
     (["analyse", "a.csv", "--label", "y", "--bootstrap", "19"], "20"),
     (["simulate", "--json"], "--out"),
