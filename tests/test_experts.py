@@ -12,6 +12,7 @@ from scipy.stats import norm
 import hesitant
 from hesitant import FitWarning, MixtureClassifier, Statements
 from hesitant.experts import Certain, Confusion, Grades, Panel, Probabilities, Readers
+from hesitant.families import KernelDensity
 from hesitant.likelihood import normalise
 from hesitant.mechanisms import EntropyClassMechanism, EntropyMechanism, Ignorable
 
@@ -484,3 +485,22 @@ def test_readers_who_withhold_by_named_class_are_listed():
     said = Statements.from_labels(np.array(["a", "b", None], dtype=object)[Y])
     clf = MixtureClassifier(mechanism="class", experts="fallible").fit(X, said)
     assert {"intercept[a]", "intercept[b]", "accuracy"} <= set(clf.readers_.columns)
+
+
+def test_a_loaded_panel_is_diagnosed_as_it_was(tmp_path):
+    X, _, Y = draw(seed=4, n=200)
+    clf = MixtureClassifier(experts="fallible", mechanism="entropy+class").fit(X, Y)
+    hesitant.save(clf, tmp_path / "panel.model")
+    before = clf.diagnose(X, Y).readers
+    after = hesitant.load(tmp_path / "panel.model").diagnose(X, Y).readers
+    assert all(line["slope_se"] > 0 for line in before)
+    for one, other in zip(before, after, strict=True):
+        assert one["finding"] == other["finding"]
+        assert one["wald"] == pytest.approx(other["wald"], rel=1e-6)
+
+
+def test_readers_of_classes_without_a_chart_have_no_standard_errors():
+    X, _, Y = draw(seed=4, n=200)
+    clf = MixtureClassifier(KernelDensity(), experts="fallible").fit(X, Y)
+    assert clf.readers_["slope_se"].isna().all()
+    assert len(clf.diagnose(X, Y).readers) == 4

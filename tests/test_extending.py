@@ -5,6 +5,7 @@ import pytest
 
 from helpers_families import Exponential
 from hesitant import MixtureClassifier
+from hesitant.datasets import simulate
 from hesitant.families import Family
 from hesitant.mechanisms import EntropyMechanism, Mechanism
 from hesitant.uncertainty import Shannon, Uncertainty
@@ -24,6 +25,37 @@ class Stepwise(Mechanism):
         log_p = -np.logaddexp(0, np.where(labelled, -eta, eta))
         slope = residual * theta[1] * 20 * hard * (1 - hard)
         return log_p, slope, residual[:, None] * np.column_stack((np.ones_like(u), hard))
+
+
+class ByClass(Mechanism):
+    """A labelling rate for each class, whatever the difficulty."""
+
+    uncertainty = Shannon()
+    by_class = True
+
+    @property
+    def n_parameters(self):
+        return self.n_classes
+
+    def log_probability(self, u, labelled, theta):
+        sign = np.where(labelled, 1.0, -1.0)[:, None]
+        eta = np.broadcast_to(theta, (len(u), self.n_classes))
+        own = sign / (1 + np.exp(sign * eta))
+        return -np.logaddexp(0, -sign * eta), 0 * own, own[:, :, None] * np.eye(self.n_classes)
+
+
+def test_a_mechanism_of_ones_own_may_depend_on_the_class():
+    data = simulate(n=300, random_state=1)
+    ours, theirs = (
+        MixtureClassifier(mechanism=m).fit(data.features, data.labels)
+        for m in ("class", ByClass())
+    )
+    assert theirs.log_likelihood_ == pytest.approx(ours.log_likelihood_, abs=1e-5)
+    np.testing.assert_allclose(
+        theirs.resolve(data.features, data.labels),
+        ours.resolve(data.features, data.labels),
+        atol=1e-4,
+    )
 
 
 class Margin(Uncertainty):

@@ -66,7 +66,8 @@ def _probe_probability(mechanism: Mechanism, u: FloatArray) -> None:
     name, k = f"{type(mechanism).__name__}.log_probability", mechanism.n_parameters
     labelled, chance = np.arange(ROWS) % 2 == 0, mechanism.log_probability
     theta = mechanism.initial() + 0.25  # at zero, a slope may vanish whatever its formula
-    parts = {"log_p": (ROWS,), "slope": (ROWS,), "gradient": (ROWS, k)}
+    shape = (ROWS, mechanism.n_classes) if mechanism.by_class else (ROWS,)
+    parts = {"log_p": shape, "slope": shape, "gradient": (*shape, k)}
     log_p, slope, gradient = _unpack(name, chance(u, labelled, theta), parts)
     other = chance(u, ~labelled, theta)[0]
     if np.abs(np.exp(log_p) + np.exp(other) - 1).max() > CLOSE:

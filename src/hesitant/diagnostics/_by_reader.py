@@ -85,8 +85,8 @@ def diagnose_readers(estimator: Any, X: Any, y: Any, said: Statements, **given: 
         mechanism = estimator.mechanism if explains else "entropy"
         full = refit(estimator, X, y, mechanism=mechanism, warned=warned, **given)
     entropy, log_tau = silent.entropy(X, Shannon()), np.asarray(full.predict_log_proba(X))
-    lines = []
-    for j, found in enumerate(reader_records(full)):
+    lines, rows = [], (X, y) if full.fit_rows is None else ()
+    for j, found in enumerate(reader_records(full, *rows, **(given if rows else {}))):
         groups = {"labelled": said.said[:, j] >= 0, "withheld": said.said[:, j] == WITHHELD}
         line: dict[str, Any] = {"reader": found["reader"]}
         for name, which in groups.items():

@@ -145,14 +145,19 @@ def is_panel(y: Any) -> bool:
     return shape is not None and len(shape) == 2 and shape[1] > 1
 
 
-def reader_records(clf: Any) -> list[dict[str, Any]]:
-    """Return what a fit found of each reader, with standard errors while the rows are at hand."""
+def reader_records(clf: Any, *data: Any, **given: Any) -> list[dict[str, Any]]:
+    """Return what a fit found of each reader, with standard errors where rows are at hand.
+
+    ``data`` are the rows of a model that was loaded, and has none.
+    """
     panel = clf.mechanism_
     if not isinstance(panel, Panel):
         raise AttributeError(
             "readers_ belongs to a fit to statements, or with experts='fallible'."
         )
-    weights, info = clf.weights_, None if clf.fit_rows is None else clf.information()
+    weights, info = clf.weights_, None
+    if clf.family_.has_coordinates and (data or clf.fit_rows is not None):
+        info = clf.information(*data, **given)
     place = {} if info is None else {name: k for k, name in enumerate(info.parameters)}
 
     def error(names: list[str], slopes: Any) -> float:
@@ -171,8 +176,9 @@ def reader_records(clf: Any) -> list[dict[str, Any]]:
     for j, (reader, (shown, said), (own, spoken)) in enumerate(parts):
         suffix, errors = panel.suffix(reader), {}
         line: dict[str, Any] = {"reader": reader, "shown": shown, "labelled": said}
+        alone = sum(name.startswith("coef") for name in own) == 1
         for name, value in (own if confused else own | spoken).items():
-            column = "slope" if name.startswith("coef") and len(own) == 2 else name
+            column = "slope" if name.startswith("coef") and alone else name
             column = f"report {column}" if column in line else column
             line[column], errors[f"{column}_se"] = value, error([name + suffix], np.ones(1))
         if confused:
