@@ -178,3 +178,14 @@ def test_names_are_split_at_commas_unless_a_column_has_them():
 @pytest.mark.parametrize(("table", "name"), [("data/cells.csv.gz", "cells"), ("-", "hesitant")])
 def test_results_are_called_after_the_table(table, name):
     assert stem(table) == name
+
+
+def test_where_nobody_was_shown_a_row_there_is_a_report_all_the_same(run, tmp_path):
+    DATA.assign(shown="no").to_csv(tmp_path / "a.csv", index=False)
+    found = analyse(run, "a.csv", "--label", "y", "--reviewed", "shown", "--family", "gaussian")
+    assert (tmp_path / "a.report.html").exists()
+    # the model's own columns are used, and a wish for others is not passed over in silence
+    code, _, told = run("predict", "a.model", "a.csv", "--features", "x0", "--force")
+    assert code == 0
+    assert "--features has no effect" in told
+    assert found["verdict"]["headline"]

@@ -82,6 +82,8 @@ USES = [
     (["analyse", "a.csv", "--label", "y", "--starts", "0"], "--starts"),
     (["analyse", "a.csv", "--label", "y", "--bootstrap", "19"], "20"),
     (["simulate", "--json"], "--out"),
+    (["analyse", "a.csv", "--label", "y", "--out", "-"], "--out -: name a file"),
+    (["compare", "a.csv", "--label", "y", "--out", "-"], "--out -: name a file"),
     (["predict", "a.model", "a.csv", "--out", "-", "--json"], "name one with --out"),
 ]
 

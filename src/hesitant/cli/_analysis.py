@@ -11,6 +11,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 import hesitant
 from hesitant._words import listed, noun, short
 from hesitant.cli import _options as o
@@ -59,6 +61,13 @@ def output_files(source: str, out: str | None) -> dict[str, Path]:
     return {what: start.with_name(start.name + end) for what, end in ends.items()}
 
 
+def _refuse_stream(out: str | None) -> None:
+    if out == "-":
+        raise typer.BadParameter(
+            "--out -: name a file. What was found is printed anyway, with --json as JSON."
+        )
+
+
 def analyse(
     table: o.TableOptions,
     model: o.ModelOptions,
@@ -71,6 +80,7 @@ def analyse(
     """Fit a model to a table with blanks; write a report, predictions and the model."""
     from hesitant.persistence._files import to_bytes
 
+    _refuse_stream(out)
     files = output_files(table.table, out)
     with terminal.stage("Reading"):
         gaps = tables.allows_gaps(classifier(model)) and not (model.standardise or model.pca)
@@ -247,6 +257,7 @@ def compare(
         "mechanism": list(map(str, mechanism or ("entropy", "none"))),
         "random_state": (seed,),
     }
+    _refuse_stream(out)
     if out is not None:
         tables.check_target(out, terminal, force=force, keep=table.inputs)
     with terminal.stage("Reading"):

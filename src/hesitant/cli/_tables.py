@@ -253,6 +253,8 @@ def predict(
     with terminal.stage("Predicting"):
         result = prediction_frame(fitted, X, columns, frame)
     write_frame(result, target, force=force)
+    if names is not None and table.features:
+        terminal.note("--features has no effect: the model's features have names.")
     for note in dropped_note(columns):
         terminal.note(note)
     counts = {str(k): int(v) for k, v in result["predicted"].value_counts(sort=False).items()}

@@ -85,9 +85,9 @@ def _strip(case: Case) -> str:
 
 def _evidence(case: Case) -> dict[str, str]:
     found = case.diagnosis
-    display = EntropyDisplay(found.labelled_entropy, found.blank_entropy, found.curve)
-    if min(display.labelled.size, display.blank.size) < 2:
+    if min(found.labelled_entropy.size, found.blank_entropy.size) < 2:
         return {}
+    display = EntropyDisplay(found.labelled_entropy, found.blank_entropy, found.curve)
     labelled, blank = (f"{np.median(v):.1f}" for v in (display.labelled, display.blank))
     medians = f"Median of labelled rows {labelled}, of blank rows {blank}; larger is harder."
     asked = {

@@ -198,7 +198,7 @@ class Column:
                 raise self.error(what, f"{remedy} leave it out of {option('missing')}.")
         y = self.cells([None if as_shown(value) in listed else value for value in values])
         # empty cells and their like were blank before anybody looked for them
-        return y, tuple(value for value in absent if value not in BLANK_CELLS)
+        return y, tuple(value for value in absent if value not in (*BLANK_CELLS, "none"))
 
     def padded(self) -> list[str]:
         """Return the values that are written with blanks around them in places, not in all."""
