@@ -86,7 +86,7 @@ def analyse(
         gaps = tables.allows_gaps(classifier(model)) and not (model.standardise or model.pca)
         frame, columns, notes = tables.learn(table, gaps)
     output.prepare_targets(files.values(), force=force, keep=table.inputs)
-    command = _command(table, model)
+    command = _command(table, model) + (f" --out {shlex.quote(out)}" if out else "")
     notes += tables.table_notes(columns, command)
     X, preparation = prepare(columns, model.standardise, model.pca)
     with terminal.stage("Fitting"), collect_warnings() as warned:
