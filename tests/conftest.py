@@ -9,6 +9,8 @@ import pytest
 from hypothesis import settings
 
 from helpers import DATA, read_simulated
+from helpers_experts import draw
+from hesitant import MixtureClassifier, Statements
 from hesitant.cli import main
 from hesitant.families import Gaussian
 from hesitant.likelihood import Likelihood, State
@@ -149,3 +151,11 @@ def sit():
     yield make
     for sitting in opened:
         sitting.desk.close()
+
+
+@pytest.fixture(scope="module")
+def four():
+    """Four readers, and the fit to them."""
+    X, truth, Y = draw()
+    said = Statements.from_labels(Y, ["a", "b", "c", "d"])
+    return X, truth, said, MixtureClassifier(experts="fallible").fit(X, said)

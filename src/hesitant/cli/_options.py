@@ -18,8 +18,8 @@ Format = Literal["csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "f
 FORMATS = ".csv, .tsv, .parquet or .feather"
 
 _HELP = {
-    "table": "CSV, TSV, .xlsx, JSON, JSONL, Parquet, Feather or FCS, also packed (.gz); or, with "
-    "--features-from, an export of an annotation tool; - for standard input.",
+    "table": "CSV, TSV, .xlsx, JSON, JSONL, Parquet, Feather or FCS, also packed (.gz); - for "
+    "standard input.",
     "features": "Column to use as a feature; repeat, or separate by commas.",
     "on_missing": "What to do with rows that lack a feature.",
     "format": "Format of the table, where its content and name do not tell.",
