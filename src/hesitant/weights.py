@@ -38,9 +38,8 @@ def inverse_probability_weights(
     needs few features and many rows. Weights above the quantile ``trim`` are cut down to it, lest
     one outweigh all others.
 
-    >>> from hesitant import MixtureClassifier, inverse_probability_weights
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=500, random_state=0)
+    >>> from hesitant import MixtureClassifier, datasets, inverse_probability_weights
+    >>> data = datasets.simulate(n=500, random_state=0)
     >>> weight = inverse_probability_weights(data.features, data.labels)
     >>> clf = MixtureClassifier(mechanism=None, alpha=1)
     >>> clf = clf.fit(data.features, data.labels, sample_weight=weight)

@@ -247,10 +247,9 @@ def diagnose(
 
     Examples
     --------
-    >>> from hesitant.datasets import simulate
-    >>> from hesitant.diagnostics import diagnose
-    >>> data = simulate(n=500, random_state=0)
-    >>> diagnose(data.features, data.labels).headline
+    >>> from hesitant import datasets, diagnostics
+    >>> data = datasets.simulate(n=500, random_state=0)
+    >>> diagnostics.diagnose(data.features, data.labels).headline
     'The blanks mark the hard cases.'
     """
     check_number("n_boot", n_boot, Integral, 0)

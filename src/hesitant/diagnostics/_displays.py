@@ -26,14 +26,10 @@ class EntropyDisplay(draw.Drawing):
     Kolmogorov-Smirnov statistic), and the probability of a label against entropy beside the fitted
     mechanism. The parameters are transformed entropies, and a curve for the third panel.
 
-    Examples
-    --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> from hesitant.diagnostics import EntropyDisplay
-    >>> data = simulate(n=500, random_state=0)
+    >>> from hesitant import MixtureClassifier, datasets, diagnostics
+    >>> data = datasets.simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> len(EntropyDisplay.from_estimator(clf, data.features, data.labels).axes_)
+    >>> len(diagnostics.EntropyDisplay.from_estimator(clf, data.features, data.labels).axes_)
     3
     """
 
@@ -180,12 +176,9 @@ class PairsDisplay(draw.Drawing):
     parameters are an (n, p) array, the class of each row (−1 for a blank), names of classes and
     features, and the names or positions of the features to draw, the first eight by default.
 
-    Examples
-    --------
-    >>> from hesitant.datasets import simulate
-    >>> from hesitant.diagnostics import PairsDisplay
-    >>> data = simulate(n=200, random_state=0)
-    >>> PairsDisplay.from_predictions(data.features, data.labels).axes_.shape
+    >>> from hesitant import datasets, diagnostics
+    >>> data = datasets.simulate(n=200, random_state=0)
+    >>> diagnostics.PairsDisplay.from_predictions(data.features, data.labels).axes_.shape
     (2, 2)
     """
 

@@ -37,14 +37,10 @@ class RegionsDisplay(draw.Drawing):
     through the mean (``others="mean"``) has crisp borders, but a row off the plane may belong to
     another region than the one it is drawn in.
 
-    Examples
-    --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> from hesitant.diagnostics import RegionsDisplay
-    >>> data = simulate(n=500, random_state=0)
+    >>> from hesitant import MixtureClassifier, datasets, diagnostics
+    >>> data = datasets.simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> RegionsDisplay.from_estimator(clf, data.features, data.labels).proba.shape
+    >>> diagnostics.RegionsDisplay.from_estimator(clf, data.features, data.labels).proba.shape
     (200, 200, 2)
     """
 

@@ -102,8 +102,6 @@ def kolmogorov_smirnov(labelled: FloatArray, blank: FloatArray) -> Test:
     Exact if the product of the group sizes is below 10,000 (as in R); ties then make the p-value
     a little too large.
 
-    Examples
-    --------
     >>> from hesitant.diagnostics import kolmogorov_smirnov
     >>> test = kolmogorov_smirnov([0.74, 0.88, 0.90, 1.15, 1.21], [0.80, 1.04, 1.38, 1.45, 1.89])
     >>> test.statistic, round(test.p_value, 4)
@@ -124,8 +122,6 @@ def mann_whitney(labelled: FloatArray, blank: FloatArray) -> Test:
     half. Exact, unless there are ties, if both groups have fewer than 50 rows (as in R) or one of
     them very few; else normal with corrections for ties and continuity.
 
-    Examples
-    --------
     >>> from hesitant.diagnostics import mann_whitney
     >>> test = mann_whitney([1.15, 0.88, 0.90, 0.74, 1.21], [0.80, 0.83, 1.89, 1.04, 1.45, 1.38])
     >>> test.statistic, round(test.p_value, 4)

@@ -82,9 +82,8 @@ def triage(
 
     Examples
     --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=500, random_state=0)
+    >>> from hesitant import MixtureClassifier, datasets
+    >>> data = datasets.simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
     >>> first = clf.triage(data.features, data.labels, top=5)
     >>> list(first.columns[:4])

@@ -19,9 +19,8 @@ from hesitant.statements import NOT_SHOWN, WITHHELD, Statements
 class Readers(BaseEstimator):
     """What is assumed of the people who label.
 
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.experts import Readers
-    >>> clf = MixtureClassifier(experts=Readers(pooling="own"))
+    >>> from hesitant import MixtureClassifier, experts
+    >>> clf = MixtureClassifier(experts=experts.Readers(pooling="own"))
 
     Parameters
     ----------

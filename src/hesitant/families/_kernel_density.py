@@ -47,10 +47,9 @@ class KernelDensity(Family):
     Examples
     --------
     >>> from sklearn.datasets import make_moons
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.families import KernelDensity
+    >>> from hesitant import MixtureClassifier, families
     >>> X, y = make_moons(300, noise=0.1, random_state=0)
-    >>> clf = MixtureClassifier(KernelDensity(), mechanism=None, alpha=1.0).fit(X, y)
+    >>> clf = MixtureClassifier(families.KernelDensity(), mechanism=None, alpha=1.0).fit(X, y)
     >>> bool(clf.score(X, y) > 0.98)
     True
     """

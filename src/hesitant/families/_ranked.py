@@ -33,9 +33,8 @@ class Ranked(Family):
 
     Examples
     --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.families import Ranked
-    >>> MixtureClassifier(Ranked(), covariance="tied", mechanism=None)
+    >>> from hesitant import MixtureClassifier, families
+    >>> MixtureClassifier(families.Ranked(), covariance="tied", mechanism=None)
     MixtureClassifier(covariance='tied', family=Ranked(), mechanism=None)
     """
 

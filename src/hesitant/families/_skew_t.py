@@ -65,11 +65,9 @@ class SkewT(StudentT):
 
     Examples
     --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> from hesitant.families import SkewT
-    >>> data = simulate(n=300, random_state=0)
-    >>> clf = MixtureClassifier(SkewT(dof=10)).fit(data.features, data.labels)
+    >>> from hesitant import MixtureClassifier, datasets, families
+    >>> data = datasets.simulate(n=300, random_state=0)
+    >>> clf = MixtureClassifier(families.SkewT(dof=10)).fit(data.features, data.labels)
     >>> clf.locations_.shape, clf.shapes_.shape
     ((2, 2), (2, 2))
     """
@@ -243,8 +241,6 @@ class SkewT(StudentT):
 class SkewNormal(SkewT):
     """Multivariate skew-normal classes: the skew-t's limit of infinite degrees of freedom.
 
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier
     >>> MixtureClassifier(family="skew_normal")
     MixtureClassifier(family='skew_normal')

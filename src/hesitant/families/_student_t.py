@@ -64,11 +64,9 @@ class StudentT(Gaussian):
 
     Examples
     --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> from hesitant.families import StudentT
-    >>> data = simulate(n=300, random_state=0)
-    >>> clf = MixtureClassifier(StudentT(dof=4)).fit(data.features, data.labels)
+    >>> from hesitant import MixtureClassifier, datasets, families
+    >>> data = datasets.simulate(n=300, random_state=0)
+    >>> clf = MixtureClassifier(families.StudentT(dof=4)).fit(data.features, data.labels)
     >>> clf.dof_, clf.scales_.shape
     (array([4., 4.]), (2, 2, 2))
     """

@@ -107,9 +107,8 @@ def bootstrap(
 
     Examples
     --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=500, random_state=0)
+    >>> from hesitant import MixtureClassifier, datasets
+    >>> data = datasets.simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
     >>> result = clf.bootstrap(data.features, data.labels, n_boot=20, random_state=0)
     >>> result.n_replicates, result.n_failed

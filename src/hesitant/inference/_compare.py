@@ -126,9 +126,8 @@ def compare(
 
     Examples
     --------
-    >>> from hesitant import compare
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=500, random_state=0)
+    >>> from hesitant import compare, datasets
+    >>> data = datasets.simulate(n=500, random_state=0)
     >>> compare(data.features, data.labels, {"mechanism": [None, "entropy"]}, cv=0).best
     'gaussian, full, entropy'
     """

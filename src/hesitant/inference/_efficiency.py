@@ -154,9 +154,8 @@ def efficiency(
 
     Examples
     --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=500, random_state=0)
+    >>> from hesitant import MixtureClassifier, datasets
+    >>> data = datasets.simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
     >>> result = clf.efficiency(n_rows=500, n_draws=5000, random_state=0)
     >>> result.error_efficiency["full / ignorance"] > 1

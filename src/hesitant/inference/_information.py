@@ -276,9 +276,8 @@ def information(
 
     Examples
     --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=500, random_state=0)
+    >>> from hesitant import MixtureClassifier, datasets
+    >>> data = datasets.simulate(n=500, random_state=0)
     >>> info = MixtureClassifier().fit(data.features, data.labels).information()
     >>> info.parameters[-1], bool(info.upper[-1] < 0)
     ('coef[u]', True)

@@ -120,9 +120,8 @@ def sensitivity(
 
     Examples
     --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=500, random_state=0)
+    >>> from hesitant import MixtureClassifier, datasets
+    >>> data = datasets.simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
     >>> clf.sensitivity(data.features, data.labels, tilts=[-1, 1]).tilts.tolist()
     [-1.0, 0.0, 1.0]

@@ -74,9 +74,8 @@ class MixtureClassifierCV(PatternClassifier):
 
     Examples
     --------
-    >>> from hesitant import MixtureClassifierCV
-    >>> from hesitant.datasets import simulate
-    >>> data = simulate(n=300, random_state=0)
+    >>> from hesitant import MixtureClassifierCV, datasets
+    >>> data = datasets.simulate(n=300, random_state=0)
     >>> clf = MixtureClassifierCV(random_state=0).fit(data.features, data.labels)
     >>> bool(clf.score(data.features, data.truth) > 0.9)
     True

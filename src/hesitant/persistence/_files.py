@@ -38,13 +38,9 @@ def save(
     by custom has the suffix ``.model``; an existing file is replaced only with ``force``.
     ``notes`` are kept with the model, such as where its data came from.
 
-    Examples
-    --------
     >>> import tempfile
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> from hesitant.persistence import load, save
-    >>> data = simulate(n=200, random_state=0)
+    >>> from hesitant import MixtureClassifier, datasets, load, save
+    >>> data = datasets.simulate(n=200, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = load(save(clf, folder + "/example.model"))

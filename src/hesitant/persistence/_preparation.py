@@ -23,8 +23,6 @@ class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ``scale_`` and ``rotation_`` are the map, the largest loading of each component positive, and
     ``explained_`` the share of the variance that each carries.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from hesitant.persistence import Preparation
     >>> X = np.array([[0.0, 1.0], [2.0, 5.0], [4.0, 9.0]])

@@ -116,12 +116,10 @@ def make_report(
 
     Examples
     --------
-    >>> from hesitant import MixtureClassifier
-    >>> from hesitant.datasets import simulate
-    >>> from hesitant.report import make_report
-    >>> data = simulate(n=500, random_state=0)
+    >>> from hesitant import MixtureClassifier, datasets, report
+    >>> data = datasets.simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
-    >>> make_report(clf, data.features, data.labels)
+    >>> report.make_report(clf, data.features, data.labels)
     Report: The blanks mark the hard cases.
     """
     given = check_in_memory(getattr(clf, "model_", clf), X, y, sample_weight, reviewed)

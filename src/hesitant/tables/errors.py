@@ -17,8 +17,6 @@ class TableError(ValueError):
     and where: the data ``row``, counted from 1 without the header, the ``line`` and the
     ``column``, or None.
 
-    Examples
-    --------
     >>> print(TableError("cells.csv", "The cell is blank.", "Fill it in.", row=3, line=4))
     cells.csv, row 3 (line 4): The cell is blank. Fill it in.
     """

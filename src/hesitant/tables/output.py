@@ -185,8 +185,6 @@ def write_table(frame: "pd.DataFrame", path: PathLike, force: bool = False) -> P
     evaluate (it starts with ``=``, ``+``, ``-``, ``@``, a tab or a line break) gets an apostrophe
     in front, which `read_table` takes away again; numbers are written exactly.
 
-    Examples
-    --------
     >>> import tempfile
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"x": [-1.5], "label": ["=cmd()"]})

@@ -70,8 +70,6 @@ def read_table(
     scale of an FCS file's fluorescence channels, and ``compensate`` undoes spillover by the
     matrix that it holds. Fewer columns than ``min_columns`` are an error.
 
-    Examples
-    --------
     >>> import io
     >>> read_table(io.BytesIO(b"CD3;population\n0,5;T\n0,1;B\n"))
        CD3 population

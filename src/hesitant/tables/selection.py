@@ -84,8 +84,6 @@ def select_columns(
     that have a blank or infinite feature are an ``on_missing="error"``, or "drop" leaves them
     out; "model" keeps blanks as NaN.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"CD3": [0.1, 2.0, 0.3], "cell": ["B", "T", None]})
     >>> columns = select_columns(frame, label="cell")
