@@ -206,8 +206,10 @@ def test_nobody_else_can_answer(table, sit):
     assert sitting.client.get("/api/answer").status_code == 405
     upload = sitting.client.post("/api/answer", files={"file": b"x"})
     assert upload.status_code == 415
-    assert sitting.client.post("/api/answer", content=b"[1]").status_code == 400
-    assert sitting.client.post("/api/answer", content=b"{").status_code == 400
+    for content in (b"[1]", b"{", b"\xff", b"[" * 60_000):
+        wrong = sitting.client.post("/api/answer", content=content)
+        assert wrong.status_code == 400
+        assert "no JSON object" in wrong.json()["error"]
     assert sitting.client.post("/api/answer", content=b" " * 70_000).status_code == 413
     assert sitting.answers() == []
     own = {"Origin": f"http://127.0.0.1:{PORT}"}

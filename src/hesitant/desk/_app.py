@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import os
 import re
 import secrets
 import socket
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -19,6 +21,7 @@ import uvicorn
 from starlette import responses
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -31,6 +34,7 @@ from hesitant._words import percent
 from hesitant.desk import _findings
 from hesitant.desk._learning import words
 from hesitant.desk._sitting import Desk, Refused, reader_name
+from hesitant.tables.errors import option
 
 MOST_BYTES = 64 * 1024
 _HEADERS = {
@@ -45,80 +49,17 @@ _HEADERS = {
 }
 _IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg"}
 Given = dict[str, Any]
+_SAID, _who = ("reader", "row", "answer", "label"), itemgetter("reader", "window")
 
 
-def _error(reason: str, status: int) -> JSONResponse:
-    return JSONResponse({"error": reason}, status)
+class Site:
+    """The pages, for who asks this machine by its name and knows the token."""
 
-
-class Guard(BaseHTTPMiddleware):
-    """Lets in only who asks this machine by its name and knows the token."""
-
-    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
-        super().__init__(app)
-        self.token = token
+    def __init__(self, desk: Desk, token: str, port: int) -> None:
+        self.desk, self.token = desk, token
         self.cookie = f"hesitant_desk_{port}"  # cookies know no ports; desks must not mix them up
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self.origins = {None, *(f"http://{host}" for host in self.hosts)}
-
-    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
-        response = self._answer(request) or await call_next(request)
-        for name, value in _HEADERS.items():
-            response.headers.setdefault(name, value)
-        return response
-
-    def _answer(self, request: Request) -> Response | None:
-        headers, query = request.headers, request.query_params
-        if headers.get("host") not in self.hosts:
-            return _error("The desk answers only to the address it printed.", 403)
-        # other ports of this machine are the same site to a browser, not to us
-        foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-        if foreign or headers.get("origin") not in self.origins:
-            return _error("Another site may not ask the desk.", 403)
-        if headers.get("content-type", "").startswith("multipart/"):
-            return _error("The desk takes no files.", 415)
-        if int(headers.get("content-length", 0)) > MOST_BYTES or "transfer-encoding" in headers:
-            return _error("The request is too large.", 413)
-        if self._is_token(query.get("token", "")):
-            path = request.url.path
-            if path.startswith("/api/") or "text/html" not in headers.get("accept", ""):
-                return None
-            # on with a cookie: an address with the token would stay in the history
-            rest = urlencode([(k, v) for k, v in query.multi_items() if k != "token"])
-            found = responses.RedirectResponse(f"{path}?{rest}", 303)
-            found.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
-            return found
-        if self._is_token(request.cookies.get(self.cookie, "")):
-            return None
-        return _error("The token is missing or wrong: use the address that the desk printed.", 401)
-
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
-
-
-def _route(desk: Desk, way: str, do: Callable[..., Any]) -> Route:
-    """Return a route: work in a thread, plain data as JSON, what is refused as a sentence."""
-    method, path = way.split()
-
-    async def endpoint(request: Request) -> Response:
-        try:
-            given = json.loads(await request.body() or b"{}")
-            if not isinstance(given, dict):
-                raise Refused("The request is not a JSON object.")
-            asked = {"window": "", **request.query_params, **given}
-            asked["reader"] = reader_name(asked.get("reader") or desk.reader)
-            found = await run_in_threadpool(do, asked, **request.path_params)
-        except (ValueError, TypeError, RecursionError) as error:  # JSON may hold anything
-            return _error(str(error), getattr(error, "status", 400))
-        return found if isinstance(found, Response) else JSONResponse(found)
-
-    return Route(path, endpoint, methods=[method])
-
-
-class Pages:
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self._drawn: tuple[Any, str | None] = (None, None)
         self.templates = templates("hesitant.desk")
         self.templates.filters["percent"] = percent
         self.templates.globals["words"] = words
@@ -130,15 +71,75 @@ class Pages:
             "GET /part/report": self._part_report,
             "GET /show/{row:int}": self._image,
             "GET /api/case": lambda given: desk.case(*_who(given)) or {"row": None, "done": True},
-            "GET /api/answers": lambda _: {"answers": list(map(_plain, desk.journal.answers()))},
+            "GET /api/answers": lambda _: {"answers": desk.journal.answers()},
             "GET /api/state": lambda given: _findings.state(desk, given["reader"]),
             "GET /api/export": self._export,
-            "POST /api/answer": self._answer,
-            "POST /api/undo": lambda given: {"undone": _plain(desk.undo(*_who(given)))},
+            "POST /api/answer": lambda given: desk.answer(*map(given.get, _SAID)),
+            "POST /api/undo": lambda given: {"undone": desk.undo(*_who(given))},
             "POST /api/setup": lambda given: asdict(desk.configure(given)),
         }
-        files = StaticFiles(packages=[("hesitant.desk", "static")])
-        self.routes = [*(_route(desk, *way) for way in ways.items()), Mount("/static", files)]
+        files = Mount("/static", StaticFiles(packages=[("hesitant.desk", "static")]))
+        guard = Middleware(BaseHTTPMiddleware, dispatch=self._respond)
+        routes = [*(self._route(*way) for way in ways.items()), files]
+        self.app = Starlette(routes=routes, middleware=[guard])
+
+    def _route(self, way: str, do: Callable[..., Any]) -> Route:
+        """Return a route: work in a thread, plain data as JSON."""
+        method, path = way.split()
+
+        async def endpoint(request: Request) -> Response:
+            given: Any = None
+            with suppress(ValueError, RecursionError):  # JSON may hold anything
+                given = json.loads(await request.body() or b"{}")
+            if not isinstance(given, dict):
+                raise Refused(
+                    "The body of the request is no JSON object: send {} or leave it out."
+                )
+            asked = {"window": "", **request.query_params, **given}
+            asked["reader"] = reader_name(asked.get("reader") or self.desk.reader)
+            asked["window"] = str(asked["window"])[:40]
+            found = await run_in_threadpool(do, asked, **request.path_params)
+            return found if isinstance(found, Response) else JSONResponse(found)
+
+        return Route(path, endpoint, methods=[method])
+
+    async def _respond(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        try:
+            response = self._welcome(request) or await call_next(request)
+        except (ValueError, TypeError) as error:  # what is refused is told in a sentence
+            response = JSONResponse({"error": str(error)}, getattr(error, "status", 400))
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    def _welcome(self, request: Request) -> Response | None:
+        """Refuse strangers; send a browser that brings the token on, with a cookie instead."""
+        headers, query = request.headers, request.query_params
+        if headers.get("host") not in self.hosts:
+            raise Refused("The desk answers only to the address it printed.", 403)
+        # other ports of this machine are the same site to a browser, not to us
+        foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        if foreign or headers.get("origin") not in self.origins:
+            raise Refused("Another site may not ask the desk.", 403)
+        if headers.get("content-type", "").startswith("multipart/"):
+            raise Refused("The desk takes no files.", 415)
+        if int(headers.get("content-length", 0)) > MOST_BYTES or "transfer-encoding" in headers:
+            raise Refused("The request is too large.", 413)
+        if self._is_token(query.get("token", "")):
+            path = request.url.path
+            if path.startswith("/api/") or "text/html" not in headers.get("accept", ""):
+                return None
+            # an address with the token would stay in the history
+            rest = urlencode([(k, v) for k, v in query.multi_items() if k != "token"])
+            found = responses.RedirectResponse(f"{path}?{rest}", 303)
+            found.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
+            return found
+        if self._is_token(request.cookies.get(self.cookie, "")):
+            return None
+        raise Refused("The token is missing or wrong: use the address that the desk printed.", 401)
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     def _page(self, name: str, given: Given, **known: Any) -> Response:
         known |= {"desk": self.desk, "reader": given["reader"]}
@@ -164,10 +165,9 @@ class Pages:
     def _part_report(self, given: Given) -> Response:
         _, model = self.desk.ready()
         found, answers = _findings.state(self.desk, given["reader"]), self.desk.journal.answers()
-        if self._drawn[0] is not model:  # a picture takes longer than all else on the page
-            self._drawn = model, _findings.boundary(model, self.desk.before)
         curves = [_findings.hesitation(answers, model, name) for name in found["readers"]]
-        return self._page("findings", given, state=found, curves=curves, boundary=self._drawn[1])
+        boundary = _findings.boundary(model, self.desk.before)
+        return self._page("findings", given, state=found, curves=curves, boundary=boundary)
 
     def _shown(self, cell: str | None) -> tuple[str, Any]:
         """Return what the expert looks at: a link, a text, or a file in the table's folder."""
@@ -193,23 +193,11 @@ class Pages:
         alone = {"Content-Security-Policy": "default-src 'none'; sandbox"}
         return responses.FileResponse(path, headers=alone)
 
-    def _answer(self, given: Given) -> Given:
-        said = (given.get(name) for name in ("row", "answer", "label"))
-        return self.desk.answer(given["reader"], *said)
-
     def _export(self, given: Given) -> Response:
         name = re.sub(r"[^\w.-]", "_", f"{self.desk.name}.desk.zip", flags=re.ASCII)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         packed = _findings.archive(self.desk)
         return Response(packed, media_type="application/zip", headers=headers)
-
-
-def _who(given: Given) -> tuple[str, str]:
-    return given["reader"], str(given["window"])[:40]
-
-
-def _plain(answer: Given) -> Given:
-    return {**answer, "audit": bool(answer["audit"])}
 
 
 def make_app(desk: Desk, token: str, port: int) -> ASGIApp:
@@ -218,7 +206,7 @@ def make_app(desk: Desk, token: str, port: int) -> ASGIApp:
     Every request must carry the ``token``, as ``?token=`` or in the cookie that it sets, and ask
     for the ``port`` on 127.0.0.1; other hosts are refused.
     """
-    return Guard(Starlette(routes=Pages(desk).routes), token, port)
+    return Site(desk, token, port).app
 
 
 def serve(desk: Desk, *, port: int = 0, browser: bool = True) -> None:
@@ -226,7 +214,9 @@ def serve(desk: Desk, *, port: int = 0, browser: bool = True) -> None:
     try:
         listening = socket.create_server(("127.0.0.1", port), backlog=128)
     except OSError as error:
-        raise ValueError(f"port={port} is taken ({error.strerror}): choose another.") from error
+        why = os.strerror(error.errno or 0).lower()
+        remedy = f"Give another {option('port')}, or 0 for any that is free."
+        raise ValueError(f"Port {port} cannot be opened: {why}. {remedy}") from error
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
     # no access log: it would write the token down
     quiet: Given = {"access_log": False, "log_level": "warning", "server_header": False}

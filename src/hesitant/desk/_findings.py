@@ -5,6 +5,7 @@ import itertools
 import zipfile
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from sklearn.linear_model import LogisticRegression
 
 from hesitant._drawing import BLANK, class_color, drawing
-from hesitant.desk._journal import Answer
-from hesitant.desk._learning import Model, evidence
+from hesitant.desk._learning import Answer, Model, evidence
 from hesitant.desk._sitting import Desk
 from hesitant.diagnostics._smoother import wilson
 from hesitant.exceptions import collect_warnings
@@ -55,7 +55,7 @@ def counts(answers: Sequence[Answer]) -> dict[str, int]:
 def guessed(answers: Sequence[Answer], *, audit: bool) -> dict[str, Any]:
     """Return how often the model was right about cases before it was told."""
     # one verdict a case, and none by a reader who had seen the guess
-    labels = [a for a in answers if a["answer"] == "label" and bool(a["audit"]) == audit]
+    labels = [a for a in answers if a["answer"] == "label" and a["audit"] == audit]
     fair = [a for a in labels if a["guess"] is not None and not a["informed"]]
     verdicts = {a["row"]: a["guess"] == a["label"] for a in fair}
     return share(sum(verdicts.values()), len(verdicts))
@@ -128,9 +128,9 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
 def ranges(model: Model, row: int) -> list[dict[str, Any]]:
     """Return each feature of a case against the range of each class, the most telling first."""
     # here and below: labels and features alone, nothing that the model thinks
-    view, setup, x = model.view, model.data.setup, model.data.X[row]
-    low, high = np.fmin(view.ends[0], x), np.fmax(view.ends[1], x)
-    share, at = np.clip((view.ranges - low) / (high - low), 0, 1), (x - low) / (high - low)
+    setup, x = model.data.setup, model.data.X[row]
+    low, high = np.fmin(model.ends[0], x), np.fmax(model.ends[1], x)
+    share, at = np.clip((model.ranges - low) / (high - low), 0, 1), (x - low) / (high - low)
     g = range(len(setup.classes))
     return [
         {
@@ -140,16 +140,16 @@ def ranges(model: Model, row: int) -> list[dict[str, Any]]:
             "bars": [(h, *share[:, h, j]) for h in g if share[0, h, j] >= 0],
             "usual": [setup.classes[h] for h in g if share[0, h, j] <= at[j] <= share[2, h, j]],
         }
-        for j in view.telling
+        for j in model.telling
     ]
 
 
 def place(model: Model, row: int) -> dict[str, Any] | None:
     """Return a case among the labelled ones and some blank ones, on the two telling features."""
-    data, pair = model.data, model.view.telling[:2]
+    data, pair = model.data, model.telling[:2]
     if len(pair) < 2:
         return None
-    aim, ends = data.X[row, pair], model.view.ends[:, pair]
+    aim, ends = data.X[row, pair], model.ends[:, pair]
     low, high = np.fmin(ends[0], aim), np.fmax(ends[1], aim)
 
     def at(points: Any) -> list[list[float]]:
@@ -161,7 +161,7 @@ def place(model: Model, row: int) -> dict[str, Any] | None:
         for both in zip(low, high, strict=True)
     )
     # a thousand points are written here: a template would take ten times as long
-    dots = [[f"{x:.1f} {y:.1f}" for x, y in at(data.X[some][:, pair])] for some in model.view.dots]
+    dots = [[f"{x:.1f} {y:.1f}" for x, y in at(data.X[some][:, pair])] for some in model.dots]
     return {
         "names": [data.setup.features[j] for j in pair],
         "across": [(x, v) for v in across for x, _ in at([[v, low[1]]])],
@@ -171,14 +171,15 @@ def place(model: Model, row: int) -> dict[str, Any] | None:
     }
 
 
+@lru_cache(maxsize=1)  # it takes longer than all else on the page
 def boundary(model: Model, before: Model | None) -> str | None:
     """Draw where the model changes its mind, now and, dashed, before the sitting."""
-    data, pair = model.data, model.view.telling[:2]
+    data, pair = model.data, model.telling[:2]
     if model.clf is None or len(pair) < 2:
         return None
     old = None if before is None else before.clf
     same = old is not None and list(old.classes_) == list(model.clf.classes_)
-    rows = data.X, np.concatenate(model.view.dots), model.codes
+    rows = data.X, np.concatenate(model.dots), model.codes
     with drawing():
         named = list(data.setup.classes), list(data.setup.features), pair
         return regions(model.clf, old if same else None, rows, *named)
@@ -235,6 +236,7 @@ def archive(desk: Desk) -> bytes:
     files: dict[str, str | bytes] = {"labelled.csv": table_bytes(labelled_table(desk))}
     if len(journal):
         journal["row"] += 1  # files for people count from 1
+        journal["audit"] = journal["audit"].astype(int)
         files["journal.csv"] = table_bytes(journal)
     if model.clf is not None:
         files["model"] = to_bytes(model.clf, {"table": desk.path.name})

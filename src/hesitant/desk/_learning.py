@@ -15,7 +15,6 @@ from sklearn.model_selection import cross_val_score
 from hesitant import MixtureClassifier, Statements
 from hesitant._drawing import share_between
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant.desk._journal import Answer
 from hesitant.diagnostics._regions import reach
 from hesitant.exceptions import collect_warnings
 from hesitant.model_selection import LabelledKFold
@@ -23,6 +22,7 @@ from hesitant.tables import cells
 from hesitant.tables.errors import option
 from hesitant.tables.selection import likeliest_label
 
+Answer = dict[str, Any]  # a row of the journal
 MOST_CLASSES = 30
 # Fewer labels than this share of the rows: nobody will have looked at all the blank ones.
 SHARE_LOOKED_AT = 0.1
@@ -92,21 +92,17 @@ class Setup:
                 sheet.require([name], f"named in {option(part)}")
         told["features"] = tuple(name for name in told["features"] if name not in taken.values())
         sheet.require(told["features"], f"named in {option('features')}")
-        empty = [name for name in told["features"] if frame[name].isna().all()]
-        problem = ""
-        if empty:
-            problem = f"features has {empty[0]!r}, which is empty: leave it out."
-        elif not told["features"]:
-            problem = "features: there is none; choose at least one numeric column."
-        elif not 2 <= len(told["classes"]) <= MOST_CLASSES:
-            problem = f"label={told['label']!r} has {len(told['classes'])} classes, and the desk"
-            problem += (
-                f" takes 2 to {MOST_CLASSES}: choose another column, or name further classes."
-            )
-        elif not 0 <= float(told["audit"]) <= 1:
-            problem = f"audit={told['audit']}: give a share between 0 and 1."
-        if problem:
-            raise ValueError(problem)
+        for name in told["features"]:
+            if frame[name].isna().all():
+                raise ValueError(f"features has {name!r}, which is empty: leave it out.")
+        if not told["features"]:
+            raise ValueError("features: there is none; choose at least one numeric column.")
+        n, label = len(told["classes"]), told["label"]
+        if not 2 <= n <= MOST_CLASSES:
+            few = f"label={label!r} has {n} classes, and the desk takes 2 to {MOST_CLASSES}"
+            raise ValueError(f"{few}: choose another column, or name further classes.")
+        if not 0 <= float(told["audit"]) <= 1:
+            raise ValueError(f"audit={told['audit']}: give a share between 0 and 1.")
         return cls(**{field.name: told[field.name] for field in dataclasses.fields(cls)})
 
 
@@ -173,32 +169,6 @@ def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray
     return codes, reviewed, panel[data.usable]
 
 
-class View:
-    """Which features tell, where the classes lie, and some rows of each.
-
-    Of many rows a few thousand show as much as all of them.
-    """
-
-    def __init__(self, data: Data, codes: IntArray) -> None:
-        X, g = data.X, len(data.setup.classes)
-        order = np.random.default_rng(0).permutation(np.flatnonzero(data.usable))
-        groups = [order[codes[order] == h] for h in range(-1, g)]
-        self.dots = [rows[:MOST_DOTS] for rows in groups]  # without a label, then of each class
-        some = np.concatenate([rows[:MOST_ROWS] for rows in groups[1:]])
-        found = pd.DataFrame(X[some]).groupby(codes[some]).quantile(MIDDLE)
-        every = pd.MultiIndex.from_product((range(g), MIDDLE))
-        # 5, 50 and 95 % of each class (3, g, p), and what of each feature to show (2, p)
-        self.ranges = found.reindex(every).to_numpy(float).reshape(g, 3, -1).swapaxes(0, 1)
-        seen = X[order[: 10 * MOST_ROWS]].T
-        self.ends = np.array([reach(x, 2) if np.isfinite(x).any() else (0, 1) for x in seen]).T
-        # by the table's own labels where they suffice, so that the picture stays the same
-        known = data.codes if len(np.unique(data.codes[order])) > 2 else codes
-        rows = order[known[order] >= 0]
-        share = share_between(X[rows], np.eye(g)[known[rows]]) if rows.size else X[0] * 0
-        # features by how far apart the classes lie, against the spread within
-        self.telling: list[int] = np.argsort(-share, kind="stable").tolist()
-
-
 class Model:
     """What is known of a table; once `learn` has fitted it, what the fit says of every row."""
 
@@ -212,11 +182,34 @@ class Model:
         self.data, self.answers = data, len(answers)
         # the panel is statements of several readers, if they can be compared
         self.codes, self.reviewed, self.panel = evidence(data, answers)
-        self.view = View(data, self.codes)  # what pictures of a case show of the others
+        self._look(data.X, self.codes, np.arange(len(data.setup.classes)))
         n = len(data.codes)
         self.guess = np.full(n, -1)  # most probable class of each row, -1 where unknown
         self.probability, self.entropy = np.zeros((2, n))
         self.queue = self.guess[:0]  # blank rows, the most instructive first
+
+    def _look(self, X: FloatArray, codes: IntArray, classes: IntArray) -> None:
+        """Find out which features tell, where the classes lie, and some rows of each to show."""
+        # of many rows a few thousand show as much as all of them
+        order = np.random.default_rng(0).permutation(np.flatnonzero(self.data.usable))
+        groups = [order[codes[order] == h] for h in (-1, *classes)]
+        self.dots = [rows[:MOST_DOTS] for rows in groups]  # without a label, then of each class
+        some = np.concatenate([rows[:MOST_ROWS] for rows in groups[1:]])
+        found = pd.DataFrame(X[some]).groupby(codes[some]).quantile(MIDDLE)
+        found = found.reindex(pd.MultiIndex.from_product((classes, MIDDLE)))
+        # 5, 50 and 95 % of each class (3, g, p), and what of each feature to show (2, p)
+        self.ranges = found.to_numpy(float).reshape(len(classes), 3, -1).swapaxes(0, 1)
+        seen = X[order[: 10 * MOST_ROWS]].T
+        self.ends = np.array([reach(x, 2) if np.isfinite(x).any() else (0, 1) for x in seen]).T
+        # by the table's own labels where they suffice, so that the picture stays the same
+        table = self.data.codes
+        known = table if len(np.unique(table[order])) > 2 else codes
+        rows = order[known[order] >= 0]
+        share = (
+            share_between(X[rows], np.eye(len(classes))[known[rows]]) if rows.size else X[0] * 0
+        )
+        # features by how far apart the classes lie, against the spread within
+        self.telling: list[int] = np.argsort(-share, kind="stable").tolist()
 
     def rows(self, panel: bool = True) -> tuple[FloatArray, Any, Any]:
         """Return features, what was said of them, and reviewed, as they are given to a fit."""
@@ -300,8 +293,8 @@ class Worker:
     """Runs a piece of work in a thread when asked; of several questions only the last counts."""
 
     def __init__(self, work: Callable[[], None]) -> None:
-        self._work, self._pool = work, ThreadPoolExecutor(1, "desk-learning")
-        self._last: Future[Any] = self._pool.submit(bool)
+        self._work, self.pool = work, ThreadPoolExecutor(1, "desk-learning")
+        self._last: Future[Any] = self.pool.submit(bool)
 
     @property
     def waiting(self) -> bool:
@@ -315,7 +308,7 @@ class Worker:
     def ask(self) -> None:
         """Have a model made of what is known now; a question that still waits is dropped."""
         self._last.cancel()
-        self._last = self._pool.submit(self._work)
+        self._last = self.pool.submit(self._work)
 
     def settle(self, timeout: float | None = None) -> None:
         """Wait until every question is answered; for exports, tests and the first page."""
@@ -323,6 +316,3 @@ class Worker:
         while last is not self._last:
             last = self._last
             wait([last], timeout)
-
-    def stop(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
