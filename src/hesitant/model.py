@@ -13,6 +13,8 @@ from hesitant.likelihood import Likelihood, Posterior, State, log_posterior
 from hesitant.mechanisms import Mechanism, RowTerm, row_term
 from hesitant.rows import Block, ManyRows, Rows
 
+LEAST = 1e-300  # a probability that rounded to zero must not make a mean infinite
+
 
 @dataclasses.dataclass(frozen=True)
 class FittedModel:
@@ -89,14 +91,25 @@ class FittedModel:
 
     def resolve(self, rows: ManyRows) -> FloatArray:
         """Return class probabilities given features and what was said of each row."""
+        return self.predict(rows)[2]
 
-        def look(block: Block) -> FloatArray:
-            posterior = self.posterior(block.X)
-            resolved = self.row_term(posterior, block.said, block.codes, slopes=False).resolved
-            never_shown = (block.review == 0) & ~block.labelled
-            return np.where(never_shown[:, None], posterior[1], resolved)
+    def predict(self, rows: ManyRows) -> tuple[FloatArray, ...]:
+        """Return posteriors, log p of what was seen, resolved posteriors, p of a label, log f."""
+        chance_alone = not (self.mechanism.informative or self.readers)
 
-        return np.concatenate(rows.collect(look))
+        def look(block: Block) -> tuple[FloatArray, ...]:
+            posterior, shown = self.posterior(block.X), block.review > 0
+            log_tau, tau, log_f = posterior
+            term = self.row_term(posterior, block.said, block.codes, slopes=False)
+            chance, log_p = self.mechanism.probability(log_tau, tau), term.log_p
+            if chance_alone:
+                log_p = np.log(np.maximum(np.where(block.labelled, chance, 1 - chance), LEAST))
+            own = np.where(block.labelled, log_tau[np.arange(len(tau)), block.codes], 0.0)
+            seen = np.maximum(own + np.where(shown, log_p, 0.0), np.log(LEAST))
+            resolved = np.where((shown | block.labelled)[:, None], term.resolved, tau)
+            return tau, seen, resolved, chance, log_f
+
+        return tuple(map(np.concatenate, zip(*rows.collect(look), strict=True)))
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
         """Draw features and classes, as positions among them."""

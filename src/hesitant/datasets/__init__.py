@@ -3,21 +3,11 @@
 from typing import Any
 
 from hesitant._optional import find_lazily
-from hesitant.datasets._partly_labelled import PartlyLabelled, consensus
-from hesitant.datasets._simulate import make_cytometry_like, simulate
+from hesitant.datasets._data import PartlyLabelled, consensus, make_cytometry_like, simulate
 
-__all__ = [
-    "DataContentWarning",
-    "PartlyLabelled",
-    "SparseDiscriminant",
-    "consensus",
-    "load_cardiotocography",
-    "load_cytometry",
-    "load_gastrointestinal",
-    "make_cytometry_like",
-    "simulate",
-    "sparse_discriminant_features",
-]
+__all__ = ["DataContentWarning", "PartlyLabelled", "SparseDiscriminant", "consensus"]
+__all__ += ["load_cardiotocography", "load_cytometry", "load_gastrointestinal"]
+__all__ += ["make_cytometry_like", "simulate", "sparse_discriminant_features"]
 
 # What is not here already needs more than simulations do.
 _LAZY = dict.fromkeys(__all__, "hesitant.studies._loaders")

@@ -8,17 +8,6 @@ from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve
 from hesitant.diagnostics._tests import Test, kolmogorov_smirnov, mann_whitney
 from hesitant.diagnostics._triage import triage
 
-__all__ = [
-    "Diagnosis",
-    "EntropyDisplay",
-    "LabellingCurve",
-    "PairsDisplay",
-    "ReadersDiagnosis",
-    "RegionsDisplay",
-    "Test",
-    "diagnose",
-    "kolmogorov_smirnov",
-    "labelling_curve",
-    "mann_whitney",
-    "triage",
-]
+__all__ = ["Diagnosis", "EntropyDisplay", "LabellingCurve", "PairsDisplay", "ReadersDiagnosis"]
+__all__ += ["RegionsDisplay", "Test", "diagnose", "kolmogorov_smirnov", "labelling_curve"]
+__all__ += ["mann_whitney", "triage"]

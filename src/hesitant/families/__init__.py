@@ -16,18 +16,5 @@ FAMILIES: dict[str, type[Family]] = {
     "skew_normal": SkewNormal,
 }
 
-__all__ = [
-    "FAMILIES",
-    "Components",
-    "Coordinates",
-    "Defect",
-    "Family",
-    "Gaussian",
-    "KernelDensity",
-    "Ranked",
-    "Shrunk",
-    "SkewNormal",
-    "SkewT",
-    "StepError",
-    "StudentT",
-]
+__all__ = ["FAMILIES", "Components", "Coordinates", "Defect", "Family", "Gaussian"]
+__all__ += ["KernelDensity", "Ranked", "Shrunk", "SkewNormal", "SkewT", "StepError", "StudentT"]

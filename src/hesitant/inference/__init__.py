@@ -6,18 +6,6 @@ from hesitant.inference._efficiency import Efficiency, efficiency
 from hesitant.inference._information import ObservedInformation, information, summary
 from hesitant.inference._sensitivity import Sensitivity, SensitivityDisplay, sensitivity
 
-__all__ = [
-    "BootstrapResult",
-    "Candidate",
-    "Comparison",
-    "Efficiency",
-    "ObservedInformation",
-    "Sensitivity",
-    "SensitivityDisplay",
-    "bootstrap",
-    "compare",
-    "efficiency",
-    "information",
-    "sensitivity",
-    "summary",
-]
+__all__ = ["BootstrapResult", "Candidate", "Comparison", "Efficiency", "ObservedInformation"]
+__all__ += ["Sensitivity", "SensitivityDisplay", "bootstrap", "compare", "efficiency"]
+__all__ += ["information", "sensitivity", "summary"]

@@ -17,10 +17,10 @@ from hesitant.checks import check_jobs, check_number
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.intake import refuse_dask, take
+from hesitant.model import LEAST
 from hesitant.model_selection import _held_out as held_out
 from hesitant.model_selection._candidates import as_candidates, auto_candidates, informative
-from hesitant.model_selection._labelled import LEAST, deal_out
-from hesitant.rows import Rows
+from hesitant.model_selection._labelled import deal_out
 from hesitant.uncertainty import Shannon, Uncertainty
 
 COMBINE = ("stack", "best", "one_se")
@@ -143,15 +143,13 @@ class MixtureClassifierCV(PatternClassifier):
                      "rows.")  # fmt: skip
             warnings.warn(words, FitWarning, stacklevel=2)
         self._refit(weights, judged)
-
-        def row(name: str) -> tuple[Any, ...]:
+        self.cv_results_: dict[str, list[Any]] = {column: [] for column in COLUMNS}
+        for name in sorted(models, key=lambda k: -figures[k][0] if k in figures else np.inf):
             *score, size = figures.get(name, (np.nan, np.nan, np.nan, None))
             seconds, note = sum(t.seconds for t in judged.done[name]), judged.notes.get(name, "")
-            return (name, *score, weights.get(name, 0.0), size, seconds, note)
-
-        order = sorted(models, key=lambda k: -figures[k][0] if k in figures else np.inf)
-        columns = map(list, zip(*map(row, order), strict=True))
-        self.cv_results_ = dict(zip(COLUMNS, columns, strict=True))
+            row = (name, *score, weights.get(name, 0.0), size, seconds, note)
+            for column, value in zip(COLUMNS, row, strict=True):
+                self.cv_results_[column].append(value)
         return self
 
     def _folds(self, data: held_out.Data) -> tuple[held_out.Data, list[IntArray]]:
@@ -250,8 +248,7 @@ class MixtureClassifierCV(PatternClassifier):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class probabilities (n, g)."""
-        tau: FloatArray = sum(w * clf.predict_proba(X) for w, clf in self._parts())
-        return tau
+        return np.sum([w * clf.predict_proba(X) for w, clf in self._parts()], axis=0)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log class probabilities (n, g)."""
@@ -273,15 +270,12 @@ class MixtureClassifierCV(PatternClassifier):
         parts = self._parts()
         # A candidate that does not explain the blanks has only their share to offer.
         parts = [part for part in parts if part[1].mechanism_.informative] or parts
-        chance: FloatArray = sum(w * clf.labelling_probability(X) for w, clf in parts)
-        return chance / sum(w for w, _ in parts)
+        chances = [clf.labelling_probability(X) for _, clf in parts]
+        return np.average(chances, axis=0, weights=[w for w, _ in parts])
 
-    def check(
-        self, X: Any = None, y: Any = None, sample_weight: Any = None, reviewed: Any = None
-    ) -> Rows:
-        """Return data checked against the fit, for methods that take X; without any, its own."""
-        data: Rows = self.model_.check(X, y, sample_weight, reviewed)
-        return data
+    def check(self, *given: Any, **columns: Any) -> Any:
+        """Return data checked against the fit: :meth:`hesitant.MixtureClassifier.check`."""
+        return self.model_.check(*given, **columns)
 
     def resolve(self, X: Any, y: Any = None, reviewed: Any = None) -> FloatArray:
         """Return class probabilities given the features and what was said of each row.
@@ -291,7 +285,7 @@ class MixtureClassifierCV(PatternClassifier):
         data = self.check(X, y, None, reviewed)
         logs, given = [], []
         for w, clf in self._parts():
-            _, seen, resolved, _, _ = held_out.predicted(clf.fitted_, data)
+            _, seen, resolved, _, _ = clf.fitted_.predict(data)
             logs.append(np.log(w) + seen)
             given.append(resolved)
         share = np.exp(np.array(logs) - np.max(logs, axis=0))

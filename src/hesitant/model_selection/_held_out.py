@@ -13,12 +13,11 @@ from scipy.stats import ks_2samp
 from hesitant._cores import one_blas_thread
 from hesitant._replicates import refit, run_tasks
 from hesitant._typing import FloatArray, IntArray
-from hesitant.experts import Panel, as_readers
+from hesitant.experts import as_readers
 from hesitant.families import Shrunk
-from hesitant.model import FittedModel
+from hesitant.model import LEAST, FittedModel
 from hesitant.model_selection._candidates import shape_of, shapes
-from hesitant.model_selection._labelled import LEAST
-from hesitant.rows import Block, Rows
+from hesitant.rows import Rows
 
 FAILURES = (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError)
 FAILED = "failed: "
@@ -127,10 +126,10 @@ def _strengths(fit: Any) -> tuple[float, ...]:
 
 def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
     model: FittedModel = fit.fitted_
-    tau, seen, _, chance, density = predicted(model, data.checked[rows])
+    tau, seen, _, chance, density = model.predict(data.checked[rows])
     codes = data.codes[rows]
     own = np.log(np.maximum(tau[np.arange(len(rows)), codes], LEAST))
-    label = own if isinstance(model.mechanism, Panel) else seen - np.log(np.maximum(chance, LEAST))
+    label = own if model.readers else seen - np.log(np.maximum(chance, LEAST))
     label = np.where(codes < 0, 0.0, np.where(data.checked.reviewed[rows], label, own))
     if not (np.isfinite(tau).all() and np.isfinite(label).all()):
         raise ValueError("its probabilities are not finite")
@@ -140,25 +139,6 @@ def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
     drawn = model.posterior(np.concatenate(others))[2]
     size = model.n_parameters, model.family.has_coordinates
     return Trial(tau, label, seen, chance, density, drawn, *size)
-
-
-def predicted(model: FittedModel, data: Rows) -> tuple[FloatArray, ...]:
-    """Return posteriors, log p of what was seen, posteriors given that, p of a label, log f."""
-    mechanism = model.mechanism
-
-    def look(block: Block) -> tuple[FloatArray, ...]:
-        posterior, shown = model.posterior(block.X), block.review > 0
-        log_tau, tau, log_f = posterior
-        term = model.row_term(posterior, block.said, block.codes, slopes=False)
-        chance, log_p = mechanism.probability(log_tau, tau), term.log_p
-        if not (mechanism.informative or isinstance(mechanism, Panel)):  # pure chance
-            log_p = np.log(np.maximum(np.where(block.labelled, chance, 1 - chance), LEAST))
-        own = np.where(block.labelled, log_tau[np.arange(len(tau)), block.codes], 0.0)
-        seen = np.maximum(own + np.where(shown, log_p, 0.0), np.log(LEAST))
-        resolved = np.where((shown | block.labelled)[:, None], term.resolved, tau)
-        return tau, seen, resolved, chance, log_f
-
-    return tuple(np.concatenate(values) for values in zip(*data.collect(look), strict=True))
 
 
 def scores(

@@ -13,8 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from hesitant._typing import AnyArray, IntArray
 from hesitant.checks import check_number
 from hesitant.labels import encode
-
-LEAST = 1e-300  # a probability that rounded to zero must not make a mean infinite
+from hesitant.model import LEAST
 
 
 class LabelledKFold(BaseCrossValidator):
@@ -48,7 +47,6 @@ class LabelledKFold(BaseCrossValidator):
         self.missing_label, self.random_state = missing_label, random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
         return int(self.n_splits)
 
     def _iter_test_indices(

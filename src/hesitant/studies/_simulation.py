@@ -21,7 +21,7 @@ from hesitant._words import decimals, noun
 from hesitant.checks import check_jobs, check_number
 from hesitant.classifier import MixtureClassifier
 from hesitant.datasets import simulate
-from hesitant.datasets._simulate import COVARIANCES, MEANS, class_scores
+from hesitant.datasets._data import COVARIANCES, MEANS, class_scores
 from hesitant.exceptions import collect_warnings
 from hesitant.weights import inverse_probability_weights
 
