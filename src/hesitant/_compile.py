@@ -41,8 +41,7 @@ def njit(
             nonlocal compiled
             with _LOCK:
                 if compiled is None:
-                    whole = _compile(function, options)
-                    compiled = whole if room is None else functools.partial(_fill, whole, room)
+                    compiled = _compile(function, options)
             return compiled
 
         def bear(arguments: tuple[Any, ...]) -> bool:
@@ -55,14 +54,18 @@ def njit(
 
         @functools.wraps(function)
         def kernel(*arguments: Any) -> Any:
-            try:
-                if compiled is not None:
-                    return compiled(*arguments)
+            if compiled is None:
                 if bear(arguments):
                     return instead(*arguments)
-                return compile_now()(*arguments)
+                compile_now()
+            results, given = (None, arguments) if room is None else room(*arguments)
+            try:
+                number = compiled(*given)
             except SystemError as error:
                 raise _interrupted(error) from None
+            if results is None:
+                return number
+            return results if number is None else (number, *results)
 
         kernel.compile_now = compile_now  # type: ignore[attr-defined]
         return kernel
@@ -95,13 +98,6 @@ def _warn_once() -> None:
         "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written.",
         stacklevel=5,
     )
-
-
-def _fill(compiled: Any, room: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the arrays that a function has filled."""
-    results, given = room(*arguments)
-    number = compiled(*given)
-    return results if number is None else (number, *results)
 
 
 def _compiled_before(function: Any) -> bool:

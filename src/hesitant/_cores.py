@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -14,7 +14,7 @@ from joblib import cpu_count
 # Whether other tasks run beside this one: they would fight for cores, so each keeps to one thread.
 BESIDE_OTHERS = ContextVar("BESIDE_OTHERS", default=False)
 _LOCK = threading.Lock()
-_LIMITED = ExitStack()
+_BEFORE: list[int] = []  # threads of each library
 _USERS = 0
 
 
@@ -24,7 +24,9 @@ def one_blas_thread() -> Iterator[None]:
     global _USERS
     with _LOCK:  # the limit is the process's: set by whoever comes first, lifted by the last
         if _USERS == 0:
-            _LIMITED.enter_context(_libraries().limit(limits=1, user_api="blas"))
+            _BEFORE[:] = [library.num_threads for library in _libraries()]
+            for library in _libraries():
+                library.set_num_threads(1)
         _USERS += 1
     try:
         yield
@@ -32,14 +34,16 @@ def one_blas_thread() -> Iterator[None]:
         with _LOCK:
             _USERS -= 1
             if _USERS == 0:
-                _LIMITED.close()
+                for library, threads in zip(_libraries(), _BEFORE, strict=True):
+                    library.set_num_threads(threads)
 
 
 @cache
 def _libraries() -> Any:
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()  # to look for them takes most of a millisecond
+    # to look for them takes most of a millisecond
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 def threads_allowed(n_jobs: int | None) -> int:

@@ -5,7 +5,7 @@ need several for every row. These take a fifth of the time (``python -m benchmar
 """
 
 import math
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -73,13 +73,16 @@ def log1p_strip(y: FloatArray, m: int, out: FloatArray, work: FloatArray) -> Non
         out[b] = k * _LN2_HIGH + (k * _LN2_LOW + 2.0 * (s + s * q * a))
 
 
-def _normalise_room(joint: FloatArray) -> tuple[Posterior, tuple[FloatArray, ...]]:
+def _normalise_room(joint: FloatArray, shift: Any = None) -> tuple[Posterior, Any]:
     n, g = joint.shape
     out = joint, np.empty((n, g)), np.empty(n)
-    return out, (*out, np.empty((g, STRIP)), np.empty((g, STRIP)), np.empty((6, STRIP)))
+    shift = np.zeros(g) if shift is None else shift
+    return out, (*out, shift, np.empty((g, STRIP)), np.empty((g, STRIP)), np.empty((6, STRIP)))
 
 
-def _normalise_plainly(joint: FloatArray) -> Posterior:
+def _normalise_plainly(joint: FloatArray, shift: Any = None) -> Posterior:
+    if shift is not None:
+        joint += shift
     rows, top = np.arange(len(joint)), joint.argmax(axis=1)
     peak = joint[rows, top]
     np.maximum(joint - peak[:, None], -1e300, out=joint)
@@ -98,11 +101,15 @@ def normalise(
     joint: FloatArray,
     tau: FloatArray,
     log_f: FloatArray,
+    shift: FloatArray,
     d: FloatArray,
     e: FloatArray,
     scratch: FloatArray,
 ) -> None:
-    """Turn log joint densities into log posteriors (n, g), posteriors and log densities."""
+    """Turn log joint densities into log posteriors (n, g), posteriors and log densities.
+
+    ``shift``, if given, is added to the columns first.
+    """
     # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
     # its posterior rounds to one.
     n, g = joint.shape
@@ -111,11 +118,11 @@ def normalise(
     for start in range(0, n, STRIP):
         m = STRIP if n - start > STRIP else n - start
         for b in range(m):
-            peak[b] = joint[start + b, 0]
+            peak[b] = joint[start + b, 0] + shift[0]
             top[b] = rest[b] = 0.0
         for h in range(g):
             for b in range(m):
-                d[h, b] = joint[start + b, h]
+                d[h, b] = joint[start + b, h] + shift[h]
                 higher = d[h, b] > peak[b]
                 peak[b] = d[h, b] if higher else peak[b]
                 top[b] = h if higher else top[b]

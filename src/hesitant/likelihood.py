@@ -22,7 +22,6 @@ from hesitant._vector_math import Posterior as Posterior
 from hesitant._vector_math import normalise as normalise
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
-from hesitant.families._kernels import add_to_columns
 from hesitant.mechanisms import Ignorable, Mechanism
 from hesitant.mechanisms._base import Difficulty
 from hesitant.rows import Block, ManyRows, sided
@@ -151,8 +150,7 @@ def log_posterior(family: Family, state: State, X: AnyArray) -> Posterior:
 
 def _posterior(joint: FloatArray, state: State) -> Posterior:
     # An empty class is improbable, not NaN.
-    add_to_columns(joint, np.log(np.maximum(state.weights, 1e-300)))
-    return normalise(joint)
+    return normalise(joint, np.log(np.maximum(state.weights, 1e-300)))
 
 
 def _evaluate_block(

@@ -7,7 +7,7 @@ and which free coordinate moves which entries of a class's lower triangular matr
 from abc import ABC, abstractmethod
 from functools import cache
 from numbers import Real
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -39,42 +39,49 @@ class Structure(BaseEstimator, ABC):
     def entries(self, h: int, g: int, p: int) -> Entries:
         """Return which coordinate moves which entry (row, column) of class h's matrix."""
 
-    def n_parameters(self, g: int, p: int) -> int:
-        """Return the number of free entries."""
-        return int(_layout(self, g, p)[0].max()) + 1
-
-    def unfold(self, vector: FloatArray, g: int, p: int) -> FloatArray:
-        """Return lower triangular M (g, p, p) with log diagonals; zeros give identities."""
-        coordinate, place, diagonal = _layout(self, g, p)
-        values, M = vector[coordinate], np.zeros(g * p * p)
-        M[place] = np.exp(values, out=values, where=diagonal)
-        return M.reshape(g, p, p)
-
-    def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
-        """Turn a gradient in M into one in the vector."""
-        coordinate, place, diagonal = _layout(self, *M.shape[:2])
-        slope = gradient.reshape(-1)[place]
-        np.multiply(slope, M.reshape(-1)[place], out=slope, where=diagonal)
-        return np.bincount(coordinate, slope)  # type: ignore[return-value]
-
-    def information(self, counts: FloatArray, p: int) -> FloatArray:
-        """Return the vector's complete-data information at M = I, a diagonal."""
-        coordinate, _, diagonal = _layout(self, counts.size, p)
-        each = np.repeat(counts, coordinate.size // counts.size)
-        return np.bincount(coordinate, each * (1.0 + diagonal))  # type: ignore[return-value]
+    @cache  # noqa: B019  # structures are few and small
+    def layout(self, g: int, p: int) -> "Layout":
+        """Return where all free entries of g matrices are."""
+        parts = [(h, *self.entries(h, g, p)) for h in range(g)]
+        coordinate = np.concatenate([own for _, own, _, _ in parts])
+        place = np.concatenate([(h * p + row) * p + column for h, _, row, column in parts])
+        diagonal = np.concatenate([row == column for _, _, row, column in parts])
+        return Layout(coordinate, place, diagonal, (g, p, p))
 
     def units(self, spread: FloatArray) -> FloatArray:
         """Return the units of the features, from their spreads."""
         return spread
 
 
-@cache
-def _layout(structure: Structure, g: int, p: int) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return the coordinate, flat place in (g, p, p), and whether on a diagonal, of entries."""
-    parts = [(h, *structure.entries(h, g, p)) for h in range(g)]
-    coordinate = np.concatenate([own for _, own, _, _ in parts])
-    place = np.concatenate([(h * p + row) * p + column for h, _, row, column in parts])
-    return coordinate, place, np.concatenate([row == column for _, _, row, column in parts])
+class Layout(NamedTuple):
+    """The free entries of lower triangular matrices M, the logarithms of diagonal ones free."""
+
+    coordinate: IntArray  # that moves each entry
+    place: IntArray  # of each entry, in M as one long vector
+    diagonal: BoolArray
+    shape: tuple[int, int, int]  # of M
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return int(self.coordinate.max()) + 1
+
+    def unfold(self, vector: FloatArray) -> FloatArray:
+        """Return M; zeros give identities."""
+        values, M = vector[self.coordinate], np.zeros(self.shape)
+        M.reshape(-1)[self.place] = np.exp(values, out=values, where=self.diagonal)
+        return M
+
+    def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
+        """Turn a gradient in M into one in the vector."""
+        slope = gradient.reshape(-1)[self.place]
+        np.multiply(slope, M.reshape(-1)[self.place], out=slope, where=self.diagonal)
+        return np.bincount(self.coordinate, slope)  # type: ignore[return-value]
+
+    def information(self, counts: FloatArray) -> FloatArray:
+        """Return the vector's complete-data information at M = I, a diagonal."""
+        each = np.repeat(counts, self.coordinate.size // counts.size)
+        return np.bincount(self.coordinate, each * (1.0 + self.diagonal))  # type: ignore[return-value]
 
 
 class Full(Structure):

@@ -49,15 +49,15 @@ class Gaps:
 
     def moments(
         self, params: Any, filled: FloatArray, weights: FloatArray, counts: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return what is expected of the rows' sum and scatter, and of the spread about that."""
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the rows' mass, and what is expected of their sum and scatter."""
         center, spread, location = params.place
         own = [
             weighted_moments(rows, (center, spread, at[None]), w[:, None])
             for rows, at, w in zip(filled, location, weights.T.copy(), strict=True)
         ]
-        first, second = (np.concatenate(part) for part in zip(*own, strict=True))
-        return first, second + _left_over(params.scale, self.seen, self.sums(counts))
+        mass, first, second = (np.concatenate(part) for part in zip(*own, strict=True))
+        return mass, first, second + _left_over(params.scale, self.seen, self.sums(counts))
 
     def left_along(self, params: Any, axis: FloatArray) -> FloatArray:
         """Return what the features seen leave of ``Ω axis``, for each pattern and class."""
@@ -72,7 +72,7 @@ class Gaps:
 def find_gaps(X: AnyArray) -> Gaps | None:
     """Return how the empty cells of a block lie; None if there are none."""
     # One sum is not a number if any cell is none, and quicker than to look at each.
-    if not math.isnan(np.einsum("ij->", X)):
+    if not math.isnan(np.add.reduce(X, axis=None)):
         return None
     places = np.flatnonzero(np.isnan(X).any(axis=1))
     if not places.size:  # infinities cancelled, where a solver tries absurd points
@@ -103,7 +103,7 @@ def complete(X: AnyArray, center: FloatArray, spread: FloatArray) -> AnyArray:
     for _ in range(_ROUNDS + 1):
         place = center, spread, location
         out[gaps.places] = _fill(gaps.X, place, scale, gaps.starts, gaps.seen)[0][0]
-        first, second = weighted_moments(out, place, np.ones((len(X), 1)))
+        _, first, second = weighted_moments(out, place, np.ones((len(X), 1)))
         shift = first / len(X)
         scatter = second + _left_over(scale, gaps.seen, each) + prior * np.eye(p)
         location = location + shift

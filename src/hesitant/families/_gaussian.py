@@ -193,22 +193,23 @@ class Gaussian(Family):
     ) -> Statistics:
         gaps, filled, seen, kept = kept or Gaussian.look(self, params, X)[1]
         precise, last = self._precisions(params, weights, seen, kept)
-        count = np.einsum("ih->h", weights)
-        mass = count if precise is weights else np.einsum("ih->h", precise)
         if gaps is None:
-            return count, mass, *weighted_moments(X, params.place, precise), last
-        own, precise = precise[gaps.places], precise.copy()
-        precise[gaps.places] = 0.0
-        whole = weighted_moments(gaps.rest, params.place, precise)
-        incomplete = gaps.moments(params, filled, own, weights[gaps.places])
-        return count, mass, *(a + b for a, b in zip(whole, incomplete, strict=True)), last
+            sums = weighted_moments(X, params.place, precise)
+        else:
+            whole = precise.copy()
+            whole[gaps.places] = 0.0
+            rest = weighted_moments(gaps.rest, params.place, whole)
+            own = gaps.moments(params, filled, precise[gaps.places], weights[gaps.places])
+            sums = tuple(map(np.add, rest, own))
+        count = sums[0] if precise is weights else np.einsum("ih->h", weights)
+        return count, *sums, last
 
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
         center, spread = self._units(X)
         X = complete(X, center, spread)
         g, p = weights.shape[1], X.shape[1]
-        first, second = weighted_moments(X, (center, spread, np.zeros((g, p))), weights)
-        count = np.maximum(weights.sum(axis=0), 1e-12)
+        count, first, second = weighted_moments(X, (center, spread, np.zeros((g, p))), weights)
+        count = np.maximum(count, 1e-12)
         location = first / count[:, None]
         scatter = second - first[:, :, None] * location[:, None, :]
         prior = p + 2.0  # rows' worth of the identity, then of the pooled matrix
@@ -275,7 +276,7 @@ class Gaussian(Family):
         Z, count = (X - params.center) / params.spread, weights.sum(axis=0)
         found = _shrinkage.strengths(Z, weights, given, self._floor(len(count)))
         params = params.moved(shrinkage=found)
-        return self._follow(params, (count, count, *weighted_moments(X, params.place, weights)))
+        return self._follow(params, (count, *weighted_moments(X, params.place, weights)))
 
     def _floor(self, g: int) -> float:
         """Return the scatter that keeps a shared matrix positive."""
@@ -370,7 +371,7 @@ class Gaussian(Family):
         g, p = params.location.shape
         if isinstance(self.structure, Shrunk) and params.shrinkage.size:
             return round(self.structure.effective(params.shrinkage, params.rows, p))
-        return g * p + self.structure.n_parameters(g, p)
+        return g * p + self.structure.layout(g, p).size
 
     def attributes(self, params: Any) -> dict[str, FloatArray]:
         pulled = {"shrinkage": params.shrinkage} if params.shrinkage.size else {}

@@ -23,14 +23,15 @@ class LocationScaleChart(Coordinates):
         self.g, self.p = reference.location.shape
         self.half = np.linalg.inv(reference.whitener)
         to_pooled, _, to_mean = reference.shrinkage if reference.shrinkage.size else np.zeros(3)
-        entries = family.structure.information(counts + to_pooled, self.p)
+        self.layout = family.structure.layout(self.g, self.p)
+        entries = self.layout.information(counts + to_pooled)
         information = np.concatenate((np.repeat(counts + to_mean, self.p), entries))
         self.unit = 1.0 / np.sqrt(np.maximum(information, 1.0))
         self.size = self.unit.size
 
     def decode(self, vector: FloatArray) -> Any:
         free = vector[: self.unit.size] * self.unit
-        M = self.family.structure.unfold(free[self.g * self.p :], self.g, self.p)
+        M = self.layout.unfold(free[self.g * self.p :])
         a = free[: self.g * self.p].reshape(self.g, self.p, 1)
         return self.reference.moved(
             location=self.reference.location + (self.half @ a)[:, :, 0],
@@ -53,7 +54,7 @@ class LocationScaleChart(Coordinates):
         d_M = (outer - prior) @ self.reference.whitener.transpose(0, 2, 1)
         diagonal = d_M.reshape(self.g, -1)[:, :: self.p + 1]
         diagonal += count[:, None] / M.diagonal(0, 1, 2)
-        return np.concatenate((d_a, self.family.structure.fold(d_M, M))) * self.unit
+        return np.concatenate((d_a, self.layout.fold(d_M, M))) * self.unit
 
     def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
         here = self.reference

@@ -128,19 +128,17 @@ def squared_distances(
 def _moments_room(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Any, Any]:
     g, p = place[2].shape
     size = p + -p % 4
-    first, second = np.zeros((g, p)), np.zeros((g, size, size))
-    given = X, place, weights, first, second, np.zeros((3 * size + 1, LENGTH))
-    return (first, second[:, :p, :p]), given
+    out = np.zeros(g), np.zeros((g, p)), np.zeros((g, size, size))
+    given = X, place, weights, *out, np.zeros((3 * size + 1, LENGTH))
+    return (out[0], out[1], out[2][:, :p, :p]), given
 
 
-def _moments_plainly(
-    X: AnyArray, place: Place, weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _moments_plainly(X: AnyArray, place: Place, weights: FloatArray) -> tuple[FloatArray, ...]:
     center, spread, location = place
     u = (X - center) / spread - location[:, None]
     v = weights.T[:, :, None] * u
     second = v.transpose(0, 2, 1) @ u
-    return v.sum(axis=1), (second + second.transpose(0, 2, 1)) / 2
+    return np.einsum("ih->h", weights), v.sum(axis=1), (second + second.transpose(0, 2, 1)) / 2
 
 
 @njit(_moments_plainly, _moments_room, **VECTORS)
@@ -148,11 +146,12 @@ def weighted_moments(
     X: AnyArray,
     place: Place,
     weights: FloatArray,
+    mass: FloatArray,
     first: FloatArray,
     second: FloatArray,
     scratch: FloatArray,
 ) -> None:
-    """Give weighted sums (g, p) and scatters (g, p, p) of rows about each location."""
+    """Give sums of weights (g,), weighted sums (g, p) and scatters (g, p, p) about locations."""
     center, spread, location = place
     (n, p), g, size = X.shape, len(location), second.shape[1]
     x, u, v = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
@@ -164,8 +163,11 @@ def weighted_moments(
             for b in range(m):
                 x[j, b] = (X[start + b, j] - shift) * per_unit
         for h in range(g):
+            total = 0.0
             for b in range(m):
                 w[b] = weights[start + b, h]
+                total += w[b]
+            mass[h] += total
             for j in range(p):
                 shift, total = location[h, j], 0.0
                 for b in range(m):

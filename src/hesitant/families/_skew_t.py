@@ -171,7 +171,7 @@ class SkewT(StudentT):
         # In the left tail of a t the curvature is negative: it says nothing then.
         bend = drive * ((nu + p + 1.0) * along / (nu + q + along**2) + drive)
         bent = weights * np.maximum(bend, 0.0)
-        return np.einsum("ih->h", bent), *weighted_moments(X, params.place, bent)
+        return weighted_moments(X, params.place, bent)
 
     def coordinates(self, params: Any, counts: FloatArray, *edge: FloatArray) -> Coordinates:
         return SkewTChart(self, params, counts, edge)

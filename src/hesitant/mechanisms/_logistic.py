@@ -12,6 +12,7 @@ from scipy.special import logit
 from hesitant._choices import choose
 from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant._vector_math import STRIP, exp_strip, log1p_strip
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
 from hesitant.mechanisms._curves import BASES, LINKS, Basis, Dropout, Link, Logistic, NoBasis
 from hesitant.uncertainty import Renyi, Uncertainty
@@ -215,10 +216,9 @@ class EntropyMechanism(Mechanism):
         return Pattern(*sums(self, seen, codes, said, weight, theta))
 
     def strength(self, theta: FloatArray) -> FloatArray:
-        out, link = super().strength(theta), self._link()
-        if link.names:
-            out[out.size - len(link.names) :] += link.prior
-        return out
+        link: Any = self.link  # prepared, as nobody asks before
+        own = [0.0] * (theta.shape[-1] - len(link.names)) + [link.prior] * len(link.names)
+        return np.array(own) + self.ridge
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
         out = super().fitted(theta, rate)
@@ -301,7 +301,7 @@ def _sum_room(mechanism: Mechanism, seen: Difficulty, *rest: Any) -> tuple[Any, 
     slopes = b, db[0] if db else b, du
     if mechanism.by_class:
         return out, (*slopes, seen.log_tau, seen.tau, *rest, *out, np.empty((4, k)))
-    return out, (*slopes, *rest[1:], *out)
+    return out, (*slopes, *rest[1:], *out, np.empty((4, STRIP)))
 
 
 @njit(Mechanism.pattern, _sum_room, cache=True, nogil=True, error_model="numpy")
@@ -315,30 +315,38 @@ def _sum_logistic(
     pull: FloatArray,
     gradient: FloatArray,
     curvature: FloatArray,
+    scratch: FloatArray,
 ) -> float:
+    against, small, excess, work = scratch[0], scratch[1], scratch[2], scratch[3]
     value = 0.0
-    for i in range(len(b)):
-        eta, rise, sign = theta[0], 0.0, 1.0 if said[i] else -1.0
-        for t in range(b.shape[1]):
-            eta += theta[t + 1] * b[i, t]
-            rise += theta[t + 1] * db[i, t]
-        against = -sign * eta
-        small = math.exp(-abs(against))
-        high = 1.0 / (1.0 + small)
-        low = small * high
-        value -= weight[i] * (max(against, 0.0) + math.log(1.0 + small))
-        residual = weight[i] * sign * (high if against > 0.0 else low)
-        bend = weight[i] * high * low
-        gradient[0] += residual
-        curvature[0, 0] += bend
-        for t in range(b.shape[1]):
-            gradient[t + 1] += residual * b[i, t]
-            curvature[0, t + 1] += bend * b[i, t]
-            curvature[t + 1, 0] += bend * b[i, t]
-            for k in range(b.shape[1]):
-                curvature[t + 1, k + 1] += bend * b[i, t] * b[i, k]
-        for h in range(du.shape[1] if len(du) else 0):
-            pull[i, h] = residual * rise * du[i, h]
+    for start in range(0, len(b), STRIP):
+        m = min(STRIP, len(b) - start)
+        for r in range(m):
+            eta = theta[0]
+            for t in range(b.shape[1]):
+                eta += theta[t + 1] * b[start + r, t]
+            against[r] = -eta if said[start + r] else eta
+            small[r] = -abs(against[r])
+        exp_strip(small, m, work)
+        log1p_strip(small, m, excess, work)
+        for r in range(m):
+            i, rise, high = start + r, 0.0, 1.0 / (1.0 + small[r])
+            for t in range(b.shape[1]):
+                rise += theta[t + 1] * db[i, t]
+            low = small[r] * high
+            value -= weight[i] * (max(against[r], 0.0) + excess[r])
+            wrong = weight[i] * (high if against[r] > 0.0 else low)
+            residual, bend = wrong if said[i] else -wrong, weight[i] * high * low
+            gradient[0] += residual
+            curvature[0, 0] += bend
+            for t in range(b.shape[1]):
+                gradient[t + 1] += residual * b[i, t]
+                curvature[0, t + 1] += bend * b[i, t]
+                curvature[t + 1, 0] += bend * b[i, t]
+                for k in range(b.shape[1]):
+                    curvature[t + 1, k + 1] += bend * b[i, t] * b[i, k]
+            for h in range(du.shape[1] if len(du) else 0):
+                pull[i, h] = residual * rise * du[i, h]
     return value
 
 
