@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from hesitant._choices import is_ours, refuse_incomplete
 from hesitant._typing import FloatArray
+from hesitant.checks import is_ours, refuse_incomplete
 from hesitant.families import Family
 from hesitant.mechanisms import Basis, Functions, Mechanism
 from hesitant.uncertainty import Uncertainty

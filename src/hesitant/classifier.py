@@ -10,13 +10,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hesitant._choices import choose, look_up
 from hesitant._cores import one_blas_thread, threads_allowed
 from hesitant._optional import need
 from hesitant._probe import probe_mechanism
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.base import PatternClassifier
-from hesitant.checks import check_jobs, check_number, check_seed, check_supply
+from hesitant.checks import check_jobs, check_number, check_seed, check_supply, choose, look_up
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Readers, as_readers, reader_records
 from hesitant.families import FAMILIES, Components, Family

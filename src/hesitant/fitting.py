@@ -12,10 +12,10 @@ from joblib import Parallel, delayed
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_random_state
 
-from hesitant._choices import look_up
 from hesitant._probe import probe_family
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant._words import did_you_mean
+from hesitant.checks import look_up
 from hesitant.families import Family
 from hesitant.leverage import steadied
 from hesitant.likelihood import Likelihood, State, log_posterior

@@ -8,9 +8,8 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
-from hesitant._choices import look_up
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant.checks import check_number
+from hesitant.checks import check_number, look_up
 from hesitant.classifier import MixtureClassifier
 from hesitant.intake import refuse_not_finite, take
 

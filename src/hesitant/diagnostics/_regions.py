@@ -10,11 +10,11 @@ from scipy.ndimage import gaussian_filter
 from sklearn.neighbors import KNeighborsRegressor
 
 from hesitant import _drawing as draw
-from hesitant._choices import look_up
 from hesitant._drawing import INK, as_text, class_color
 from hesitant._optional import need
 from hesitant._typing import FloatArray, IntArray
 from hesitant.base import check_in_memory
+from hesitant.checks import look_up
 from hesitant.diagnostics._displays import find_features
 from hesitant.labels import encode, names_of
 

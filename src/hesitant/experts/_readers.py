@@ -6,9 +6,8 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from hesitant._choices import look_up
 from hesitant._typing import IntArray
-from hesitant.checks import check_number, check_shown
+from hesitant.checks import check_number, check_shown, look_up
 from hesitant.experts._answers import Answers, Certain, Confusion, Grades, Probabilities
 from hesitant.experts._panel import FEW, Panel
 from hesitant.labels import encode

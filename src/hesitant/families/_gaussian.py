@@ -15,8 +15,8 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from hesitant._choices import choose
 from hesitant._typing import AnyArray, FloatArray
+from hesitant.checks import choose
 from hesitant.families import _shrinkage
 from hesitant.families._base import Coordinates, Defect, Family, Statistics, StepError
 from hesitant.families._covariance import STRUCTURES, Full, Shrunk, Structure

@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from hesitant._choices import look_up, renamed
 from hesitant._replicates import refit, replicate
 from hesitant._result import Table
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant._words import listed
 from hesitant.base import check_in_memory
-from hesitant.checks import check_number
+from hesitant.checks import check_number, look_up, renamed
 from hesitant.fitting import generator
 from hesitant.inference._information import Estimates, Scale, intervals, natural_units
 from hesitant.likelihood import State, log_posterior

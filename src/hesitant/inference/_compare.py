@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hesitant._choices import look_up
 from hesitant._replicates import run_tasks
 from hesitant._result import Result, Table
-from hesitant.checks import check_number
+from hesitant.checks import check_number, look_up
 from hesitant.exceptions import FitWarning
 from hesitant.experts import is_panel
 from hesitant.families import FAMILIES

@@ -1,6 +1,6 @@
 """Missing-label mechanisms: how the chance of a label depends on the difficulty of a case."""
 
-from hesitant._choices import choose
+from hesitant.checks import choose
 from hesitant.mechanisms._base import Evidence, Ignorable, Mechanism, RowTerm, row_term
 from hesitant.mechanisms._curves import (
     ArandaOrdaz,

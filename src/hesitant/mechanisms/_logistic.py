@@ -9,10 +9,10 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from scipy.special import logit
 
-from hesitant._choices import choose
 from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip
+from hesitant.checks import choose
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
 from hesitant.mechanisms._curves import BASES, LINKS, Basis, Dropout, Link, Logistic, NoBasis
 from hesitant.uncertainty import Renyi, Uncertainty

@@ -10,10 +10,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hesitant._choices import look_up
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import PatternClassifier
-from hesitant.checks import check_jobs, check_number
+from hesitant.checks import check_jobs, check_number, look_up
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.intake import refuse_dask, take

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from hesitant._choices import is_ours
 from hesitant._typing import AnyArray
+from hesitant.checks import is_ours
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.families import Family

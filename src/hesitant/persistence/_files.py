@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from hesitant._choices import is_ours
+from hesitant.checks import is_ours
 from hesitant.persistence._document import Damaged, decode, encode, expect_answers
 from hesitant.tables import TableError, write_atomically
 

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.linear_model import lars_path_gram
 from sklearn.preprocessing import normalize
 
-from hesitant._choices import look_up
 from hesitant._optional import is_null, need
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.checks import check_number
+from hesitant.checks import check_number, look_up
 from hesitant.datasets import PartlyLabelled, consensus
 from hesitant.persistence import Preparation
 from hesitant.studies._sources import FACTS, SOURCES, Frame, load_table

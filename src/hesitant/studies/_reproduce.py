@@ -12,11 +12,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from hesitant._choices import look_up, renamed
 from hesitant._optional import need, templates
 from hesitant._result import plain
 from hesitant._words import decimals
-from hesitant.checks import check_jobs, check_number
+from hesitant.checks import check_jobs, check_number, look_up, renamed
 from hesitant.diagnostics import EntropyDisplay, PairsDisplay
 from hesitant.studies import _figures as figures
 from hesitant.studies import _real as real

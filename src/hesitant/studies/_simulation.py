@@ -14,11 +14,10 @@ from scipy.special import log_softmax
 from sklearn.metrics import adjusted_rand_score
 
 import hesitant
-from hesitant._choices import renamed
 from hesitant._replicates import run_tasks
 from hesitant._typing import FloatArray, IntArray
 from hesitant._words import decimals, noun
-from hesitant.checks import check_jobs, check_number
+from hesitant.checks import check_jobs, check_number, renamed
 from hesitant.classifier import MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.datasets._data import COVARIANCES, MEANS, class_scores
