@@ -89,10 +89,8 @@ def _check_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
     if np.shape(value) != shape:
         raise ValueError(f"{name} has shape {np.shape(value)}, and must have {shape}.")
     if not np.isfinite(value).all():
-        raise ValueError(
-            f"{name} is not finite where rows may well lie: correct it, or bound it, for example "
-            "by np.maximum(u, 1e-12)."
-        )
+        remedy = "correct it, or bound it, for example by np.maximum(u, 1e-12)"
+        raise ValueError(f"{name} is not finite where rows may well lie: {remedy}.")
 
 
 def _compare(name: str, given: FloatArray, function: Any, at: Any, axes: Any = (1,)) -> None:
@@ -102,7 +100,5 @@ def _compare(name: str, given: FloatArray, function: Any, at: Any, axes: Any = (
     numeric = np.stack(moved, axis=-1).reshape(given.shape) / (2 * STEP)
     far = ~(np.abs(given - numeric) <= CLOSE * (1 + np.abs(numeric).max(axis=0)))
     for _, *column in np.argwhere(far).tolist():
-        raise ValueError(
-            f"{name}{column or ''} does not agree with a finite difference: correct it, or a fit "
-            "would stop in the wrong place."
-        )
+        wrong = f"{name}{column or ''} does not agree with a finite difference"
+        raise ValueError(f"{wrong}: correct it, or a fit would stop in the wrong place.")

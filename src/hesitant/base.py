@@ -49,10 +49,8 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("y has no label: a score needs rows whose class is known.")
         found, known = labels.classes.tolist(), self.classes_.tolist()
         if not set(found) & set(known):
-            raise ValueError(
-                f"y has the labels {found[:5]}, and the model the classes {known[:5]}: none is "
-                "the same. (The text '1' is not the number 1.)"
-            )
+            both = f"y has the labels {found[:5]}, and the model the classes {known[:5]}"
+            raise ValueError(f"{both}: none is the same. (The text '1' is not the number 1.)")
         predicted = np.asarray(self.predict(X))
         if len(predicted) != len(seen):
             raise ValueError(f"X has {len(predicted)} rows and y has {len(seen)}.")

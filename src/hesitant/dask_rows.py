@@ -23,6 +23,7 @@ from hesitant.checks import check_shown, check_weight
 from hesitant.intake import check_number_of_classes, is_dask, refuse_not_finite, takes_gaps
 from hesitant.labels import combine, encode
 
+ALIKE = "cut them alike, for example by taking both from one data frame"
 _task = partial(delayed, pure=False)
 
 
@@ -120,10 +121,8 @@ def take_dask(
         refuse_not_finite(X, names, lambda: gaps, first)
         for name, column in {"y": y, "sample_weight": weight, "reviewed": seen}.items():
             if column is not None and len(column) != len(X):
-                raise ValueError(
-                    f"the chunk of X from row {first} on has {len(X)} rows and that of {name} "
-                    f"{len(column)}: cut them alike, for example by taking both from one frame."
-                )
+                sizes = f"from row {first} on has {len(X)} rows and that of {name} {len(column)}"
+                raise ValueError(f"the chunk of X {sizes}: {ALIKE}.")
         weight = check_weight(weight, X, some=False)
         codes = y if coded else encode(y, blank, listed).codes
         return codes, weight, check_shown("reviewed", seen, (len(X),))
@@ -186,10 +185,8 @@ def _cut(name: str, column: Any, sizes: list[int]) -> list[Any]:
         column = column.rechunk({0: tuple(sizes)})
     parts, _ = _chunks(column)
     if len(parts) != len(sizes):
-        raise ValueError(
-            f"X has {len(sizes)} chunks and {name} has {len(parts)}: cut them alike, for "
-            "example by taking both from one data frame, or call compute_chunk_sizes() on both."
-        )
+        counts = f"X has {len(sizes)} chunks and {name} has {len(parts)}"
+        raise ValueError(f"{counts}: {ALIKE}, or call compute_chunk_sizes() on both.")
     return parts
 
 

@@ -84,7 +84,6 @@ class Site:
         self.app = Starlette(routes=routes, middleware=[guard])
 
     def _route(self, way: str, do: Callable[..., Any]) -> Route:
-        """Return a route: work in a thread, plain data as JSON."""
         method, path = way.split()
 
         async def endpoint(request: Request) -> Response:
@@ -92,9 +91,7 @@ class Site:
             with suppress(ValueError, RecursionError):  # JSON may hold anything
                 given = json.loads(await request.body() or b"{}")
             if not isinstance(given, dict):
-                raise Refused(
-                    "The body of the request is no JSON object: send {} or leave it out."
-                )
+                raise Refused("The request's body is no JSON object: send {}, or leave it out.")
             asked = {"window": "", **request.query_params, **given}
             asked["reader"] = reader_name(asked.get("reader") or self.desk.reader)
             asked["window"] = str(asked["window"])[:40]

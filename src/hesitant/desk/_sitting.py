@@ -70,10 +70,8 @@ class Journal:
             if self._one("PRAGMA user_version") > FORMAT:
                 raise sqlite3.DatabaseError("it was written by a later version of hesitant")
         except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"{path} cannot be used as a journal: {error}. Move it away, or copy the table to "
-                "a folder that you can write to."
-            ) from error
+            remedy = "Move it away, or copy the table to a folder that you can write to."
+            raise ValueError(f"{path} cannot be used as a journal: {error}. {remedy}") from error
 
     def _do(self, statement: str, *given: Any) -> list[sqlite3.Row]:
         with self._lock:
@@ -178,9 +176,9 @@ class Desk:
         begun = self.journal.answers() and self.journal.fact("checksum")
         label = self._given.get("label")
         if begun and label not in (None, earlier["label"]):
+            about = f"the answers in {self.journal.path.name} are about {earlier['label']!r}"
             raise ValueError(
-                f"label={label!r}, and the answers in {self.journal.path.name} are about "
-                f"{earlier['label']!r}: leave the option out, or move that file away."
+                f"label={label!r}, and {about}: leave it out, or move that file away."
             )
         self._given = {**earlier, **self._given}
         if "label" in self._given:
@@ -205,15 +203,12 @@ class Desk:
         if now is not None and answers:
             lost = set(now.setup.classes) - set(setup.classes)
             if lost or (setup.label, setup.id) != (now.setup.label, now.setup.id):
-                raise Refused(
-                    "label, id and classes stay as they are, because there are answers: move "
-                    f"{journal} away to begin anew.",
-                    409,
-                )
+                fixed = "label, id and classes stay as they are, because there are answers"
+                raise Refused(f"{fixed}: move {journal} away to begin anew.", 409)
         if any(a["row"] >= len(data.ids) or data.ids[a["row"]] != a["id"] for a in answers):
+            other = f"The answers in {journal} belong to other rows than {self.path.name} has now"
             raise ValueError(
-                f"The answers in {journal} belong to other rows than {self.path.name} has now: "
-                "bring the old table or its old order back, or move that file away to begin anew."
+                f"{other}: bring its old rows and order back, or move {journal} away."
             )
         with self._lock:
             self.frame, self.data, self.confirmed = frame, data, confirm

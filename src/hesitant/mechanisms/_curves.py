@@ -37,10 +37,8 @@ class Basis(BaseEstimator):
     def check(self, maximum: float) -> None:
         """Raise ValueError if the basis does not fit an uncertainty with this maximum."""
         if self.endless and not np.isfinite(maximum):
-            raise ValueError(
-                f"{type(self).__name__} needs an uncertainty with a largest value (an entropy): "
-                f"use {self.endless} with this measure."
-            )
+            needs = f"{type(self).__name__} needs an uncertainty with a largest value (an entropy)"
+            raise ValueError(f"{needs}: use {self.endless} with this measure.")
 
 
 class Linear(Basis):
@@ -164,10 +162,8 @@ class Functions(Basis):
             if not isinstance(given, Sequence):
                 raise TypeError(f"{name} must be a list of functions, such as [np.tanh].")
         if len(self.functions) != len(self.derivatives) or not self.functions:
-            raise ValueError(
-                f"Functions got {len(self.functions)} functions and {len(self.derivatives)} "
-                "derivatives: give at least one function, and one derivative for each."
-            )
+            counts = f"{len(self.functions)} functions and {len(self.derivatives)} derivatives"
+            raise ValueError(f"{counts}: give at least one function, and one derivative for each.")
 
 
 BASES: dict[str, type[Basis]] = {"linear": Linear, "polynomial": Polynomial, "spline": Spline}

@@ -95,10 +95,8 @@ def as_candidates(
         if isinstance(item, Mapping):
             item = MixtureClassifier(**{**(shared or {}), **item})
         if not isinstance(item, MixtureClassifier):
-            raise TypeError(
-                f"candidates contains a {type(item).__name__}: give MixtureClassifiers or dicts "
-                "of their parameters."
-            )
+            what = f"candidates contains a {type(item).__name__}"
+            raise TypeError(f"{what}: give MixtureClassifiers or dicts of their parameters.")
         name = describe_model(item)
         if name in out:
             name = f"{name} ({len(out) + 1})"
