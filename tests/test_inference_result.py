@@ -12,7 +12,7 @@ import pytest
 
 from hesitant import FitWarning, MixtureClassifier
 from hesitant._optional import need
-from hesitant._result import Result, Table, number, plain
+from hesitant._words import Result, Table, number, plain
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)

@@ -1,11 +1,20 @@
-"""Numbers and names as a reader likes them."""
+"""Numbers, names and tables as a reader likes them, and the base of every result."""
 
+import dataclasses
 import difflib
+import html
 import math
-from collections.abc import Iterable, Sequence
+import textwrap
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from hesitant._optional import need
 
 LONGEST = 40
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # of emoji, and of several scripts
+WIDTH = 88
+MOST_ROWS = 30  # rows of a table that is read and not searched
 
 
 def decimals(value: float | None, digits: int = 2, *, signed: bool = False) -> str:
@@ -82,3 +91,145 @@ def did_you_mean(name: object, known: Iterable[str], form: str = "{!r}") -> str:
     """Return a hint at the known name most like this one; empty if none is."""
     near = close_names(name, known, limit=1)
     return f" Did you mean {form.format(near[0])}?" if near else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A header and rows of values; of many the first are printed, ``rest`` has them all."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    caption: str = ""
+    rest: str = ".to_frame()"
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], caption: str = "") -> "Table":
+        return cls(list(columns), list(zip(*columns.values(), strict=True)), caption)
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """Header and rows as they are printed; a few too many are no reason to cut."""
+        shown = self.rows if len(self.rows) <= MOST_ROWS + 2 else self.rows[:MOST_ROWS]
+        return [list(self.header), *([number(v) for v in row] for row in shown)]
+
+    @property
+    def left_out(self) -> str:
+        """What to say of the other rows; empty if there are none."""
+        more = len(self.rows) + 1 - len(self.cells)
+        return f"... and {more:,} more: {self.rest} has them all" if more else ""
+
+    @property
+    def words(self) -> list[bool]:
+        """Which columns are words, and align left; numbers align right."""
+        shown = self.rows[: MOST_ROWS + 2]
+        return [all(isinstance(row[k], str) for row in shown) for k in range(len(self.header))]
+
+    def as_text(self) -> str:
+        widths = [max(map(len, column)) for column in zip(*self.cells, strict=True)]
+        sides = ["<" if left else ">" for left in self.words]
+        pad = [f"{{:{side}{w}}}" for side, w in zip(sides, widths, strict=True)]
+        lines = ["  ".join(pad).format(*row).rstrip() for row in self.cells]
+        lines.insert(1, "-" * max(map(len, lines)))
+        caption = [_wrap(self.caption)] if self.caption else []
+        return "\n".join([*caption, *lines, *filter(None, [self.left_out])])
+
+    def as_html(self) -> str:
+        # aligned inline: the page around it may have any style
+        sides = [f'style="text-align:{"left" if left else "right"}"' for left in self.words]
+
+        def row(values: Sequence[str], tag: str) -> str:
+            cells = zip(sides, map(html.escape, values), strict=True)
+            return f"<tr>{''.join(f'<{tag} {side}>{v}</{tag}>' for side, v in cells)}</tr>"
+
+        header, *body = self.cells
+        parts = [f"<thead>{row(header, 'th')}</thead>"]
+        parts.append(f"<tbody>{''.join(row(r, 'td') for r in body)}</tbody>")
+        if self.caption:
+            parts.insert(0, f"<caption>{html.escape(self.caption)}</caption>")
+        if self.left_out:
+            cell = f'<td colspan="{len(header)}">{html.escape(self.left_out)}</td>'
+            parts.append(f"<tfoot><tr>{cell}</tr></tfoot>")
+        return f"<table>{''.join(parts)}</table>"
+
+
+class Result:
+    """Base of the result objects: dataclasses that say what they contain, ``remarks`` last."""
+
+    title: ClassVar[str]
+
+    @abstractmethod
+    def _content(self) -> Iterator[str | Table]:
+        """Yield what there is to say: paragraphs (list items start with ``*``) and tables."""
+
+    def _columns(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """Return the numbers as a pandas data frame."""
+        return need("pandas", "data").DataFrame(self._columns())
+
+    @abstractmethod
+    def plot(self) -> Any:
+        """Draw the result; return a display with its figure and axes."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain lists, numbers and strings, fit for JSON."""
+        return _fields(self)
+
+    def _parts(self) -> list[str | Table]:
+        return [*self._content(), *(f"* {remark}" for remark in getattr(self, "remarks", ()))]
+
+    def __str__(self) -> str:
+        parts = [p.as_text() if isinstance(p, Table) else _wrap(p) for p in self._parts()]
+        text = "\n\n".join([f"{self.title}\n{'=' * len(self.title)}", *parts])
+        return printable(text, keep="\n")  # names must not steer a terminal
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        parts = [f"<h4>{html.escape(self.title)}</h4>"]
+        for part in self._parts():
+            if isinstance(part, Table):
+                parts.append(part.as_html())
+            elif part.startswith("* "):
+                parts.append(f"<ul><li>{html.escape(part[2:])}</li></ul>")
+            else:
+                parts.append(f"<p>{html.escape(part)}</p>")
+        return f'<div class="hesitant-result">{"".join(parts)}</div>'
+
+
+def _wrap(paragraph: str) -> str:
+    return textwrap.fill(paragraph, WIDTH, subsequent_indent="  " * paragraph.startswith("* "))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON knows it: arrays as lists, what is not finite as None."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _fields(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def number(value: Any, digits: int = 4) -> str:
+    if value is None or value != value:
+        return "-"
+    value = value.item() if hasattr(value, "item") else value  # of NumPy's types the plain one
+    if isinstance(value, str | bool):
+        return value if isinstance(value, str) else "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,d}"
+    size = abs(float(value))
+    if 1e3 <= size < 1e9:  # one of four digits may be a year
+        return f"{value:{',' if size >= 1e4 else ''}.1f}".removesuffix(".0")
+    return f"{value:.{digits}g}"

@@ -7,9 +7,8 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from hesitant._result import Table
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
-from hesitant._words import noun
+from hesitant._words import Table, noun
 from hesitant.checks import check_shown
 from hesitant.labels import describe, encode, is_blank, is_table, object_array, read, read_table
 

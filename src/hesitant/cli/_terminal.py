@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hesitant._words import printable, short
+from hesitant._words import Table, printable, short
 from hesitant.cli._options import output
 from hesitant.tables import TableError
 
@@ -46,8 +46,6 @@ class Terminal:
         self.say(f"  {what:<12} {printable(path)}", wrap=False)
 
     def table(self, title: str, records: Iterable[dict[str, Any]], *columns: str) -> None:
-        from hesitant._result import Table
-
         rows = [[record.get(name) for name in columns] for record in records]
         cells = [[short(v, 60) if isinstance(v, str) else v for v in row] for row in rows]
         header = [name.replace("_", " ") for name in columns]

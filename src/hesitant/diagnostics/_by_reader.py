@@ -9,8 +9,8 @@ from scipy.stats import norm
 
 from hesitant._drawing import COLORS, Drawing, as_text, class_color, drawing
 from hesitant._replicates import refit
-from hesitant._result import Result, Table
 from hesitant._typing import FloatArray
+from hesitant._words import Result, Table
 from hesitant.diagnostics._tests import ALPHA, FEW, mann_whitney
 from hesitant.experts import Panel, reader_records
 from hesitant.mechanisms import as_mechanism

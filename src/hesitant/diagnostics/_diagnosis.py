@@ -11,9 +11,8 @@ from scipy.stats import rankdata
 
 from hesitant._cores import one_blas_thread
 from hesitant._optional import need
-from hesitant._result import Result, Table, number
 from hesitant._typing import FloatArray
-from hesitant._words import noun, p_value, percent, short
+from hesitant._words import Result, Table, noun, number, p_value, percent, short
 from hesitant.base import check_classifier
 from hesitant.checks import check_number
 from hesitant.diagnostics import _smoother, _tests

@@ -10,9 +10,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from hesitant._replicates import refit, replicate
-from hesitant._result import Table
 from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant._words import listed
+from hesitant._words import Table, listed
 from hesitant.base import check_in_memory
 from hesitant.checks import check_number, look_up, renamed
 from hesitant.fitting import generator

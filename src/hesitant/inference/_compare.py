@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hesitant._replicates import run_tasks
-from hesitant._result import Result, Table
+from hesitant._words import Result, Table
 from hesitant.checks import check_number, look_up
 from hesitant.exceptions import FitWarning
 from hesitant.experts import is_panel

@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._cores import one_blas_thread
-from hesitant._result import Result, Table, number
 from hesitant._typing import FloatArray
-from hesitant._words import percent
+from hesitant._words import Result, Table, number, percent
 from hesitant.checks import check_number
 from hesitant.fitting import generator
 from hesitant.inference import _displays, _fisher

@@ -11,9 +11,8 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from hesitant._cores import one_blas_thread
-from hesitant._result import Result, Table
 from hesitant._typing import BoolArray, FloatArray
-from hesitant._words import listed, percent
+from hesitant._words import Result, Table, listed, percent
 from hesitant.base import check_classifier
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning

@@ -9,9 +9,8 @@ import numpy as np
 
 from hesitant import mechanisms
 from hesitant._replicates import refit
-from hesitant._result import Result, Table
 from hesitant._typing import BoolArray, FloatArray
-from hesitant._words import percent
+from hesitant._words import Result, Table, percent
 from hesitant.base import check_in_memory
 from hesitant.experts import Panel
 from hesitant.inference._displays import SensitivityDisplay

@@ -16,9 +16,8 @@ import numpy as np
 
 from hesitant._drawing import COLORS
 from hesitant._optional import templates
-from hesitant._result import number
 from hesitant._typing import AnyArray
-from hesitant._words import noun, p_value, percent, short, shorten_in
+from hesitant._words import noun, number, p_value, percent, short, shorten_in
 from hesitant.base import check_in_memory
 from hesitant.checks import renamed
 from hesitant.report._case import MOST_BLANK, MOST_LABELLED, Case

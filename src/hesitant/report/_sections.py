@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 import hesitant
-from hesitant._result import plain
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant._words import decimals, noun, percent, short
+from hesitant._words import decimals, noun, percent, plain, short
 from hesitant.diagnostics._smoother import wilson
 from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference._information import information_of

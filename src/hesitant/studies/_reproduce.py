@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hesitant._optional import need, templates
-from hesitant._result import plain
-from hesitant._words import decimals
+from hesitant._words import decimals, plain
 from hesitant.checks import check_jobs, check_number, look_up, renamed
 from hesitant.diagnostics import EntropyDisplay, PairsDisplay
 from hesitant.studies import _figures as figures
