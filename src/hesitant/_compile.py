@@ -23,9 +23,9 @@ PATIENCE = 5_000_000
 
 
 def njit(
-    plain: Any = None, room: Any = None, **options: Any
+    plain: Any = None, room: Any = None, fastmath: bool | set[str] = False
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator like ``numba.njit(**options)`` that compiles when it pays.
+    """Return a decorator like numba's that compiles when it pays.
 
     ``plain`` does the same without being compiled (True: the function itself). A function that
     fills arrays has ``room``, which makes them, and all that the function is called with, from the
@@ -41,7 +41,7 @@ def njit(
             nonlocal compiled
             with _LOCK:
                 if compiled is None:
-                    compiled = _compile(function, options)
+                    compiled = _compile(function, fastmath)
             return compiled
 
         def bear(arguments: tuple[Any, ...]) -> bool:
@@ -73,7 +73,7 @@ def njit(
     return decorate
 
 
-def _compile(function: Any, options: dict[str, Any]) -> Any:
+def _compile(function: Any, fastmath: bool | set[str]) -> Any:
     """Compile a function and the kernels that it calls."""
     import numba
 
@@ -82,13 +82,14 @@ def _compile(function: Any, options: dict[str, Any]) -> Any:
     spaces = {**function.__globals__, **kernels}
     whole = types.FunctionType(function.__code__, spaces, function.__name__)
     functools.update_wrapper(whole, function)
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
-        return numba.njit(**options)(whole)
+        return numba.njit(cache=True, **options)(whole)
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
     _warn_once()
-    return numba.njit(**{**options, "cache": False})(whole)
+    return numba.njit(**options)(whole)
 
 
 @functools.cache

@@ -28,10 +28,10 @@ _EXP = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
 _ATANH = tuple(1.0 / k for k in range(23, 1, -2))
 
 # Multiplication and addition may fuse, but nothing may be reordered: the rounding trick needs it.
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+_FUSED = {"contract"}
 
 
-@njit(**_OPTIONS)
+@njit(fastmath=_FUSED)
 def exp_strip(x: FloatArray, m: int, work: FloatArray) -> None:
     """Replace ``x[:m]``, at most zero, by its exponential (error 3e-16), zero below −708."""
     bits = work.view(np.int64)
@@ -50,7 +50,7 @@ def exp_strip(x: FloatArray, m: int, work: FloatArray) -> None:
         x[b] *= work[b]
 
 
-@njit(**_OPTIONS)
+@njit(fastmath=_FUSED)
 def log1p_strip(y: FloatArray, m: int, out: FloatArray, work: FloatArray) -> None:
     """Write ``log1p(y[:m])``, y not negative and of any size, to ``out`` (error 5e-16)."""
     bits, power = work.view(np.uint64), out.view(np.uint64)
@@ -96,16 +96,8 @@ def _normalise_plainly(joint: FloatArray, shift: Any = None) -> Posterior:
     return joint, tau, peak + excess
 
 
-@njit(_normalise_plainly, _normalise_room, cache=True, nogil=True, error_model="numpy")
-def normalise(
-    joint: FloatArray,
-    tau: FloatArray,
-    log_f: FloatArray,
-    shift: FloatArray,
-    d: FloatArray,
-    e: FloatArray,
-    scratch: FloatArray,
-) -> None:
+@njit(_normalise_plainly, _normalise_room)
+def normalise(joint, tau, log_f, shift, d, e, scratch):  # type: ignore[no-untyped-def]
     """Turn log joint densities into log posteriors (n, g), posteriors and log densities.
 
     ``shift``, if given, is added to the columns first.

@@ -204,15 +204,8 @@ def _weigh_plainly(
     return float(value), w.sum(axis=0), w
 
 
-@njit(_weigh_plainly, _weigh_room, cache=True, nogil=True, error_model="numpy")
-def _weigh(
-    posterior: Posterior,
-    codes: IntArray,
-    weight: FloatArray,
-    pull: FloatArray,
-    w: FloatArray,
-    counts: FloatArray,
-) -> float:
+@njit(_weigh_plainly, _weigh_room)
+def _weigh(posterior, codes, weight, pull, w, counts):  # type: ignore[no-untyped-def]
     log_tau, tau, log_f = posterior
     value, pulled = 0.0, len(pull) > 0
     for i in range(len(codes)):

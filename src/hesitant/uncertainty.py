@@ -126,7 +126,7 @@ def _shannon_room(log_tau: FloatArray, tau: FloatArray) -> tuple[Any, Any]:
     return out, (log_tau, tau, *out)
 
 
-@njit(_shannon_plainly, _shannon_room, cache=True, nogil=True, error_model="numpy")
+@njit(_shannon_plainly, _shannon_room)
 def _shannon(log_tau: FloatArray, tau: FloatArray, u: FloatArray, du: FloatArray) -> None:
     for i in range(len(tau)):
         mean = 0.0

@@ -111,10 +111,7 @@ def complete(X: AnyArray, center: FloatArray, spread: FloatArray) -> AnyArray:
     return out
 
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-
-
-@njit(**_OPTIONS)
+@njit(fastmath={"contract"})
 def _factor(scale: FloatArray, seen: BoolArray, at: IntArray, C: FloatArray) -> int:
     """Write the places of the features seen, then of the others, and the matrix's root so."""
     d = seen.sum()
@@ -131,7 +128,7 @@ def _factor(scale: FloatArray, seen: BoolArray, at: IntArray, C: FloatArray) -> 
     return d
 
 
-@njit(**_OPTIONS)
+@njit(fastmath={"contract"})
 def _fill(
     X: FloatArray, place: Place, scale: FloatArray, starts: IntArray, seen: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -163,7 +160,7 @@ def _fill(
     return out, q, volume
 
 
-@njit(**_OPTIONS)
+@njit(fastmath={"contract"})
 def _left_over(scale: FloatArray, seen: BoolArray, totals: FloatArray) -> FloatArray:
     """Scatter (g, p, p) that the features seen leave to the others, patterns weighted (m, g)."""
     g, p, _ = scale.shape

@@ -23,9 +23,8 @@ _SMALLEST = 1e-14  # of a variance, what the features before it must leave
 # Rows at a time. Not a power of two: rows of scratch would be in each other's way in the cache.
 LENGTH = 224
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 # Sums may be reordered (that is what vectorises them); infinities and NaN keep their meaning.
-VECTORS = {**_OPTIONS, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+REORDERED = {"reassoc", "contract", "nsz", "arcp"}
 
 
 def standardise(X: AnyArray, center: FloatArray, spread: FloatArray) -> FloatArray:
@@ -79,10 +78,8 @@ def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> Float
     return np.ascontiguousarray(np.einsum("hij,hij->ih", z, z))
 
 
-@njit(_distances_plainly, _distances_room, **VECTORS)
-def squared_distances(
-    X: AnyArray, place: Place, whitener: FloatArray, out: FloatArray, scratch: FloatArray
-) -> None:
+@njit(_distances_plainly, _distances_room, fastmath=REORDERED)
+def squared_distances(X, place, whitener, out, scratch):  # type: ignore[no-untyped-def]
     """Give squared Mahalanobis distances of rows to classes (n, g)."""
     center, spread, location = place
     (n, p), size = X.shape, whitener.shape[1]
@@ -141,16 +138,10 @@ def _moments_plainly(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Fl
     return np.einsum("ih->h", weights), v.sum(axis=1), (second + second.transpose(0, 2, 1)) / 2
 
 
-@njit(_moments_plainly, _moments_room, **VECTORS)
-def weighted_moments(
-    X: AnyArray,
-    place: Place,
-    weights: FloatArray,
-    mass: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    scratch: FloatArray,
-) -> None:
+@njit(_moments_plainly, _moments_room, fastmath=REORDERED)
+def weighted_moments(  # type: ignore[no-untyped-def]
+    X, place, weights, mass, first, second, scratch
+):
     """Give sums of weights (g,), weighted sums (g, p) and scatters (g, p, p) about locations."""
     center, spread, location = place
     (n, p), g, size = X.shape, len(location), second.shape[1]
@@ -195,7 +186,7 @@ def weighted_moments(
                 second[h, k, j] = second[h, j, k]
 
 
-@njit(plain=True, **_OPTIONS)
+@njit(plain=True)
 def cholesky(scale: FloatArray, order: AnyArray, c: FloatArray) -> bool:
     """Write the root of a matrix, its rows in some order, to c; say whether it has one."""
     for j in range(len(order)):

@@ -304,19 +304,10 @@ def _sum_room(mechanism: Mechanism, seen: Difficulty, *rest: Any) -> tuple[Any, 
     return out, (*slopes, *rest[1:], *out, np.empty((4, STRIP)))
 
 
-@njit(Mechanism.pattern, _sum_room, cache=True, nogil=True, error_model="numpy")
-def _sum_logistic(
-    b: FloatArray,
-    db: FloatArray,
-    du: FloatArray,
-    said: BoolArray,
-    weight: FloatArray,
-    theta: FloatArray,
-    pull: FloatArray,
-    gradient: FloatArray,
-    curvature: FloatArray,
-    scratch: FloatArray,
-) -> float:
+@njit(Mechanism.pattern, _sum_room)
+def _sum_logistic(  # type: ignore[no-untyped-def]
+    b, db, du, said, weight, theta, pull, gradient, curvature, scratch
+):
     against, small, excess, work = scratch[0], scratch[1], scratch[2], scratch[3]
     value = 0.0
     for start in range(0, len(b), STRIP):
@@ -350,22 +341,10 @@ def _sum_logistic(
     return value
 
 
-@njit(Mechanism.pattern, _sum_room, cache=True, nogil=True, error_model="numpy")
-def _sum_by_class(
-    b: FloatArray,
-    db: FloatArray,
-    du: FloatArray,
-    log_tau: FloatArray,
-    tau: FloatArray,
-    codes: IntArray,
-    said: BoolArray,
-    weight: FloatArray,
-    theta: FloatArray,
-    pull: FloatArray,
-    gradient: FloatArray,
-    curvature: FloatArray,
-    scratch: FloatArray,
-) -> float:
+@njit(Mechanism.pattern, _sum_room)
+def _sum_by_class(  # type: ignore[no-untyped-def]
+    b, db, du, log_tau, tau, codes, said, weight, theta, pull, gradient, curvature, scratch
+):
     # As above, with an intercept for every class; rho is the class given all that was said.
     rho, log_p, slope, bend = scratch[0], scratch[1], scratch[2], scratch[3]
     value, g = 0.0, len(rho)
