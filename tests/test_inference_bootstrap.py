@@ -205,6 +205,7 @@ def test_result_object(fitted):
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["kind"] == "parametric"
     assert "<table>" in result._repr_html_()
     np.testing.assert_allclose(result.interval(0.95)[:, 0], result.lower)
+    assert str(pickle.loads(pickle.dumps(result))) == str(result)
     plain = result.interval(0.95, "percentile")
     np.testing.assert_allclose(plain.T, np.quantile(result.replicates, [0.025, 0.975], axis=0))
     basic = result.interval(0.95, "basic")

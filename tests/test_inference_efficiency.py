@@ -385,6 +385,19 @@ def test_a_panel_has_the_information_that_is_observed():
     assert 0 < found.labels_worth["error"] <= 4000
 
 
+def test_a_loaded_panel_knows_how_much_its_readers_were_shown():
+    X, said, _ = _panel(2000, [(-5, 0.95), (-2, 0.8)])
+    shown = np.random.default_rng(1).random(said.shape) < (0.3, 0.8)
+    statements = Statements.from_labels(np.where(shown, said, -1), shown=shown)
+    clf = MixtureClassifier(covariance="tied", experts="fallible").fit(X, statements)
+    loaded = pickle.loads(pickle.dumps(clf))
+    here, there = (each.efficiency(random_state=0) for each in (clf, loaded))
+    assert there.reviewed_share == pytest.approx(here.reviewed_share, abs=0.02)
+    assert there.share_labelled == pytest.approx(here.share_labelled, abs=0.02)
+    assert there.excess_error["full"] == pytest.approx(here.excess_error["full"], rel=0.2)
+    assert "each reader is shown as many" in there.remarks[-1]
+
+
 def test_a_panel_of_one_who_is_right_is_the_expert():
     X, said, _ = _panel(1000, [(-4, 1.0)])
     alone = MixtureClassifier(covariance="tied").fit(X, said[:, 0])

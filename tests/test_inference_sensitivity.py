@@ -91,8 +91,9 @@ def test_mistakes_are_named(by_class):
     clf = MixtureClassifier().fit(X, y)
     with pytest.raises(ValueError, match="of='c'"):
         clf.sensitivity(X, y, of="c")
-    with pytest.raises(ValueError, match="finite"):
-        clf.sensitivity(X, y, tilts=[np.nan])
+    for wrong in ([np.nan], "x", 3):
+        with pytest.raises(ValueError, match=r"tilts=.*finite"):
+            clf.sensitivity(X, y, tilts=wrong)
     mixed = MixtureClassifier(mechanism=MixedMechanism()).fit(X, y)
     with pytest.raises(TypeError, match="no tilt of the mechanism 'mixed"):
         mixed.sensitivity(X, y, tilts=[1.0])

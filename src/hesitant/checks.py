@@ -122,7 +122,11 @@ def check_weight(sample_weight: Any, X: AnyArray, some: bool = True) -> FloatArr
     """Return sample weights as floats, ones by default; of all rows, ``some`` must have one."""
     if sample_weight is None:
         return np.broadcast_to(1.0, len(X))
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        words = f"sample_weight holds what is no number ({error}): give one for each row."
+        raise ValueError(words) from None
     weight = np.full(len(X), weight) if weight.ndim == 0 else weight
     if weight.shape != (len(X),):
         raise ValueError(f"sample_weight has shape {weight.shape}: give {len(X)}, one a row.")

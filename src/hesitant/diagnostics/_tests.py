@@ -18,12 +18,13 @@ from scipy.stats import chi2, ks_2samp, mannwhitneyu
 from hesitant._replicates import refit, replicate
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import noun
+from hesitant.fitting import generator
 from hesitant.inference._information import ObservedInformation, information_of
 from hesitant.inference._scores import Weights, axes_at, outer, products
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline, as_mechanism, row_term
 from hesitant.model import FittedModel
-from hesitant.rows import Block, ManyRows
+from hesitant.rows import Block, ManyRows, Rows
 from hesitant.uncertainty import Shannon, transformed_entropy
 
 P = ParamSpec("P")
@@ -164,6 +165,13 @@ class Fits:
         return chance_log_likelihood(tally.reviewed_labelled, tally.reviewed_blank)
 
     @property
+    def ratio(self) -> float:
+        """Likelihood ratio of the pattern, on the log scale and doubled."""
+        # Under chance its factor is that of coins, which the ignorance likelihood omits.
+        gain = self.full.log_likelihood_ - self.ignorance.log_likelihood_ - self.chance
+        return float(max(2 * gain, 0.0))
+
+    @property
     def rows_a_parameter(self) -> float:
         return float(self.rows.tally.n / self.full.n_parameters_) if self.full else math.inf
 
@@ -247,13 +255,7 @@ def _knows(model: FittedModel, data: ManyRows) -> bool:
 @named("likelihood ratio")
 def likelihood_ratio(fits: Fits) -> Test:
     need_rows(*fits.counts, SMALLEST_GROUP)
-    ratio = _ratio(fits.ignorance, fits.full, fits.chance)
-    return chi_squared(ratio, fits.full.mechanism_.coef_.size)
-
-
-def _ratio(ignorance: Any, full: Any, chance: float) -> float:
-    # Under the null the pattern's factor is that of coins, which the ignorance likelihood omits.
-    return float(max(2 * (full.log_likelihood_ - ignorance.log_likelihood_ - chance), 0.0))
+    return chi_squared(fits.ratio, fits.full.mechanism_.coef_.size)
 
 
 @named("Wald")
@@ -294,29 +296,24 @@ def score_test(fits: Fits) -> Test:
 def bootstrap_likelihood_ratio(fits: Fits, n_boot: int, **options: Any) -> Test:
     """Compare the likelihood ratio with those of rows drawn from the ignorance fit."""
     need_rows(*fits.counts, SMALLEST_GROUP)
-    observed = _ratio(fits.ignorance, fits.full, fits.chance)
-    parts = fits.rows.collect(lambda block: (block.labelled, block.review > 0, block.weight))
+    parts = fits.rows.collect(lambda block: (block.codes, block.weight, block.review > 0))
     given = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    task = partial(_null_ratio, fits.ignorance, fits.full, fits.chance, given)
+    task = partial(_null_ratio, fits.ignorance, fits.full, given)
     drawn, _, note = replicate(task, n_boot, description="bootstrap under chance", **options)
-    count = len(drawn)
-    if not count:
+    if not drawn:
         raise CannotTest(note)
-    beyond, least = int(np.sum(np.array(drawn) >= observed)), 1 / (1 + count)
-    method = f"{count} replicates"
-    return Test("", observed, (1 + beyond) * least, method=method, note=note, least_p=least)
+    beyond, least = int(np.sum(np.array(drawn) >= fits.ratio)), 1 / (1 + len(drawn))
+    method = f"{len(drawn)} replicates"
+    return Test("", fits.ratio, (1 + beyond) * least, method=method, note=note, least_p=least)
 
 
-def _null_ratio(
-    ignorance: Any, full: Any, chance: float, given: Any, rng: np.random.Generator
-) -> float:
-    labelled, reviewed, weight = given
-    X, truth, _ = ignorance.sample(len(labelled), int(rng.integers(2**31 - 1)))
-    y = truth.astype(object)
-    y[~labelled] = None
-    rows: dict[str, Any] = {"reviewed": reviewed, "sample_weight": weight}
-    null = refit(ignorance, X, y, start=ignorance, **rows)
-    return _ratio(null, refit(full, X, y, start=null, **rows), chance)
+def _null_ratio(ignorance: Any, full: Any, given: Any, rng: np.random.Generator) -> float:
+    (codes, weight, reviewed), model = given, ignorance.fitted_
+    X, drawn, _ = model.sample(len(codes), generator(int(rng.integers(2**31 - 1))))
+    codes = np.where(codes >= 0, drawn, -1)
+    rows = Rows(X, codes, weight, reviewed, classes=model.classes)
+    null = refit(ignorance, rows, None, start=ignorance)
+    return Fits(null, refit(full, rows, None, start=null), rows).ratio
 
 
 @named("shape of the mechanism")

@@ -62,26 +62,16 @@ def triage(
     are ranked by the gain times the chance of an answer. Those less likely under the model than
     nearly all labelled ones fit no class (outliers, mistakes): they stand last, ``unusual``.
 
-    Parameters
-    ----------
-    clf : fitted MixtureClassifier
-    X, y, sample_weight, reviewed
-        As given to ``fit``: only blank rows are ranked. Without y all rows of X are ranked as new
-        cases, and V is that of the fit (of a model that was loaded that of as many completely
-        labelled rows). With fewer than two rows for each parameter entropies stand for gains.
-    top : int, optional
-        How many rows to return; all by default.
+    Of data as given to ``fit`` only blank rows are ranked. Without y all rows of X are ranked as
+    new cases, and V is that of the fit (of a model that was loaded that of as many completely
+    labelled rows). With fewer than two rows for each parameter entropies stand for gains.
 
-    Returns
-    -------
-    DataFrame (of polars if X is one)
-        Best first: ``row`` (position in X), ``index`` (if X is a pandas frame),
-        ``expected_gain`` (gain times chance), ``gain``, ``entropy``, ``labelling_probability``,
-        ``reader`` (of a panel: who should look next; the chance is then the share of the row's
-        entropy that this reader may remove), ``unusual``, ``predicted`` and a ``P(...)`` a class.
+    Returns a data frame (of polars if X is one), the ``top`` rows or all, best first: ``row``
+    (position in X), ``index`` (if X is a pandas frame), ``expected_gain`` (gain times chance),
+    ``gain``, ``entropy``, ``labelling_probability``, ``reader`` (of a panel: who should look next;
+    the chance is then the share of the row's entropy that this reader may remove), ``unusual``,
+    ``predicted`` and a ``P(...)`` a class.
 
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier, datasets
     >>> data = datasets.simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)

@@ -15,7 +15,7 @@ from hesitant._words import Table, listed
 from hesitant.base import check_in_memory
 from hesitant.checks import check_number, look_up, renamed
 from hesitant.fitting import generator
-from hesitant.inference._information import Estimates, Scale, intervals, natural_units
+from hesitant.inference._information import SCALES, Estimates, intervals, natural_units
 from hesitant.likelihood import State, log_posterior
 from hesitant.rows import Rows
 from hesitant.statements import NOT_SHOWN
@@ -40,7 +40,7 @@ class BootstrapResult(Estimates):
     n_relabelled: int  #: replicates whose classes had to be matched to the original ones
     failures: dict[str, int]  #: the reasons, and how often
     replicates: FloatArray = dataclasses.field(repr=False)  #: (n_replicates, k), NaN if not finite
-    scales: list[Scale] = dataclasses.field(repr=False)
+    scales: list[str] = dataclasses.field(repr=False)
 
     def interval(self, level: float = 0.95, method: str = "normal") -> FloatArray:
         """Return lower and upper bounds (k, 2) at another level, or by another method.
@@ -53,7 +53,7 @@ class BootstrapResult(Estimates):
         drawn, estimate, scales = self.replicates, self.estimate, self.scales
         if method == "normal":
             each = zip(scales, drawn.T, strict=True)
-            errors = [np.nanstd(scale.forward(d), ddof=1) for scale, d in each]
+            errors = [np.nanstd(SCALES[scale][0](d), ddof=1) for scale, d in each]
             return intervals(scales, estimate, errors, level)
         found: FloatArray = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
         if method == "percentile":
@@ -92,13 +92,12 @@ def bootstrap(
         Weights travel with their rows; simulated rows get them by position.
     kind : {"parametric", "nonparametric"}, default="parametric"
         Draw rows from the fitted model (its mechanism decides which get labels), or from the data.
-    n_boot : int, default=200
-        Replicates; enough for standard errors and normal intervals, percentiles want 1000 or more.
+    n_boot, level
+        Replicates: 200 are enough for standard errors and normal intervals (of that level),
+        percentiles want 1000 or more.
     stratify : bool, default=True
         Keep the numbers of labelled and of blank rows (of the parametric bootstrap if there is no
         mechanism). The error of a mechanism's intercept is then too small: False judges that one.
-    level : float, default=0.95
-        Of the intervals.
     random_state, n_jobs, progress
         The seed, on which alone results depend; workers of any joblib backend (None is all cores
         if there are enough replicates); and whether to show a progress bar.

@@ -139,7 +139,7 @@ def efficiency(
         fewer for models of more than 250 parameters.
     reviewed_share : float, optional
         Share of the rows that somebody is shown; only those have a pattern. By default as in the
-        fit, or all rows if the model was loaded and does not carry them.
+        fit; of a loaded model all rows, or of a panel as many for each reader as in the fit.
 
     Notes
     -----
@@ -231,7 +231,7 @@ def efficiency(
         parameters=units.names,
         std_errors=std_errors,
         monte_carlo_error=error,
-        remarks=_remarks(clf, usable, found, error, reviewed_share),
+        remarks=_remarks(clf, usable, found, error, reviewed_share is not None),
         readers=model.readers,
     )
 
@@ -241,10 +241,13 @@ def _review(clf: Any, given: float | None) -> Review:
     if given is not None:
         check_number("reviewed_share", given, Real, 0, 1)
         return Review(float(given))
-    rows = clf.fit_rows
+    rows, model = clf.fit_rows, clf.fitted_
+    if rows is None and model.readers and model.mechanism.counts and model.n_rows:
+        each = np.array([min(shown / model.n_rows, 1.0) for shown, _ in model.mechanism.counts])
+        return Review(float(1 - np.prod(1 - each)), each=each)
     if rows is None:
         return Review()
-    if clf.fitted_.readers:
+    if model.readers:
         return Review(float(rows.said.shown.any(axis=1).mean()), like=rows.said)
     tally = rows.tally
     hidden = tally.weight - tally.reviewed_labelled - tally.reviewed_blank
@@ -255,12 +258,11 @@ def _review(clf: Any, given: float | None) -> Review:
 
 
 def _exceeds(info: Any, share: float) -> bool:
-    """Whether all eigenvalues are more than a share of their mean."""
     return positive(info - share * np.trace(info) / len(info) * np.eye(len(info)))
 
 
 def _remarks(
-    clf: Any, usable: bool, found: dict[str, float], error: dict[str, float], given: Any
+    clf: Any, usable: bool, found: dict[str, float], error: dict[str, float], told: bool
 ) -> list[str]:
     mechanism, beside = clf.fitted_.mechanism, "error ignorance / complete"
     out = [
@@ -288,9 +290,9 @@ def _remarks(
         "n_draws.": error["excess ignorance"] > 0.2 * found["excess ignorance"],
     }
     out += [words for words, there in doubts.items() if there][:1]
-    if given is None and clf.fit_rows is None:
-        out.append(
-            "The model does not carry the rows of its fit, so every row counts as one that "
-            "somebody reviewed: give reviewed_share if not all were."
-        )
+    if clf.fit_rows is None and not told:
+        shown = "every row counts as reviewed by somebody: give reviewed_share if not all were"
+        if clf.fitted_.readers:
+            shown = "each reader is shown as many as then, whatever the others are shown"
+        out.append(f"The model does not carry the rows of its fit, so {shown}.")
     return out

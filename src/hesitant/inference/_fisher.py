@@ -49,8 +49,6 @@ Batches: TypeAlias = list[FloatArray]
 Figure: TypeAlias = tuple[float, FloatArray]
 """A number, and the batches' influence on it (to first order, and relative to it)."""
 Rng: TypeAlias = np.random.Generator
-Drawn: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-"""Weights of rows (n,), and their classes' log posteriors and posteriors (n, g)."""
 ZERO = (np.zeros(()),) * 3
 
 
@@ -59,6 +57,7 @@ class Review(NamedTuple):
 
     share: float = 1.0  # of the rows that anybody is shown
     known: float = 0.0  # share of the other rows that have a label all the same
+    each: Any = None  # shares that the readers of a panel are shown, (J,)
     like: Statements | None = None
 
 
@@ -150,15 +149,23 @@ def draw_moments(
     axes, n = find_axes(model.family, chart), -(-n_draws // n_batches) * n_batches
     drawn = draw_rows(model, *fit_proposals(model, rng), n, rng)
     half_width, log_unit = _kernel(drawn[1], drawn[3])
-    parts = []
+    parts, panel = [], isinstance(model.mechanism, Panel)
     for k in range(n_batches):  # each has rows from everywhere
         X, log_tau, tau, log_w = (np.ascontiguousarray(part[k::n_batches]) for part in drawn)
         w, scores = np.exp(log_w), Scores(axes, X)
         boundary, near = _boundary(half_width, log_w - log_unit, log_tau)
-        own = {"n": w.sum(), "bayes": -w @ np.expm1(log_tau.max(axis=1))}
+        known = w, log_tau, tau
+        said = _said(model, review, rng, *known) if panel else _answers(model, review, *known)
+        classes = (w[:, None] * tau)[:, :, None] * np.eye(tau.shape[1])
+        own = {"n": w.sum(), "bayes": -w @ np.expm1(log_tau.max(axis=1)), "labelled": said[0]}
         own |= {"near": np.abs(near).sum(), "near_squared": near @ near}
-        own["boundary"] = scores.total(boundary, balanced=True)
-        parts.append(own | _known(model, scores, review, rng, (w, log_tau, tau)))
+        own |= {"boundary": scores.total(boundary, balanced=True), WAYS[0]: scores.total(classes)}
+        # What the others know less than complete labels: where no class is in doubt it is nothing,
+        # to the last digit. For one expert it follows from differences of two classes' scores.
+        for way, (c, edges, inner) in zip(WAYS[1:], said[1:], strict=True):
+            own[way] = scores.total(c - classes, edges, inner, balanced=not panel)
+            own[way][: axes.size, : axes.size] += own[WAYS[0]]
+        parts.append(own)
     return axes, log_unit, {name: [part[name] for part in parts] for name in parts[0]}
 
 
@@ -176,60 +183,42 @@ def _kernel(log_tau: FloatArray, log_w: FloatArray) -> tuple[FloatArray, float]:
     return half_width, max(sizes)
 
 
-def _known(
-    model: FittedModel, scores: Scores, review: Review, rng: Rng, drawn: Drawn
-) -> dict[str, Any]:
-    """Return sums over rows of the ways' information in classes and what else they estimate."""
-    w, _, tau = drawn
-    one_expert, k = not isinstance(model.mechanism, Panel), scores.axes.size
-    said = _answers(model, review, drawn) if one_expert else _said(model, review, rng, drawn)
-    classes = (w[:, None] * tau)[:, :, None] * np.eye(tau.shape[1])
-    complete = scores.total(classes)
-    out: dict[str, Any] = {"complete": complete, "labelled": said[0]}
-    # What a way knows less than that: where no class is in doubt it is nothing, to the last digit.
-    # For one expert it follows from differences of two classes' scores.
-    for way, (c, edges, inner) in zip(WAYS[1:], said[1:], strict=True):
-        out[way] = scores.total(c - classes, edges, inner, one_expert)
-        out[way][:k, :k] += complete
-    return out
-
-
-def _answers(model: FittedModel, review: Review, drawn: Drawn) -> tuple[float, Weights, Weights]:
+def _answers(
+    model: FittedModel, review: Review, w: FloatArray, log_tau: FloatArray, tau: FloatArray
+) -> tuple[float, Weights, Weights]:
     """Return how many rows one expert labels, and weights of all that may be said of them."""
-    mechanism, theta, (w, log_tau, tau) = model.mechanism, model.state.theta, drawn
-    n, g = tau.shape
+    mechanism, theta, n = model.mechanism, model.state.theta, len(tau)
     difficulty, labelled, ignorance, full = mechanism.difficulty(log_tau, tau), 0.0, ZERO, ZERO
-    for code in range(-1, g):  # a blank, and a label of each class
-        given = np.full(n, code >= 0)
+    for code in range(-1, tau.shape[1]):  # a blank, and a label of each class
+        given, chance, known = np.full(n, code >= 0), w, 1 - review.known
+        if code >= 0:
+            chance, known = w * np.exp(log_tau[:, code]), review.known
         evidence = mechanism.evidence(difficulty, given, theta)
         rows = row_term(evidence, log_tau, tau, np.full(n, code))
-        log_p, weights, chance, known = rows.log_p, tau, w, 1 - review.known
+        log_p = rows.log_p
         if not mechanism.informative:
             log_p = mechanism.log_probability(difficulty.u, given, theta)[0]
-        if code >= 0:
-            weights = np.broadcast_to(np.eye(g)[code], tau.shape)
-            chance, known = w * np.exp(log_tau[:, code]), review.known
-        pulled = weights + rows.pull if len(rows.pull) else weights
         asked = review.share * chance * np.exp(log_p)
         # Of the other rows nobody was asked, but a label may have come some other way.
         other = (1 - review.share) * known * chance
         labelled += float(given @ (asked + other))
-        each = outer(asked + other, weights, np.zeros((n, 0)))
-        ignorance, full = add(ignorance, each), add(full, outer(asked, pulled, rows.gradient))
+        ignorance = add(ignorance, outer(asked + other, rows.prior, np.zeros((n, 0))))
+        full = add(full, outer(asked, rows.prior + rows.pull, rows.gradient))
         if review.share < 1:
-            full = add(full, outer(other, weights, np.zeros((n, theta.size))))
+            full = add(full, outer(other, rows.prior, np.zeros((n, theta.size))))
     return labelled, ignorance, full
 
 
 def _said(
-    model: FittedModel, review: Review, rng: Rng, drawn: Drawn
+    model: FittedModel, review: Review, rng: Rng, w: FloatArray, *posterior: FloatArray
 ) -> tuple[float, Weights, Weights]:
     """Return the same of what a panel might say, once, shown as some rows of the fit were."""
-    panel, (w, log_tau, tau) = model.mechanism, drawn
-    n, g = tau.shape
+    panel, (log_tau, tau), n = model.mechanism, posterior, len(w)
     assert isinstance(panel, Panel)
     codes = (rng.random((n, 1)) > np.cumsum(tau[:, :-1], axis=1)).sum(axis=1)
     shown, settled = rng.random((n, 1)) < review.share, np.zeros(n, dtype=bool)
+    if review.each is not None:
+        shown = rng.random((n, len(review.each))) < review.each
     if review.like is not None:
         place = rng.integers(len(review.like), size=n)
         shown, settled = review.like.shown[place], review.like.truth[place] >= 0
@@ -237,12 +226,11 @@ def _said(
     said = dataclasses.replace(said, said=np.where(shown, said.said, NOT_SHOWN))
     ignoring, q, theta = copy.copy(panel), panel.hesitation.n_parameters, model.state.theta
     ignoring.hesitation = Ignorable()
-    known = np.where(settled[:, None], np.eye(g)[codes], tau)
     ways = []
     for mechanism, own in ((ignoring, panel.own(theta)[:, q:].ravel()), (panel, theta)):
         evidence = mechanism.evidence(mechanism.difficulty(log_tau, tau), said, own)
         rows = row_term(evidence, log_tau, tau, np.where(settled, codes, -1))
-        ways.append(outer(w, known + rows.pull, rows.gradient))
+        ways.append(outer(w, rows.prior + rows.pull, rows.gradient))
     return float(w @ (said.given.any(axis=1) | settled)), ways[0], ways[1]
 
 
@@ -267,10 +255,8 @@ def _regression(B: Any, D: Any) -> FloatArray:
     # Far apart classes leave a slope in entropy next to no information: scale before judging.
     size = np.sqrt(np.diag(D))
     size = np.where(size > 0, size, 1.0)
-    value, vector = np.linalg.eigh(D / np.outer(size, size))
-    keep = value > 1e-12
-    half = vector[:, keep] / np.sqrt(value[keep]) / size[:, None]
-    return np.asarray(half @ (half.T @ B.T))
+    inverse = np.linalg.pinv(D / np.outer(size, size), rcond=1e-12, hermitian=True)
+    return np.asarray(inverse / np.outer(size, size) @ B.T)
 
 
 def _boundary(
@@ -301,7 +287,6 @@ def _boundary(
 
 
 def ratio(above: list[float], below: list[float]) -> Figure:
-    """Return the ratio of two sums over batches."""
     total, whole = float(sum(above)), float(sum(below))
     return total / whole, np.array(above) / (total or 1.0) - np.array(below) / whole
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,31 +31,24 @@ RISES = (
 )
 
 
-class Scale(NamedTuple):
-    """Where an estimate is closer to normal, and how to get there and back."""
-
-    forward: Callable[[FloatArray], FloatArray]
-    slope: Callable[[FloatArray], FloatArray]
-    back: Callable[[FloatArray], FloatArray]
-
-
-IDENTITY = Scale(lambda x: x, np.ones_like, lambda x: x)
-LOG = Scale(np.log, lambda x: 1 / x, np.exp)
-LOGIT = Scale(logit, lambda x: 1 / (x * (1 - x)), expit)
-# Degrees of freedom: their likelihood is well behaved in 1/ν, up to the Gaussian limit 1/ν = 0.
-INVERSE = Scale(
-    lambda x: -1 / x, lambda x: 1 / x**2, lambda x: np.asarray(np.inf) if x >= 0 else -1 / x
-)
+# Where an estimate is closer to normal: the way there, its slope, and the way back. The likelihood
+# of degrees of freedom is well behaved in 1/ν, up to the Gaussian limit 1/ν = 0.
+SCALES: dict[str, tuple[Callable[[Any], Any], ...]] = {
+    "plain": (np.positive, np.ones_like, np.positive),
+    "log": (np.log, lambda x: 1 / x, np.exp),
+    "logit": (logit, lambda x: 1 / (x * (1 - x)), expit),
+    "inverse": (lambda x: -1 / x, lambda x: 1 / x**2, lambda x: np.inf if x >= 0 else -1 / x),
+}
 # By attribute; of matrices this goes for the diagonal.
-_SCALES = {"covariances": LOG, "scales": LOG, "dof": INVERSE}
+_SCALES = {"covariances": "log", "scales": "log", "dof": "inverse"}
 
 
-def intervals(scales: Sequence[Scale], estimate: Any, errors: Any, level: float) -> FloatArray:
+def intervals(scales: list[str], estimate: Any, errors: Any, level: float) -> FloatArray:
     """Return lower and upper bounds (k, 2), equally far away on each number's own scale."""
     z, ends = norm.ppf(0.5 + level / 2), []
     for scale, x, error in zip(scales, estimate, errors, strict=True):
-        middle = scale.forward(x)
-        ends.append((scale.back(middle - z * error), scale.back(middle + z * error)))
+        forward, _, back = SCALES[scale]
+        ends.append([back(forward(x) + side * z * error) for side in (-1, 1)])
     return np.array(ends, dtype=float)
 
 
@@ -63,9 +56,8 @@ class Number(NamedTuple):
     """One of the numbers that a state unfolds into."""
 
     name: str  # such as ``mean[a, x0]``
-    scale: Scale = IDENTITY  # where its confidence interval is symmetric
+    scale: str = "plain"  # where its confidence interval is symmetric
     common: str = ""  # the name without its class, where all classes may share it
-    owner: int = -1  # the class that it belongs to, −1 if to none alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +74,7 @@ class NaturalUnits:
         return [number.name for number in self.numbers]
 
     @property
-    def scales(self) -> list[Scale]:
+    def scales(self) -> list[str]:
         return [number.scale for number in self.numbers]
 
     def values(self, state: State) -> FloatArray:
@@ -127,22 +119,15 @@ class NaturalUnits:
         chart, (first, k), weights = axes.chart, axes.chart.splits, self.model.state.weights
         out = np.zeros((len(self.numbers), chart.size))
         out[: weights.size, :first] = weights[:, None] * axes.weight_scores
-        owners = np.array([number.owner for number in self.numbers])
         known, at = chart.family.slopes(), weights.size
-        groups = [group for group in axes.together if known is None and group[0] >= first]
-        groups += [np.array([axis]) for axis in range(k, chart.size)]
         for attribute, index in self.picks.items():
             if known and attribute in known:
                 out[at : at + index[0].size, first:k] = known[attribute][:, *index].T
             at += index[0].size
-        # A number that belongs to a class is moved by that one of a group's axes which moves it.
-        for group in groups:
-            ahead, behind = (self.values(nudged(chart, group, s)) for s in (1, -1))
+        for axis in range(first if known is None else k, chart.size):
+            ahead, behind = (self.values(nudged(chart, axis, s)) for s in (1, -1))
             with np.errstate(invalid="ignore"):  # infinite all along: NaN, and not listed
-                slope = (ahead - behind) / (2 * STEP)
-            for axis in group.tolist():
-                own = (owners >= 0) & axes.moves[axis][owners] if len(group) > 1 else ...
-                out[own, axis] = slope[own]
+                out[:, axis] = (ahead - behind) / (2 * STEP)
         return out
 
 
@@ -153,15 +138,15 @@ def natural_units(model: FittedModel) -> NaturalUnits:
     """
     mechanism, state = model.mechanism, model.state
     classes, features = model.class_names, model.feature_names
-    numbers = [Number(f"weight[{c}]", LOGIT) for c in classes]
+    numbers = [Number(f"weight[{c}]", "logit") for c in classes]
     picks: dict[str, tuple[Any, ...]] = {}
     shown = model.family.attributes(state.params)
-    part_of = np.asarray(shown.get("component_classes", ()), dtype=int)
     for attribute, array in shown.items():
         array = np.asarray(array, dtype=float)
-        whose = part_of if len(array) == len(part_of) else np.arange(len(array))
-        whose = whose if len(array) in (len(classes), len(part_of)) else np.full(len(array), -1)
-        picks[attribute] = index = _free_entries(array)
+        keep, finite = np.ones(array.shape, dtype=bool), np.nan_to_num(array)
+        if array.ndim == 3 and array.shape[1] == array.shape[2]:
+            keep = np.tril(keep) if np.allclose(finite, finite.transpose(0, 2, 1)) else keep
+        picks[attribute] = index = np.nonzero(keep)
         kind = attribute if attribute.endswith("ss") else attribute.removesuffix("s")
         axes = [classes, *([features] * (array.ndim - 1))]
         named = [
@@ -172,22 +157,11 @@ def natural_units(model: FittedModel) -> NaturalUnits:
             labels = [names[k] for names, k in zip(named, place, strict=True)]
             common = f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind
             on_diagonal = len(place) < 3 or place[1] == place[2]
-            scale = _SCALES.get(attribute, IDENTITY) if on_diagonal else IDENTITY
-            name, owner = f"{kind}[{', '.join(labels)}]", int(whose[place[0]])
-            numbers.append(Number(name, scale, common, owner))
+            scale = _SCALES.get(attribute, "plain") if on_diagonal else "plain"
+            numbers.append(Number(f"{kind}[{', '.join(labels)}]", scale, common))
     for name in mechanism.natural(state.theta):
-        numbers.append(Number(name, LOGIT if name in mechanism.probabilities else IDENTITY))
+        numbers.append(Number(name, "logit" if name in mechanism.probabilities else "plain"))
     return NaturalUnits(numbers, model, picks)
-
-
-def _free_entries(array: FloatArray) -> tuple[Any, ...]:
-    """Return the positions of all entries, of symmetric matrices the lower triangles only."""
-    index = tuple(np.indices(array.shape).reshape(array.ndim, -1))
-    if array.ndim == 3 and array.shape[1] == array.shape[2]:
-        finite = np.nan_to_num(array)
-        if np.allclose(finite, finite.transpose(0, 2, 1)):
-            return tuple(part[index[1] >= index[2]] for part in index)
-    return index
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -259,22 +233,12 @@ def information(
 
     From the observed information, by the delta method. Intervals are symmetric on the log scale
     for variances, in 1/ν for degrees of freedom, on the logit scale for probabilities, and on the
-    plain scale otherwise.
+    plain scale otherwise. Data are as given to ``fit``, Dask collections included; by default the
+    rows of the fit, which a classifier remembers unless it was loaded or came from another
+    process. With ``robust`` errors are the sandwich estimator's, which stay right when the
+    classes' family or the mechanism is wrong; a fractional likelihood (``alpha != 0.5``) always
+    has those.
 
-    Parameters
-    ----------
-    clf : fitted MixtureClassifier
-    X, y, sample_weight, reviewed : array-likes, optional
-        As they were given to ``fit``, Dask collections included. By default the rows of the fit,
-        which a classifier remembers unless it was loaded or came from another process.
-    level : float, default=0.95
-        Confidence of the intervals.
-    robust : bool, default=False
-        Use the sandwich estimator, which stays right when the classes' family or the mechanism
-        is wrong. A fractional likelihood (``alpha != 0.5``) always does.
-
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier, datasets
     >>> data = datasets.simulate(n=500, random_state=0)
     >>> info = MixtureClassifier().fit(data.features, data.labels).information()
@@ -296,12 +260,12 @@ def information_of(
     robust = robust or model.alpha != 0.5
     axes, evaluation = axes_at(model, rows)
     total, from_data, gradient = curvature(model, rows, axes, evaluation)
-    filling = scatter(model, rows, axes) if robust else None
     jacobian = units.jacobian(axes)
     units = units.reduce(jacobian, state)
     jacobian = jacobian[units.kept]
     V, flat, sharp = invert(total, from_data)
-    V = V if filling is None else V @ filling @ V
+    if robust:
+        V = V @ scatter(model, rows, axes) @ V
     # In units of each parameter's own slope: the square of a large variance may have no number.
     slope = np.abs(jacobian).max(axis=1)
     jacobian = jacobian / slope[:, None]
@@ -318,12 +282,11 @@ def information_of(
     std_error[edge] = np.nan
     estimate, scales = units.values(state), units.scales
     each = zip(scales, estimate, std_error, strict=True)
-    errors = [scale.slope(x) * e for scale, x, e in each]
+    errors = [SCALES[scale][1](x) * e for scale, x, e in each]
     lower, upper = intervals(scales, estimate, errors, level).T
     at_edge = ", ".join(units.names[k] for k in np.flatnonzero(edge))
-    undetermined = "; ".join(directions[:5])
-    if directions[5:]:
-        undetermined += f"; and {len(directions) - 5} more"
+    more = [f"and {len(directions) - 5} more"] if directions[5:] else []
+    undetermined = "; ".join(directions[:5] + more)
     remarks = {
         "The likelihood is not at a smooth maximum: it has a kink, or curves upwards, along "
         f"{listed(kinks, 1)}. A mechanism whose basis has a kink (logit, log) can end there; "

@@ -16,14 +16,13 @@ One pass over the rows gives the second, and the first where no formula gives it
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations_with_replacement, zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 
-from hesitant._cores import one_blas_thread
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.chart import Chart, chart_at
 from hesitant.families import Family
@@ -57,9 +56,7 @@ class Axes:
     moves: BoolArray  # (k, g)
     of_class: list[IntArray]  # the axes that move each class
     together: list[IntArray]  # axes that no class has two of: moved at once
-    origin: FloatArray  # units in which scores may be quadratic
-    unit: FloatArray
-    quadratic: list[FloatArray] | None  # each class's coefficients, (its axes, monomials)
+    probes: FloatArray  # a few rows of each class
 
     @property
     def size(self) -> int:
@@ -70,6 +67,33 @@ class Axes:
         """Derivatives of the classes' log weights (g, axes of weights)."""
         directions = self.chart.weight_axes
         return directions - self.chart.reference.weights @ directions
+
+    def powers(self, X: AnyArray) -> FloatArray:
+        """Return one, the features of rows in units of their own, and their products (m, n)."""
+        unit = np.maximum(self.probes.std(axis=0), 1e-300)
+        x = np.ascontiguousarray((X - self.probes.mean(axis=0)).T) / unit[:, None]
+        first, second = np.tril_indices(len(x))
+        return np.concatenate((np.ones((1, len(X))), x, x[first] * x[second]))
+
+    @cached_property
+    def quadratic(self) -> list[FloatArray] | None:
+        """Each class's scores as coefficients of powers (its axes, m); None unless they are."""
+        X, p = self.probes, self.probes.shape[1]
+        if len(self.chart.family.row_scores(X, 0)[0]) == 0:  # no formula
+            return None
+        first, second = np.tril_indices(p)
+        ends = np.eye(p)[first] + np.eye(p)[second]
+        nodes = np.concatenate((np.zeros((1, p)), np.eye(p), np.where(ends == 2, -1.0, ends)))
+        nodes = X.mean(axis=0) + np.maximum(X.std(axis=0), 1e-300) * nodes
+        solve, values = np.linalg.inv(self.powers(nodes)), self.powers(X)
+        found = [s @ solve for s in class_scores(self, nodes)]
+        for A, s in zip(found, class_scores(self, X), strict=True):
+            # Classes that are far apart beside their size would cancel in the moments.
+            size = np.abs(A) @ np.abs(values).mean(axis=1)
+            near = np.abs(A @ values - s).max(axis=1) <= 1e-11 * size + 1e-300
+            if not (near & (size <= 100 * np.abs(s).mean(axis=1) + 1e-300)).all():
+                return None
+        return found
 
     def in_chart(self, sums: FloatArray) -> FloatArray:
         """Return sums that end with the mechanism's own parameters in the chart's coordinates."""
@@ -85,7 +109,6 @@ def axes_at(model: FittedModel, rows: ManyRows) -> tuple[Axes, Evaluation]:
 
 
 def nudged(chart: Chart, axes: Any, sign: int = 1) -> State:
-    """Return the state one step along some axes."""
     vector = np.zeros(chart.size)
     vector[axes] = sign * STEP
     return chart.decode(vector)
@@ -116,9 +139,7 @@ def find_axes(family: Family, chart: Chart) -> Axes:
     groups = [[axis] for axis in np.flatnonzero(~alone)]
     groups += [[axis for axis in several if axis is not None] for several in zip_longest(*single)]
     of_class, together = [*map(np.flatnonzero, moves.T)], [*map(np.array, groups)]
-    unit = np.maximum(X.std(axis=0), 1e-300)
-    axes = Axes(family, chart, moves, of_class, together, X.mean(axis=0), unit, None)
-    return dataclasses.replace(axes, quadratic=_coefficients(axes, X))
+    return Axes(family, chart, moves, of_class, together, X)
 
 
 def log_joint(family: Family, state: State, X: AnyArray) -> FloatArray:
@@ -181,8 +202,7 @@ def products(
             total = total + Scores(axes, part.X).total(*weigh(part), balanced)
         return (total,)
 
-    with one_blas_thread():
-        total: FloatArray = rows.sum(work)[0]
+    total: FloatArray = rows.sum(work)[0]
     return stride * total
 
 
@@ -190,14 +210,14 @@ class Scores:
     """Scores of some rows: each class's own, or powers of the features that make them up."""
 
     def __init__(self, axes: Axes, X: AnyArray) -> None:
-        self.axes, self.turn = axes, axes.quadratic
-        z = (X - axes.origin) / axes.unit
-        # Not where cells are empty, or so far out that sums of powers would cancel; and of few
-        # rows scores are quicker.
-        if len(X) <= 2 * axes.unit.size**2 or not np.abs(z).max() < 1e3:
-            self.turn = None
+        self.axes, self.turn = axes, None
+        if len(X) > 2 * X.shape[1] ** 2:  # of fewer, scores are quicker
+            powers = axes.powers(X)
+            # Not where cells are empty, or so far out that sums of powers would cancel.
+            near = np.abs(powers[1 : X.shape[1] + 1]).max() < 1e3
+            self.turn = axes.quadratic if near else None
         g = len(axes.of_class)
-        self.parts = class_scores(axes, X) if self.turn is None else [_powers(z)] * g
+        self.parts = class_scores(axes, X) if self.turn is None else [powers] * g
 
     def total(
         self, weights: FloatArray, edges: Any = None, inner: Any = 0.0, balanced: bool = False
@@ -234,33 +254,6 @@ def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:
     return np.asarray((weight * a) @ b.T)
 
 
-def _powers(z: FloatArray) -> FloatArray:
-    """Return one, the features of rows z (n, p), and their products, as (m, n)."""
-    x = np.ascontiguousarray(z.T)
-    first, second = np.tril_indices(len(x))
-    return np.concatenate((np.ones((1, len(z))), x, x[first] * x[second]))
-
-
-def _coefficients(axes: Axes, X: FloatArray) -> list[FloatArray] | None:
-    """Return the classes' scores as polynomials of the second degree; None unless they are."""
-    p = X.shape[1]
-    if len(axes.chart.family.row_scores(X, 0)[0]) == 0:  # no formula
-        return None
-    first, second = np.tril_indices(p)
-    ends = np.eye(p)[first] + np.eye(p)[second]
-    nodes = np.concatenate((np.zeros((1, p)), np.eye(p), np.where(ends == 2, -1.0, ends)))
-    solve = np.linalg.inv(_powers(nodes))
-    found = [s @ solve for s in class_scores(axes, axes.origin + axes.unit * nodes)]
-    values = _powers((X - axes.origin) / axes.unit)
-    for A, s in zip(found, class_scores(axes, X), strict=True):
-        # Classes that are far apart beside their size would cancel in the moments.
-        size = np.abs(A) @ np.abs(values).mean(axis=1)
-        near = np.abs(A @ values - s).max(axis=1) <= 1e-11 * size + 1e-300
-        if not (near & (size <= 100 * np.abs(s).mean(axis=1) + 1e-300)).all():
-            return None
-    return found
-
-
 def curvature(
     model: FittedModel, rows: ManyRows, axes: Axes, evaluation: Evaluation
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -293,11 +286,8 @@ def curvature(
 
 def scatter(model: FittedModel, rows: ManyRows, axes: Axes) -> FloatArray:
     """Return the sum of outer products of single rows' scores, the sandwich's filling."""
-
-    def weigh(block: Block) -> Weights:
-        return outer(np.ones(len(block.X)), *_weights(block, model))
-
-    return axes.in_chart(products(rows, axes, weigh))
+    each = products(rows, axes, lambda some: outer(np.ones(len(some.X)), *_weights(some, model)))
+    return axes.in_chart(each)
 
 
 def _weights(block: Block, model: FittedModel) -> tuple[FloatArray, FloatArray]:
@@ -342,8 +332,7 @@ def _slopes(block: Block, model: FittedModel) -> Weights:
 def _said(block: Block, model: FittedModel, posterior: Posterior) -> tuple[FloatArray, FloatArray]:
     """Return derivatives of what was said of each row, in its log densities and in theta."""
     rows, review = model.row_term(posterior, block.said, block.codes), block.review[:, None]
-    pull = rows.pull
-    return (review * pull if len(pull) else np.zeros_like(posterior[1])), review * rows.gradient
+    return review * rows.pull, review * rows.gradient
 
 
 def _at_fixed_weights(
@@ -394,5 +383,4 @@ def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def positive(matrix: FloatArray) -> bool:
-    """Whether a symmetric matrix is positive definite."""
     return bool(dpotrf(matrix, lower=1)[1] == 0)

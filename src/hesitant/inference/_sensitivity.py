@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
-from hesitant import mechanisms
 from hesitant._replicates import refit
 from hesitant._typing import BoolArray, FloatArray
 from hesitant._words import Result, Table, percent
 from hesitant.base import check_in_memory
-from hesitant.experts import Panel
 from hesitant.inference._displays import SensitivityDisplay
 from hesitant.inference._information import information
-from hesitant.mechanisms import ClassMechanism, EntropyMechanism, Mechanism
+from hesitant.mechanisms import ClassMechanism
 
 CLEAR = 2.0  # log-likelihood by which the data prefer a tilt, before it is worth saying
 
@@ -104,21 +103,12 @@ def sensitivity(
 ) -> Sensitivity:
     """Refit as if labels of one class were given more, or less, readily than others.
 
-    Whether blanks depend on the class *beyond* difficulty is hard to learn from the data. Here it
-    is assumed, by an amount that is swept over a range; the rest is refitted.
+    Whether blanks depend on the class *beyond* difficulty is hard to learn from the data (those of
+    the fit). Here it is assumed, by an amount that is swept over a range; the rest is refitted.
+    The ``tilts`` are log odds of a label of the class ``of`` (by default the smallest) against
+    equally difficult rows of the others; 0 is always among them. By default they are nine from −2
+    to 2: odds from a seventh to sevenfold.
 
-    Parameters
-    ----------
-    clf, X, y, sample_weight, reviewed
-        A fitted MixtureClassifier, and the data of the fit.
-    of : class value, optional
-        The class whose labels the tilt is about; by default the smallest.
-    tilts : sequence of float, optional
-        Log odds of a label of that class against equally difficult rows of the others; 0 is
-        always among them. By default nine from −2 to 2: odds from a seventh to sevenfold.
-
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier, datasets
     >>> data = datasets.simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
@@ -130,7 +120,10 @@ def sensitivity(
     if of is not None and of not in known:
         raise ValueError(f"of={of!r}: choose one of the classes {known!r}.")
     h = int(np.argmin(clf.weights_)) if of is None else known.index(of)
-    grid = np.linspace(-2, 2, 9) if tilts is None else np.asarray(list(tilts), dtype=float)
+    try:
+        grid = np.linspace(-2, 2, 9) if tilts is None else np.array([*tilts], dtype=float)
+    except (TypeError, ValueError):
+        grid = np.array(np.nan)
     if not np.isfinite(grid).all():
         raise ValueError(f"tilts={tilts!r}: give finite numbers, log odds of a label.")
     grid = np.unique(np.append(grid, 0.0))
@@ -160,20 +153,14 @@ def sensitivity(
     )
 
 
-def tilted(mechanism: Mechanism, tilt: FloatArray) -> Mechanism:
+def tilted(mechanism: Any, tilt: FloatArray) -> Any:
     """Return a mechanism with fixed differences between the classes' intercepts."""
-    if isinstance(mechanism, Panel):  # the tilt of all its readers
-        mechanism = mechanism.hesitation
-    if isinstance(mechanism, ClassMechanism):
-        return ClassMechanism(mechanism.ridge, mechanism.link, tilt.tolist())
+    mechanism = getattr(mechanism, "hesitation", mechanism)  # of all readers, if it is a panel
     if not mechanism.informative:
         return ClassMechanism(tilt=tilt.tolist())
-    if not isinstance(mechanism, EntropyMechanism) or isinstance(
-        mechanism, mechanisms.MixedMechanism
-    ):
+    if "tilt" not in mechanism.get_params(deep=False):
         raise TypeError(
             f"sensitivity knows no tilt of the mechanism {mechanism.in_words!r}: fit with "
             "mechanism='entropy' or None."
         )
-    own = mechanism.basis, mechanism.uncertainty, mechanism.ridge, mechanism.link
-    return mechanisms.EntropyClassMechanism(1.0, *own, tilt.tolist())
+    return clone(mechanism).set_params(tilt=tilt.tolist())
