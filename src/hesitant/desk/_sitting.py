@@ -177,9 +177,7 @@ class Desk:
         label = self._given.get("label")
         if begun and label not in (None, earlier["label"]):
             about = f"the answers in {self.journal.path.name} are about {earlier['label']!r}"
-            raise ValueError(
-                f"label={label!r}, and {about}: leave it out, or move that file away."
-            )
+            raise ValueError(f"label={label!r}: {about}. Leave it out, or move that file away.")
         self._given = {**earlier, **self._given}
         if "label" in self._given:
             self.configure(self._given, confirm=bool(self.journal.fact("confirmed")))
@@ -207,9 +205,7 @@ class Desk:
                 raise Refused(f"{fixed}: move {journal} away to begin anew.", 409)
         if any(a["row"] >= len(data.ids) or data.ids[a["row"]] != a["id"] for a in answers):
             other = f"The answers in {journal} belong to other rows than {self.path.name} has now"
-            raise ValueError(
-                f"{other}: bring its old rows and order back, or move {journal} away."
-            )
+            raise ValueError(f"{other}: bring the old table back, or move that file away.")
         with self._lock:
             self.frame, self.data, self.confirmed = frame, data, confirm
             self.model, self.before, self.held_out = Model(data, answers), None, None

@@ -123,10 +123,8 @@ class RegionsDisplay(draw.Drawing):
         labels = encode(y, missing_label, classes)
         wanted = (grid_y.size, grid_x.size, len(labels.classes))
         if proba.shape != wanted or points.shape[1:] != (2,):
-            raise ValueError(
-                f"proba has shape {proba.shape} and X {points.shape}: grid and classes ask for "
-                f"{wanted}, rows of y first, and for two features."
-            )
+            asked = f"grid and classes ask for {wanted}, rows of y first, and for two features"
+            raise ValueError(f"proba has shape {proba.shape} and X {points.shape}: {asked}.")
         listed = names_of(labels.classes)
         return cls(grid_x, grid_y, proba, points, labels.codes, listed, names).plot(ax)
 

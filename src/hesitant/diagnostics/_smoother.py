@@ -81,10 +81,8 @@ def check_bandwidth(given: float | str) -> None:
     """Raise unless this is a rule, or a share of the rows."""
     share = isinstance(given, Real) and not isinstance(given, bool | np.bool_) and 0 < given <= 1
     if not (share or given in ("cv", "silverman")):
-        raise ValueError(
-            f"bandwidth={given!r}: give 'cv', 'silverman' or a number above 0 and up to 1, the "
-            "kernel's width as a share of the rows."
-        )
+        width = "a number above 0 and up to 1, the kernel's width as a share of the rows"
+        raise ValueError(f"bandwidth={given!r}: give 'cv', 'silverman' or {width}.")
 
 
 def _smooth(values: FloatArray, h: Any, power: int = 1) -> FloatArray:

@@ -211,10 +211,8 @@ class Family(BaseEstimator):
     def specialise(self, covariance: Any, reg_covar: float) -> Self:
         """Return the family with a covariance structure; one without any accepts only "full"."""
         if covariance != "full":
-            raise ValueError(
-                f"covariance={covariance!r} means nothing to the family "
-                f"{type(self).__name__}: leave it at 'full'."
-            )
+            what = f"covariance={covariance!r} means nothing to the family {type(self).__name__}"
+            raise ValueError(f"{what}: leave it at 'full'.")
         return self
 
 

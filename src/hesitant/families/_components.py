@@ -203,10 +203,8 @@ class Components(Family):
             owner = np.asarray(own.pop("classes", []), dtype=np.int64)
             shares = np.asarray(own.pop("weights"), dtype=float)
             if not (owner.shape == shares.shape and (np.diff(owner, prepend=0) >= 0).all()):
-                raise ValueError(
-                    f"init has {_PREFIX}weights {shares.tolist()} and {_PREFIX}classes "
-                    f"{owner.tolist()}: give one of each for every component, classes in order."
-                )
+                both = f"{_PREFIX}weights {shares.tolist()} and {_PREFIX}classes {owner.tolist()}"
+                raise ValueError(f"init has {both}: give one of each a component, in order.")
             return ComponentsParams(self._base.from_attributes(own, X), shares, owner)
         params = self._base.from_attributes(given, X)
         density = self._base.log_density(params, np.ascontiguousarray(X, dtype=np.float64))
@@ -342,8 +340,6 @@ def _numbers(given: Any, classes: list[Any]) -> list[int]:
         sizes = list(given) if isinstance(given, Sequence) else [given] * len(classes)
     whole = [isinstance(k, int | np.integer) and not isinstance(k, bool) for k in sizes]
     if not all(whole) or len(sizes) != len(classes) or min(sizes) < 1:
-        raise ValueError(
-            f"components={given!r}: give a whole number >= 1, or one for each of the "
-            f"{len(classes)} classes, a dict of them by class, or 'auto'."
-        )
+        ways = f"one for each of the {len(classes)} classes, a dict of them by class, or 'auto'"
+        raise ValueError(f"components={given!r}: give a whole number >= 1, or {ways}.")
     return [int(k) for k in sizes]

@@ -86,15 +86,11 @@ class StudentT(Gaussian):
         values = np.asarray([] if self.dof is None else self.dof, dtype=object).ravel()
         numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in values)
         if not (numbers and all(v >= _SMALLEST_FIXED for v in values)):
-            raise ValueError(
-                f"dof={self.dof!r}: give degrees of freedom from {_SMALLEST_FIXED} to inf, one "
-                "for all classes or one each, or None to estimate them."
-            )
+            known = f"numbers from {_SMALLEST_FIXED} to inf, one for all classes or one each"
+            raise ValueError(f"dof={self.dof!r}: give {known}, or None to estimate them.")
         if self.dof is not None and self.tied_dof:
-            raise ValueError(
-                f"tied_dof=True with dof={self.dof!r}: fixed degrees of freedom leave nothing "
-                "to share. Leave dof at None to estimate one value for all classes."
-            )
+            both = f"tied_dof=True with dof={self.dof!r}: there is nothing to share"
+            raise ValueError(f"{both}. Leave dof at None to estimate one value for all classes.")
         return super().specialise(covariance, reg_covar)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
@@ -129,10 +125,8 @@ class StudentT(Gaussian):
         value = self.dof if self.dof is not None else (given or {}).get("dof", _START)
         dof = np.asarray(value, dtype=np.float64)
         if dof.shape not in ((), (g,)):
-            raise ValueError(
-                f"dof={value!r} has {dof.size} values for {g} classes: give one for all classes, "
-                "or one each."
-            )
+            counts = f"{dof.size} values for {g} classes"
+            raise ValueError(f"dof={value!r} has {counts}: give one for all classes, or one each.")
         dof = np.broadcast_to(dof, (g,)).copy()
         if self.dof is None:
             dof = np.clip(np.where(np.isnan(dof), _START, dof), LOWEST, HIGHEST)

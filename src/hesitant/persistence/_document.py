@@ -67,10 +67,9 @@ def encode(name: str, value: Any) -> Any:
         told = f"{lost} loaded model has None there. Give a number to keep it."
         warnings.warn(told, FitWarning, stacklevel=2)
         return None
-    raise ValueError(
-        f"{name} holds a {type(value).__name__}, which a model file cannot carry: it holds "
-        "numbers, text and objects, and no functions (use a built-in basis, not Functions)."
-    )
+    what = f"{name} holds a {type(value).__name__}, which a model file cannot carry"
+    only = "it holds numbers, text and objects, and no functions (use a built-in basis)"
+    raise ValueError(f"{what}: {only}.")
 
 
 def _encode_array(name: str, array: AnyArray) -> dict[str, Any]:
@@ -124,10 +123,8 @@ def _encode_object(name: str, value: BaseEstimator) -> dict[str, Any]:
     kind = type(value)
     options = {k: encode(k, v) for k, v in value.get_params(deep=False).items()}
     if _classes().get(_class_name(kind)) is not kind or kind.__module__ == "__main__":
-        raise ValueError(
-            f"{name} is of a class of your own, {kind.__name__}, and a model file holds no code: "
-            "put the class in a module to import it from, and derive it from a class of hesitant."
-        )
+        own = f"{name} is of a class of your own, {kind.__name__}, and a model file holds no code"
+        raise ValueError(f"{own}: derive it, in a module, from a class of hesitant.")
     document = {"class": _class_name(kind), "options": options}
     if isinstance(value, MixtureClassifier) and hasattr(value, "state_"):
         return {**document, "fit": _encode_fit(value)}

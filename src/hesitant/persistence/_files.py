@@ -58,10 +58,9 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
     names, steps = zip(*named, strict=True)
     for step in steps:
         if not is_ours(step):
-            raise ValueError(
-                f"model has a {type(step).__name__}: give a fitted MixtureClassifier, or a "
-                "Pipeline of this package's own estimators, such as a Preparation and one."
-            )
+            pipeline = "a Pipeline of hesitant's own estimators, such as a Preparation and one"
+            found = f"model has a {type(step).__name__}"
+            raise ValueError(f"{found}: give a fitted MixtureClassifier, or {pipeline}.")
         check_is_fitted(step)
     from hesitant.diagnostics._triage import least_of
 
