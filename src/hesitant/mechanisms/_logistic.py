@@ -301,43 +301,52 @@ def _sum_room(mechanism: Mechanism, seen: Difficulty, *rest: Any) -> tuple[Any, 
     slopes = b, db[0] if db else b, du
     if mechanism.by_class:
         return out, (*slopes, seen.log_tau, seen.tau, *rest, *out, np.empty((4, k)))
-    return out, (*slopes, *rest[1:], *out, np.empty((4, STRIP)))
+    return out, (*slopes, *rest[1:], *out, np.empty((5 + q, STRIP)))
 
 
-@njit(Mechanism.pattern, _sum_room)
+# Sums may be reordered: that is what vectorises them.
+@njit(Mechanism.pattern, _sum_room, fastmath={"reassoc", "contract", "nsz"})
 def _sum_logistic(  # type: ignore[no-untyped-def]
     b, db, du, said, weight, theta, pull, gradient, curvature, scratch
 ):
-    against, small, excess, work = scratch[0], scratch[1], scratch[2], scratch[3]
-    value = 0.0
+    columns, rest, q, value = scratch[5:], scratch[:5], len(theta), 0.0
+    against, small, excess, residual, bend = rest[0], rest[1], rest[2], rest[3], rest[4]
     for start in range(0, len(b), STRIP):
         m = min(STRIP, len(b) - start)
         for r in range(m):
-            eta = theta[0]
-            for t in range(b.shape[1]):
-                eta += theta[t + 1] * b[start + r, t]
-            against[r] = -eta if said[start + r] else eta
-            small[r] = -abs(against[r])
-        exp_strip(small, m, work)
-        log1p_strip(small, m, excess, work)
+            columns[0, r], against[r] = 1.0, theta[0]
+        for t in range(1, q):
+            for r in range(m):
+                columns[t, r] = b[start + r, t - 1]
+                against[r] += theta[t] * columns[t, r]
         for r in range(m):
-            i, rise, high = start + r, 0.0, 1.0 / (1.0 + small[r])
-            for t in range(b.shape[1]):
-                rise += theta[t + 1] * db[i, t]
+            against[r] = -against[r] if said[start + r] else against[r]
+            small[r] = -abs(against[r])
+        exp_strip(small, m, bend)
+        log1p_strip(small, m, excess, bend)
+        for r in range(m):
+            i, high = start + r, 1.0 / (1.0 + small[r])
             low = small[r] * high
+            wrong = high if against[r] > 0.0 else low
             value -= weight[i] * (max(against[r], 0.0) + excess[r])
-            wrong = weight[i] * (high if against[r] > 0.0 else low)
-            residual, bend = wrong if said[i] else -wrong, weight[i] * high * low
-            gradient[0] += residual
-            curvature[0, 0] += bend
-            for t in range(b.shape[1]):
-                gradient[t + 1] += residual * b[i, t]
-                curvature[0, t + 1] += bend * b[i, t]
-                curvature[t + 1, 0] += bend * b[i, t]
-                for k in range(b.shape[1]):
-                    curvature[t + 1, k + 1] += bend * b[i, t] * b[i, k]
-            for h in range(du.shape[1] if len(du) else 0):
-                pull[i, h] = residual * rise * du[i, h]
+            residual[r] = weight[i] * (wrong if said[i] else -wrong)
+            bend[r] = weight[i] * high * low
+        for t in range(q):
+            total = 0.0
+            for r in range(m):
+                total += residual[r] * columns[t, r]
+            gradient[t] += total
+            for k in range(q):
+                total = 0.0
+                for r in range(m):
+                    total += bend[r] * columns[t, r] * columns[k, r]
+                curvature[t, k] += total
+        for r in range(m if len(du) else 0):
+            rise = 0.0
+            for t in range(1, q):
+                rise += theta[t] * db[start + r, t - 1]
+            for h in range(du.shape[1]):
+                pull[start + r, h] = residual[r] * rise * du[start + r, h]
     return value
 
 
