@@ -109,7 +109,7 @@ def test_errors_name_the_parameter_and_the_remedy() -> None:
         sparse_discriminant_features(X, np.zeros(len(y)))
     with pytest.raises(ValueError, match="one label per row is needed"):
         sparse_discriminant_features(X, y[:-1])
-    with pytest.raises(ValueError, match="ridge=-1 must be zero or positive"):
+    with pytest.raises(ValueError, match="ridge=-1: give a number >= 0"):
         sparse_discriminant_features(X, y, ridge=-1)
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="X has missing or infinite values"):

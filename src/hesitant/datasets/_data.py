@@ -1,13 +1,10 @@
-"""Partly labelled data, made up without pandas, and labels that a panel agrees on."""
+"""Partly labelled data: what a table of them is, a panel's agreed labels, data to play with."""
 
-from __future__ import annotations
-
-import dataclasses
 import math
-from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,32 +14,14 @@ from scipy.stats import multivariate_normal, multivariate_t
 from hesitant._optional import need
 from hesitant._typing import AnyArray, BoolArray
 from hesitant.checks import check_number
+from hesitant.labels import read
 from hesitant.statements import Statements
 from hesitant.uncertainty import Shannon
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
-MEANS = ((0.0, 0.0), (0.0, 3.0))
-COVARIANCES = (((1.0, 0.7), (0.7, 1.0)), ((1.0, 0.0), (0.0, 1.0)))
 
-_SIMULATED = """\
-{n:,} draws from {g} Gaussian classes in {p} dimensions; the chance of a label is
-logit Pr = {line} x entropy, the Shannon entropy (natural logarithm) of
-the true class probabilities given the features. By default the simulation of section 6 of
-D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning. `details` has
-the true entropy and labelling probability of each row."""
-
-_CELLS = """\
-Invented: {n:,} cells with three markers on the 0 to 1023 scale of a log amplifier, in four skewed
-and heavy-tailed populations. Labels are missing mostly between the populations, as after manual
-gating. `details` has the entropy and the labelling probability of each cell; entropies come from
-an elliptical approximation of the populations. No measurement, no person, no licence."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PartlyLabelled:
     """A table of features with labels, some of which were left blank.
 
@@ -62,7 +41,7 @@ class PartlyLabelled:
     description: str
     truth: Any = None
     reviewed: BoolArray | None = None
-    details: pd.DataFrame | Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    details: Any = field(default_factory=dict)
 
     @property
     def labelled(self) -> BoolArray:
@@ -85,7 +64,7 @@ class PartlyLabelled:
         values, counts = np.unique(np.asarray(self.labels)[self.labelled], return_counts=True)
         return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
-    def to_frame(self, label: str = "label") -> pd.DataFrame:
+    def to_frame(self, label: str = "label") -> Any:
         """Return features and, in a column named ``label``, labels, as one would write a file."""
         pandas = need("pandas")
         if label in self.feature_names:
@@ -100,19 +79,18 @@ class PartlyLabelled:
         return len(np.asarray(self.labels))
 
     def __repr__(self) -> str:
-        n, blank = len(self), self.n_blank
-        width = len(f"{n:,}")
+        n, blank, names = len(self), self.n_blank, shorten(", ".join(self.feature_names), 80)
         classes = ", ".join(f"{value} ({count:,})" for value, count in self.class_counts.items())
-        names = shorten(", ".join(self.feature_names), 80)
+        width, truth = len(f"{n:,}"), "unknown" if self.truth is None else "known"
         lines = [
             f"PartlyLabelled: {self.name}",
-            f"  {n:,} rows, {len(self.feature_names)} features: {names}",
-            f"  labelled {n - blank:{width},}: {shorten(classes, 80)}",
-            f"  blank    {blank:{width},} ({100 * blank / max(n, 1):.1f} %)",
+            f"{n:,} rows, {len(self.feature_names)} features: {names}",
+            f"labelled {n - blank:{width},}: {shorten(classes, 80)}",
+            f"blank    {blank:{width},} ({100 * blank / max(n, 1):.1f} %)",
         ]
         if self.reviewed is not None:
-            lines.append(f"  shown    {self.reviewed.sum():{width},}: the rest never reviewed")
-        return "\n".join([*lines, f"  truth    {'unknown' if self.truth is None else 'known'}"])
+            lines.append(f"shown    {self.reviewed.sum():{width},}: the rest never reviewed")
+        return "\n  ".join([*lines, f"truth    {truth}"])
 
 
 def consensus(
@@ -134,15 +112,19 @@ def consensus(
     """
     if ties not in ("raise", "blank"):
         raise ValueError(f"ties={ties!r} is not known; use 'raise' or 'blank'")
-    said = Statements.from_labels(opinions, missing_label=missing)
-    panel = said.shape[1]
-    if isinstance(at_least, Integral):
-        check_number("at_least", at_least, Integral, 1, panel)
-        threshold = at_least
-    else:
-        check_number("at_least", at_least, Real, 1e-6, 1)
-        # 0.7 of 10 experts are 7, although 0.7 * 10 may come out above it.
-        threshold = max(1, math.ceil(at_least * panel - 1e-9))
+    table, _ = read(opinions, "opinions")
+    if table.ndim != 2:
+        shape = f"opinions has shape {table.shape}"
+        raise ValueError(f"{shape}: give a row a case, and a column an expert")
+    said, panel = Statements.from_labels(table, missing_label=missing), table.shape[1]
+    whole, real = isinstance(at_least, Integral), isinstance(at_least, Real)
+    if isinstance(at_least, bool) or not (real and 0 < at_least <= (panel if whole else 1)):
+        raise ValueError(
+            f"at_least={at_least!r}: give a whole number from 1 to {panel} of experts who must "
+            "agree, or the share of the panel that must, a float up to 1"
+        )
+    # 0.7 of 10 experts are 7, although 0.7 * 10 may come out above it.
+    threshold = at_least if whole else max(1, math.ceil(at_least * panel - 1e-9))
     votes = np.pad(said.votes(), ((0, 0), (0, 1)))  # the last stands for no class
     most = votes.max(axis=1)
     reached = most >= threshold
@@ -160,6 +142,23 @@ def consensus(
     if isinstance(index, range):
         return labels
     return need("pandas").Series(labels, index=index, dtype=object)
+
+
+MEANS = ((0.0, 0.0), (0.0, 3.0))
+COVARIANCES = (((1.0, 0.7), (0.7, 1.0)), ((1.0, 0.0), (0.0, 1.0)))
+
+_SIMULATED = """\
+{n:,} draws from {g} Gaussian classes in {p} dimensions; the chance of a label is
+logit Pr = {line} x entropy, the Shannon entropy (natural logarithm) of
+the true class probabilities given the features. By default the simulation of section 6 of
+D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning. `details` has
+the true entropy and labelling probability of each row."""
+
+_CELLS = """\
+Invented: {n:,} cells with three markers on the 0 to 1023 scale of a log amplifier, in four skewed
+and heavy-tailed populations. Labels are missing mostly between the populations, as after manual
+gating. `details` has the entropy and the labelling probability of each cell; entropies come from
+an elliptical approximation of the populations. No measurement, no person, no licence."""
 
 
 def simulate(
@@ -189,15 +188,16 @@ def simulate(
     check_number("n", n, Integral, 1)
     check_number("reviewed_share", reviewed_share, Real, 1e-6, 1)
     rng = np.random.default_rng(random_state)
-    mu, roots, pi = _classes(means, covariances, weights)
+    mu, sigma, pi = _classes(means, covariances, weights)
     g, p = mu.shape
     truth = rng.choice(g, size=n, p=pi)
-    X = mu[truth] + np.einsum("nij,nj->ni", roots[truth], rng.standard_normal((n, p)))
+    roots, noise = np.linalg.cholesky(sigma), rng.standard_normal((n, p))
+    X = mu[truth] + np.einsum("nij,nj->ni", roots[truth], noise)
     line = f"{intercept:g} {'-' if slope < 0 else '+'} {abs(slope):g}"
     names, about = tuple(f"x{j}" for j in range(p)), _SIMULATED.format(n=n, g=g, p=p, line=line)
     made = PartlyLabelled("simulation", X, truth, names, about, truth)
-    scores = class_scores(X, mu, covariances, pi)
-    return _withhold(made, scores, (intercept, slope), rng, reviewed_share)
+    classes = [multivariate_normal(*own) for own in zip(mu, sigma, strict=True)]
+    return _withhold(made, class_scores(X, classes, pi), (intercept, slope), rng, reviewed_share)
 
 
 _POPULATIONS = ("T cells", "B cells", "CD5+ B cells", "other")
@@ -227,18 +227,17 @@ def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabel
     noise = _SPREADS[truth] * rng.standard_normal((n, 3))
     X = np.clip(_CENTRES[truth] + heavy * (pushed + noise), 0, 1023)
     # A t with the mean and covariance of each population stands in for its skew-t.
-    push, scores = np.sqrt(2 / np.pi) * _MEAN_HEAVY, np.empty((n, len(_SHARES)))
-    for h, skew in enumerate(_SKEWS):
-        scatter = np.diag(_SPREADS[h] ** 2) + (1 - 2 / np.pi) * np.outer(skew, skew)
-        population = multivariate_t(_CENTRES[h] + push * skew, scatter, _FREEDOM)
-        scores[:, h] = np.log(_SHARES[h]) + population.logpdf(X)
+    means, populations = _CENTRES + np.sqrt(2 / np.pi) * _MEAN_HEAVY * _SKEWS, []
+    for mean, skew, spread in zip(means, _SKEWS, _SPREADS, strict=True):
+        scatter = np.diag(spread**2) + (1 - 2 / np.pi) * np.outer(skew, skew)
+        populations.append(multivariate_t(mean, scatter, _FREEDOM))
     classes, names = np.array(_POPULATIONS, dtype=object)[truth], ("CD3", "CD5", "CD19")
     made = PartlyLabelled("cytometry-like", X, classes, names, _CELLS.format(n=n), classes)
-    return _withhold(made, scores, (4, -9), rng)
+    return _withhold(made, class_scores(X, populations, _SHARES), (4, -9), rng)
 
 
 def _classes(means: ArrayLike, covariances: ArrayLike, weights: Any) -> tuple[AnyArray, ...]:
-    """Check the parameters of the mixture; return means, Cholesky factors and weights."""
+    """Check the parameters of the mixture; return means, covariances and weights."""
     mu, sigma = np.asarray(means, dtype=float), np.asarray(covariances, dtype=float)
     if mu.ndim != 2:
         raise ValueError(f"means has shape {mu.shape}; give one row per class")
@@ -246,23 +245,18 @@ def _classes(means: ArrayLike, covariances: ArrayLike, weights: Any) -> tuple[An
     if sigma.shape != (g, p, p):
         needed = f"{g} classes in {p} dimensions need ({g}, {p}, {p})"
         raise ValueError(f"covariances has shape {sigma.shape}; {needed}")
-    if not np.allclose(sigma, sigma.swapaxes(1, 2)):
-        raise ValueError("covariances are not symmetric; give covariance matrices")
-    try:
-        roots = np.linalg.cholesky(sigma)
-    except np.linalg.LinAlgError as error:
-        raise ValueError("covariances are not all positive definite") from error
+    symmetric = np.allclose(sigma, sigma.swapaxes(1, 2))
+    if not symmetric or np.linalg.eigvalsh(sigma).min() <= 0:
+        raise ValueError("covariances are not all symmetric and positive definite")
     pi = np.full(g, 1 / g) if weights is None else np.asarray(weights, dtype=float)
     if pi.shape != (g,) or not (pi > 0).all() or not np.isclose(pi.sum(), 1):
         raise ValueError(f"weights={weights!r} must be {g} positive numbers that sum to 1")
-    return mu, roots, pi / pi.sum()
+    return mu, sigma, pi / pi.sum()
 
 
-def class_scores(X: AnyArray, means: Any, covariances: Any, weights: Any) -> AnyArray:
-    """Return the log densities (n, g) of rows under weighted Gaussian classes."""
-    classes = zip(means, covariances, strict=True)
-    scores = np.column_stack([multivariate_normal(*own).logpdf(X) for own in classes])
-    return scores + np.log(weights)
+def class_scores(X: AnyArray, classes: Any, weights: Any) -> AnyArray:
+    """Return the log densities (n, g) of rows under weighted classes, distributions of SciPy."""
+    return np.column_stack([own.logpdf(X) for own in classes]) + np.log(weights)
 
 
 def _withhold(
@@ -276,4 +270,4 @@ def _withhold(
     reviewed = None if share == 1 else rng.random(len(scores)) < share
     labels = np.where(given if reviewed is None else given & reviewed, made.truth, None)
     details = {"entropy": entropy, "labelling_probability": chance}
-    return dataclasses.replace(made, labels=labels, reviewed=reviewed, details=details)
+    return replace(made, labels=labels, reviewed=reviewed, details=details)

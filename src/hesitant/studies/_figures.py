@@ -10,11 +10,10 @@ import numpy as np
 from hesitant import _drawing as draw
 from hesitant import diagnostics
 from hesitant.datasets import simulate
-from hesitant.studies._simulation import Row, true_log_posterior
+from hesitant.studies._simulation import MEASURES, Row, true_log_posterior
 from hesitant.tables import write_atomically
 
 _MOVED = "#C1121F"
-MEASURES = {"adjusted_rand": "adjusted Rand index", "log_loss": "total log loss"}
 _LINES = {
     "full": (draw.class_color(4), "-", "full likelihood"),
     "weighted labels": (draw.class_color(3), "-.", "labels, inverse weights"),
@@ -65,7 +64,7 @@ def draw_simulation(summary: list[Row]) -> Any:
     for letter, ax, measure, bottom in panels:
         _draw_measure(ax, summary, measure)
         ax.set(xlabel="$\\alpha$, weight of the labelled rows", xlim=(-0.02, 1.02))
-        ax.set_title(f"({letter}) {MEASURES[measure]}")
+        ax.set_title(f"({letter}) {MEASURES[measure][0]}")
         # Both ends dwarf what matters, so the middle is shown again, larger.
         inset = ax.inset_axes((0.36, bottom, 0.62, 0.5))
         middle = [r for r in summary if r["alpha"] is None or r["alpha"] >= 0.25]

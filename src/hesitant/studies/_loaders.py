@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.linear_model import lars_path_gram
 from sklearn.preprocessing import normalize
 
-from hesitant._optional import is_null, need
-from hesitant._typing import AnyArray, FloatArray
+from hesitant._optional import need
+from hesitant._typing import FloatArray
 from hesitant.checks import check_number, look_up
 from hesitant.datasets import PartlyLabelled, consensus
+from hesitant.labels import encode
 from hesitant.persistence import Preparation
 from hesitant.studies._sources import FACTS, SOURCES, Frame, load_table
 
@@ -56,20 +57,14 @@ def load_cardiotocography(
 ) -> PartlyLabelled:
     """Load the cardiotocograms of four patterns, those called suspect left blank.
 
-    Parameters
-    ----------
-    data_dir : path, optional
-        Holds ``ctg_full.csv`` or UCI's ``CTG.xls``. By default HESITANT_DATA of the environment,
-        then the user's cache, then UCI.
-    columns : {"raw", "data"}, default="raw"
-        The 23 measurements of the workbook's Raw Data sheet, with events counted, or the 21 of
-        its Data sheet, with events per second. Constant columns are dropped.
-    components : int or None, default=2
-        Principal components to return, on the correlation scale, each with a positive largest
-        loading; None returns the columns themselves.
+    ``data_dir`` holds ``ctg_full.csv`` or UCI's ``CTG.xls``; by default HESITANT_DATA of the
+    environment, then the user's cache, then UCI. ``columns`` are the 23 measurements of the
+    workbook's Raw Data sheet ("raw"), with events counted, or the 21 of its Data sheet ("data"),
+    with events per second; constant ones are dropped. ``components`` is how many of their
+    principal components to return, on the correlation scale, each with a positive largest loading;
+    None returns the columns themselves.
     """
     look_up("columns", columns, dict.fromkeys(("raw", "data")))
-    pandas = need("pandas")
     table = load_table(SOURCES["cardiotocography"], data_dir)
     kept = table[table["CLASS"].isin(PATTERNS)]
     if kept.empty:
@@ -86,23 +81,19 @@ def load_cardiotocography(
         prepared: Any = Preparation(n_components=components).fit(features)
         # Preparation divides by n in a variance, a correlation matrix by n - 1.
         scores = prepared.transform(features) * np.sqrt(1 - 1 / n)
-        features = pandas.DataFrame(scores, kept.index, prepared.get_feature_names_out())
+        named = kept.index, prepared.get_feature_names_out()
+        features = need("pandas").DataFrame(scores, *named)
         how = (
             f"{components} principal components of {p} columns that vary, on the "
             f"correlation\nscale; they hold {prepared.explained_.sum():.0%} of the variance."
         )
     states = kept["NSP"].astype(int).map(_STATES)
     counts = {state: (states == state).sum() for state in _STATES.values()}
-    return PartlyLabelled(
-        name="cardiotocography",
-        features=features,
-        labels=states.astype(object).where(states != "suspect", None).rename("state"),
-        feature_names=tuple(features.columns),
-        description=FACTS["about"]["cardiotocography"].format(
-            n=n, all=len(table), how=how, **counts
-        ),
-        details=kept[["CLASS", "NSP"]].astype(int).assign(row=kept.index + 1),
-    )
+    about = FACTS["about"]["cardiotocography"].format(n=n, all=len(table), how=how, **counts)
+    labels = states.astype(object).where(states != "suspect", None).rename("state")
+    details = kept[["CLASS", "NSP"]].astype(int).assign(row=kept.index + 1)
+    made = "cardiotocography", features, labels, tuple(features.columns), about
+    return PartlyLabelled(*made, details=details)
 
 
 # ---- colonoscopy: lesions on which most doctors of a panel agree, or do not --------------------
@@ -127,28 +118,16 @@ def load_gastrointestinal(
 ) -> PartlyLabelled:
     """Load the colonoscopy lesions, "resection" or "no-resection" where a panel agrees.
 
-    Parameters
-    ----------
-    data_dir : path, optional
-        Directory that holds the features (``gastro_features.csv`` or UCI's ``data.txt``) and the
-        opinions (``gastro_opinions.csv`` or ``HumanEvaluation.xlsx``). By default that of the
-        environment variable HESITANT_DATA, then the user's cache, then the official sources.
-    panel : {"doctors", "doctors+histology"}, default="doctors"
-        Whose opinions count: the seven doctors', or the histology's as an eighth.
-    at_least : int or float, default=6
-        How many of the panel must agree, see `consensus`.
-    light : {"both", "white", "nbi"}, default="both"
-        Which of the two records of each lesion to take.
-    features : int, sequence of str or None, default=4
-        How many to choose by `sparse_discriminant_features`, their names ("f472"), or None for
-        all that vary.
-    select_on : {"labels", "histology", "three-class"}, default="labels"
-        What chosen features should discriminate: the given labels; what the histology calls for;
-        or the three kinds of lesion, by two directions with `features` features each.
+    ``data_dir`` holds the features (``gastro_features.csv`` or UCI's ``data.txt``) and the
+    opinions (``gastro_opinions.csv`` or ``HumanEvaluation.xlsx``); by default HESITANT_DATA of the
+    environment, then the user's cache, then the official sources. The ``panel`` are the seven
+    doctors, or the histology as an eighth, of whom ``at_least`` so many must agree (see
+    `consensus`). ``light`` says which of the two records of each lesion to take. ``features`` is
+    how many to choose by `sparse_discriminant_features`, their names ("f472"), or None for all
+    that vary; ``select_on`` is what chosen ones should discriminate: the given labels, what the
+    histology calls for, or the three kinds of lesion, by two directions with so many each.
     """
-    look_up("panel", panel, _PANELS)
-    look_up("light", light, _LIGHTS)
-    look_up("select_on", select_on, dict.fromkeys(("labels", "histology", "three-class")))
+    members, (lights, seen_in) = look_up("panel", panel, _PANELS), look_up("light", light, _LIGHTS)
     records = load_table(SOURCES["lesions"], data_dir)
     opinions = load_table(SOURCES["opinions"], data_dir).set_index("lesion")
     strange = set(opinions.to_numpy().ravel()) - set(_DECISION)
@@ -158,7 +137,7 @@ def load_gastrointestinal(
     twice = opinions.index[opinions.index.duplicated()]
     if len(twice):
         raise ValueError(f"the panel has the lesion {twice[0]} twice; one row of opinions each")
-    records = records[records["light"].isin(_LIGHTS[light][0])].reset_index(drop=True)
+    records = records[records["light"].isin(lights)].reset_index(drop=True)
     strangers = sorted(set(records["lesion"]) - set(opinions.index))
     if strangers:
         raise ValueError(f"no opinions on {len(strangers)} lesions, {strangers[0]} among them")
@@ -166,44 +145,36 @@ def load_gastrointestinal(
     # One row of opinions per record, so that both records of a lesion get its label.
     opinions = opinions.loc[records["lesion"]].set_axis(records.index)
     decisions = opinions.apply(lambda column: column.map(_DECISION))
-    judged = decisions[list(_PANELS[panel])]
+    judged = decisions[list(members)]
     labels = consensus(judged, at_least=at_least).rename("decision")
     truth = decisions["truth"].astype(object).rename("decision")
     targets = {"labels": labels, "histology": truth, "three-class": opinions["truth"]}
     measured = records.drop(columns=["lesion", "class", "light"])
-    names, how = _chosen(measured, features, targets, select_on)
-    counts = {"n": len(records), "lesions": records["lesion"].nunique()}
-    counts |= {"labelled": labels.notna().sum(), "blank": labels.isna().sum()}
-    told = {"experts": judged.shape[1], "light": _LIGHTS[light][1], "panel": panel}
-    about = FACTS["about"]["gastrointestinal"].format(**counts, **told, at_least=at_least, how=how)
-    return PartlyLabelled(
-        name="gastrointestinal",
-        features=records[names],
-        labels=labels,
-        truth=truth,
-        feature_names=tuple(names),
-        description=about,
-        details=need("pandas").DataFrame(
-            {
-                "lesion": records["lesion"],
-                "light": records["light"].map({1: "white", 2: "nbi"}),
-                "histology": opinions["truth"],
-                "n_resection": (judged == "resection").sum(axis=1),
-                **{name: judged[name] for name in judged if name != "truth"},
-            }
-        ),
+    names, how = _chosen(measured, features, look_up("select_on", select_on, targets), select_on)
+    about = FACTS["about"]["gastrointestinal"].format(
+        n=len(records), lesions=records["lesion"].nunique(), light=seen_in, panel=panel, how=how,
+        labelled=labels.notna().sum(), blank=labels.isna().sum(), experts=len(members),
+        at_least=at_least,
+    )  # fmt: skip
+    details = records[["lesion"]].assign(
+        light=records["light"].map({1: "white", 2: "nbi"}),
+        histology=opinions["truth"],
+        n_resection=(judged == "resection").sum(axis=1),
+        **judged[list(DOCTORS)],
     )
+    made = "gastrointestinal", records[names], labels, tuple(names), about, truth
+    return PartlyLabelled(*made, details=details)
 
 
 def _chosen(
-    measured: Frame, features: int | Sequence[str] | None, targets: Any, on: str
+    measured: Frame, features: int | Sequence[str] | None, target: Any, on: str
 ) -> tuple[list[str], str]:
     """Return the names of the chosen features, and how they were chosen."""
     if features is None:
         varying = measured.columns[measured.max() > measured.min()].tolist()
         return varying, f"the {len(varying)} that vary."
     if isinstance(features, (int, np.integer)):
-        found = sparse_discriminant_features(measured, targets[on], n_features=int(features))
+        found = sparse_discriminant_features(measured, target, n_features=int(features))
         how = f"chosen by sparse discriminant analysis\n(select_on={on!r})."
         return list(found.names), f"{', '.join(found.names)}, {how}"
     names = [features] if isinstance(features, str) else list(features)
@@ -267,7 +238,7 @@ def sparse_discriminant_features(
     (3, 50)
     """
     names = tuple(getattr(X, "columns", ()))
-    columns, Y = _regression(np.asarray(X, dtype=float), np.asarray(y, dtype=object))
+    columns, Y = _regression(np.asarray(X, dtype=float), y)
     varying = np.flatnonzero(columns.any(axis=0))
     alike = np.abs(columns[:, varying].T @ columns[:, varying]) > 1 - _SAME
     usable = varying[~np.triu(alike, k=1).any(axis=0)]
@@ -276,8 +247,7 @@ def sparse_discriminant_features(
             f"n_features={n_features!r} must be an integer from 1 to {len(usable)}, the number of "
             "distinct columns that vary among the labelled rows"
         )
-    if not ridge >= 0:
-        raise ValueError(f"ridge={ridge!r} must be zero or positive")
+    check_number("ridge", ridge, Real, 0)
     earlier, betas = np.ones((Y.shape[1], 1)), []
     for _ in range(Y.shape[1] - 1):
         theta, beta = _direction(columns[:, usable], Y, earlier, n_features, ridge)
@@ -292,25 +262,23 @@ def sparse_discriminant_features(
     )
 
 
-def _regression(X: FloatArray, y: AnyArray) -> tuple[FloatArray, FloatArray]:
+def _regression(X: FloatArray, y: Any) -> tuple[FloatArray, FloatArray]:
     """Return the labelled rows' columns, centred and of unit length or zero, and indicators."""
-    if X.ndim != 2 or y.shape != X.shape[:1]:
-        raise ValueError(f"X has shape {X.shape} and y {y.shape}; one label per row is needed")
-    labelled = np.array([not is_null(v) for v in y], dtype=bool)
-    X, y = X[labelled], y[labelled]
+    labels = encode(y, missing_label=None)
+    n, g = len(labels.codes), len(labels.classes)
+    if X.ndim != 2 or len(X) != n:
+        raise ValueError(f"X has shape {X.shape} and y {n} rows; one label per row is needed")
+    X = X[labels.labelled]
     if not np.isfinite(X).all():
         raise ValueError("X has missing or infinite values in labelled rows; drop those first")
-    classes = sorted(set(y.tolist()))
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has {len(classes)} classes among its labelled rows; a discriminant needs two"
-        )
+    if g < 2:
+        raise ValueError(f"y has {g} classes among its labelled rows; a discriminant needs two")
     # Dividing by the largest value first keeps squares of huge or tiny columns finite.
     scaled = X / np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
     centred = scaled - scaled.mean(axis=0)
     # Less than this is rounding of a constant, and stays zero.
-    centred[:, np.linalg.norm(centred, axis=0) <= 1e-12 * np.sqrt(len(y))] = 0.0
-    return normalize(centred, axis=0), np.equal.outer(y, classes).astype(float)
+    centred[:, np.linalg.norm(centred, axis=0) <= 1e-12 * np.sqrt(len(X))] = 0.0
+    return normalize(centred, axis=0), np.eye(g)[labels.codes[labels.labelled]]
 
 
 def _direction(
@@ -325,21 +293,19 @@ def _direction(
         # A start within the span of the earlier scores leads nowhere.
         return free / size if size > 1e-8 else np.zeros_like(free)
 
-    best, least = (np.zeros(Y.shape[1]), np.zeros(Z.shape[1])), np.inf
+    found: list[tuple[float, FloatArray, FloatArray]] = []
     # For two classes both starts are the same score, so one will do.
     for start in np.eye(Y.shape[1])[Y.shape[1] == 2 :]:
-        theta = admissible(start)
-        if not theta.any():
-            continue
-        for _ in range(_MAX_ROUNDS):
+        theta, beta = admissible(start), np.zeros(Z.shape[1])
+        for _ in range(_MAX_ROUNDS if theta.any() else 0):
             before, beta = theta, _coefficients(Z, Y @ theta, n_features, ridge)
             theta = admissible((Y.T @ (Z @ beta)) / (len(Z) * share))
             if np.abs(theta - before).max() < 1e-8 or not theta.any():
                 break
-        loss = float(((Y @ theta - Z @ beta) ** 2).sum()) if theta.any() else np.inf
-        if loss < least - 1e-9 * len(Z):
-            best, least = (theta, beta), loss
-    theta, beta = best
+        loss = ((Y @ theta - Z @ beta) ** 2).mean() if theta.any() else np.inf
+        found.append((loss, theta, beta))
+    least = min(loss for loss, _, _ in found) + 1e-9  # several starts may end in the same place
+    theta, beta = next((theta, beta) for loss, theta, beta in found if loss <= least)
     sign = -1.0 if theta[-1] < 0 else 1.0
     return sign * theta, sign * beta
 
@@ -349,17 +315,13 @@ def _coefficients(Z: FloatArray, score: FloatArray, n_features: int, ridge: floa
     # Adding the ridge to the Gram matrix turns the path of the lasso into the elastic net's.
     gram = Z.T @ Z + ridge * np.eye(Z.shape[1])
     # Coefficients that leave the path again make it longer than their number, seldom by much.
-    for steps in (2 * n_features + 5, 20 * n_features + 20):
-        _, _, path = lars_path_gram(
-            Xy=Z.T @ score, Gram=gram, n_samples=1, method="lasso", max_iter=steps
-        )
-        # At a knot the entering coefficient is still zero; between knots it is not.
-        between = (path[:, :-1] + path[:, 1:]) / 2
-        sizes = np.count_nonzero(between, axis=0)
-        hits = np.flatnonzero(sizes == n_features)
-        if len(hits):
-            break
-    else:
+    how: Any = {"n_samples": 1, "method": "lasso", "max_iter": 5 * n_features + 10}
+    _, _, path = lars_path_gram(Xy=Z.T @ score, Gram=gram, **how)
+    # At a knot the entering coefficient is still zero; between knots it is not.
+    between = (path[:, :-1] + path[:, 1:]) / 2
+    sizes = np.count_nonzero(between, axis=0)
+    hits = np.flatnonzero(sizes == n_features)
+    if not len(hits):
         raise ValueError(
             f"n_features={n_features}: no penalty leaves exactly that many coefficients (up to "
             f"{sizes.max(initial=0)} on the path); ask for fewer or raise ridge={ridge}"

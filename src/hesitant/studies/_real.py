@@ -4,7 +4,8 @@ A reading says what the paper leaves open. The first of each data set is the mai
 text and its counts suggest. The others were chosen with the printed numbers in sight.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,34 +19,21 @@ from hesitant.studies import _loaders
 from hesitant.studies._simulation import Row
 from hesitant.studies._sources import FACTS
 
-
-@dataclass(frozen=True)
-class Printed:
-    """What the paper prints of one data set: its Tables 1 and 2, and the classes' family."""
-
-    n_labelled: int
-    n_unlabelled: int
-    mean_labelled: float
-    mean_unlabelled: float
-    ks: float
-    mann_whitney: float
-    family: str
-    ks_p: float | None = None  # where only a bound is printed
-    mann_whitney_p: float | None = None
-
-    def distance(self, row: Row) -> float:
-        """Return how far a row is from the printed numbers; 1 is very far."""
-        gap = self.mean_unlabelled - self.mean_labelled
-
-        def scaled(r: Row) -> Any:
-            pairs = r["n_labelled"] * r["n_unlabelled"]
-            means = r["mean_labelled"] / gap, r["mean_unlabelled"] / gap
-            return np.array([*means, r["ks"], r["mann_whitney"] / pairs])
-
-        return float(np.abs(scaled(row) - scaled(asdict(self))).mean())
+# What the paper prints of each data set; of some p-values only a bound.
+_BOUNDS: Any = {"ks_p": None, "mann_whitney_p": None}
+PRINTED = {k: SimpleNamespace(**_BOUNDS | facts) for k, facts in FACTS["printed"].items()}
 
 
-PRINTED = {name: Printed(**facts) for name, facts in FACTS["printed"].items()}
+def distance(row: Row, printed: Row) -> float:
+    """Return how far a row is from the printed numbers; 1 is very far."""
+    gap = printed["mean_unlabelled"] - printed["mean_labelled"]
+
+    def scaled(r: Row) -> Any:
+        pairs = r["n_labelled"] * r["n_unlabelled"]
+        means = r["mean_labelled"] / gap, r["mean_unlabelled"] / gap
+        return np.array([*means, r["ks"], r["mann_whitney"] / pairs])
+
+    return float(np.abs(scaled(row) - scaled(printed)).mean())
 
 
 @dataclass(frozen=True)
@@ -65,11 +53,8 @@ class Reading:
         return f"features: {self.features}; {classes}; start: {self.start}"
 
 
-READINGS = [Reading(**facts) for facts in FACTS["readings"]]
-
-
 def readings(dataset: str) -> list[Reading]:
-    return [reading for reading in READINGS if reading.dataset == dataset]
+    return [Reading(**facts) for facts in FACTS["readings"] if facts["dataset"] == dataset]
 
 
 def load(reading: Reading, directory: Any = None) -> Any:
@@ -125,23 +110,22 @@ def _compare(reading: Reading, data: Any) -> Row:
     entropy = classifier.entropy(data.features, uncertainty.Shannon())
     t = uncertainty.transformed_entropy(entropy, len(classifier.classes_))
     groups = {"labelled": t[data.labelled], "unlabelled": t[~data.labelled]}
-    printed = PRINTED[reading.dataset]
+    printed = vars(PRINTED[reading.dataset])
     row = {"dataset": reading.dataset, "reading": reading.name, **_ending(classifier)}
-    row |= {f"{name}_printed": value for name, value in asdict(printed).items()}
+    row |= {f"{name}_printed": value for name, value in printed.items()}
     for name, values in groups.items():
         row |= {f"n_{name}": len(values), f"mean_{name}": float(values.mean())}
     for name, test in (("ks", "kolmogorov_smirnov"), ("mann_whitney", "mann_whitney")):
         found = getattr(diagnostics, test)(*groups.values())
         row |= {name: float(found.statistic), f"{name}_p": float(found.p_value)}
-    return {**row, "distance": printed.distance(row)}
+    return {**row, "distance": distance(row, printed)}
 
 
-def _ending(classifier: Any) -> Row:
-    found = float(classifier.log_likelihood_), bool(classifier.converged_)
-    return dict(zip(_ENDING, (*found, " ".join(classifier.remarks_)), strict=True))
+def _ending(clf: Any) -> Row:
+    found = {"log_likelihood": float(clf.log_likelihood_), "converged": bool(clf.converged_)}
+    return {**found, "remarks": " ".join(clf.remarks_)}
 
 
-_ENDING = ("log_likelihood", "converged", "remarks")
 _COLUMNS = {
     "table1": ("n_labelled", "n_unlabelled", "mean_labelled", "mean_unlabelled"),
     "table2": ("ks", "ks_p", "mann_whitney", "mann_whitney_p"),
@@ -151,7 +135,8 @@ _COLUMNS = {
 def beside_printed(table: str, rows: list[Row]) -> list[Row]:
     """Return the columns of table 1 or 2, each beside the printed one."""
     pairs = [name for column in _COLUMNS[table] for name in (column, f"{column}_printed")]
-    columns = ["dataset", "reading", "main", "nearest", *pairs, "distance", *_ENDING]
+    columns = ["dataset", "reading", "main", "nearest", *pairs]
+    columns += ["distance", "log_likelihood", "converged", "remarks"]
     return [{name: row[name] for name in columns} for row in rows]
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,13 @@ PARTS = ("table1", "table2", "full", "simulation", "figures")
 
 @dataclass
 class Part:
-    """One part of the paper: its files, its tables by name, and what went wrong, in words too."""
+    """One part of the paper: its files, its tables by name, and what went wrong, in words."""
 
     name: str
     seconds: float = 0.0
     files: list[Path] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     tables: dict[str, list[Row]] = field(default_factory=dict)
-    errors: list[Exception] = field(default_factory=list, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -51,7 +50,6 @@ class Part:
             # Messages of the package stand for themselves; others need the kind of error.
             known = isinstance(error, OSError | ValueError | ImportError | RuntimeError)
             self.problems.append(str(error) if known else f"{type(error).__name__}: {error}")
-            self.errors.append(error)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part as plain data."""
@@ -143,25 +141,19 @@ def reproduce(
     The paper is D. Ahfock and G. J. McLachlan, *On missing label patterns in semi-supervised
     learning*. A part that fails does not stop the others.
 
-    Parameters
-    ----------
-    parts : str or iterable of str, optional
-        All by default: ``"table1"`` and ``"table2"``, mean entropies and tests on the three real
-        data sets, for several readings of what the paper leaves open, beside the printed numbers;
-        ``"full"``, the full likelihood on these data; ``"simulation"``, section 6; ``"figures"``.
-    out : path, default="hesitant-paper"
-        The folder of results; made if need be. Tables there are replaced.
-    replications, random_state, design : int, int and Design, optional
-        Of the simulation; a design other than the paper's has a seed of its own.
-    n_jobs : int or None, default=-1
-        Workers; −1 for all cores, None as ``joblib.parallel_config`` says or as few tasks need.
-    data : path, optional
-        The folder of the real data. By default that of the environment variable HESITANT_DATA,
-        then the user's cache, then the official sources.
-    resume, force : bool, default=False
-        Continue an interrupted simulation, with the result of one never interrupted; or begin
-        anew, with what was finished kept in a file that ends in ``.old``. Without either it is
-        refused (`StudyError`), as is a folder that another run is writing to.
+    ``parts`` are all by default: ``"table1"`` and ``"table2"``, mean entropies and tests on the
+    three real data sets, for several readings of what the paper leaves open, beside the printed
+    numbers; ``"full"``, the full likelihood on these data; ``"simulation"``, section 6;
+    ``"figures"``. ``out`` is the folder of results, made if need be; tables there are replaced.
+    ``replications``, ``random_state`` and ``design`` are those of the simulation; a design other
+    than the paper's has a seed of its own. ``n_jobs`` are workers: −1 for all cores, None as
+    ``joblib.parallel_config`` says or as few tasks need. ``data`` is the folder of the real data,
+    by default that of the environment variable HESITANT_DATA, then the user's cache, then the
+    official sources.
+
+    ``resume`` continues an interrupted simulation, with the result of one never interrupted;
+    ``force`` begins anew, with what was finished kept in a file that ends in ``.old``. Without
+    either it is refused (`StudyError`), as is a folder that another run is writing to.
     """
     asked = [parts] if isinstance(parts, str) else list(parts or PARTS)
     for name in asked:
@@ -222,7 +214,7 @@ class _Run:
     make_table2 = make_table1
 
     def make_full(self, part: Part) -> None:
-        done = [tables for _, tables in self._each_dataset(part, self.full)]
+        done = [tables for *_, tables in self._each_dataset(part, self.full)]
         for name in ("full", "full_parameters", "full_moved"):
             self._keep(part, name, [row for tables in done for row in tables[name]])
 
@@ -238,11 +230,11 @@ class _Run:
             part.files.extend(figures.save(self.result.out / f"figure_{name}", draw, *given))
 
         def draw_dataset(name: str) -> None:
-            data, ignorance = self.main(name)
+            data, ignorance, full, _ = self.full(name)
             given = ignorance, data.features, data.labels
             save(f"data_{name}", PairsDisplay.from_estimator, *given)
             save(f"entropy_{name}", EntropyDisplay.from_estimator, *given)
-            save(f"full_{name}", figures.draw_full, data, ignorance, self.full(name)[0])
+            save(f"full_{name}", figures.draw_full, data, ignorance, full)
 
         save("simulated_example", figures.draw_example, self.design.seed)
         with part.attempt():
@@ -271,14 +263,11 @@ class _Run:
         return real.compare_readings(readings, self.directory, self.n_jobs, progress)
 
     @cache  # noqa: B019
-    def main(self, dataset: str) -> tuple[Any, Any]:
+    def full(self, dataset: str) -> tuple[Any, ...]:
         reading = real.readings(dataset)[0]
         data = real.load(reading, self.directory)
-        return data, real.fit_reading(reading, data)
-
-    @cache  # noqa: B019
-    def full(self, dataset: str) -> tuple[Any, dict[str, list[Row]]]:
-        return real.compare_full(real.readings(dataset)[0], *self.main(dataset))
+        ignorance = real.fit_reading(reading, data)
+        return data, ignorance, *real.compare_full(reading, data, ignorance)
 
 
 def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
@@ -296,12 +285,7 @@ def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
         for problem in part["problems"]:
             problems.setdefault(problem, []).append(name)
     environment = templates("hesitant.studies")
-    environment.filters |= {
-        "number": decimals,
-        "signed": partial(decimals, signed=True),
-        "whole": partial(decimals, digits=0),
-        "p": lambda p: "< 0.0001" if p is not None and p < 1e-4 else decimals(p, 4),
-    }
+    environment.filters["number"] = decimals
     drawn = [folder / file for file in parts.get("figures", {}).get("files", [])]
     tables = {k: rows for part in parts.values() for k, rows in part["tables"].items()}
     page = environment.get_template("paper.html.j2").render(
@@ -315,7 +299,7 @@ def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
             for path in drawn
             if path.suffix == ".png" and path.exists()
         },
-        measures=figures.MEASURES,
+        measures=study.MEASURES,
     )
     files = {record: text, folder / "paper.html": page}
     return [write_atomically(path, content, force=True) for path, content in files.items()]

@@ -1,5 +1,6 @@
 """The paper's simulation: what do labels that are missing where it is hard teach, and whom."""
 
+import itertools
 import json
 import math
 import os
@@ -11,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import log_softmax
+from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
 
 import hesitant
@@ -26,8 +28,8 @@ from hesitant.weights import inverse_probability_weights
 
 Row = dict[str, Any]
 ALPHAS = tuple(k / 20 for k in range(21))
-MEASURES = {"adjusted_rand": 1, "log_loss": -1}
-"""The measures of the paper, and whether more (1) or less (-1) of each is better."""
+# what a measure is called, whether more (1) or less (-1) of it is better, and its decimals
+MEASURES = {"adjusted_rand": ("adjusted Rand index", 1, 4), "log_loss": ("total log loss", -1, 2)}
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,10 @@ class Checkpoint:
 
     def begin(self, reuse: bool = False) -> None:
         """Continue what is there if asked to, or to reuse the same study's; else begin anew."""
-        state = dict(self._execute("SELECT key, value FROM state"))
-        recorded = json.loads(state.get("settings", "null"))
+        state, new = dict(self._execute("SELECT key, value FROM state")), self.settings
+        old = json.loads(state.get("settings", "null"))
         unfinished = 0 if "complete" in state else len(self.finished)
-        if reuse and recorded == self.settings:
+        if old == new and (reuse or self.resume):
             return
         if unfinished and not (self.resume or self.force):
             raise StudyError(
@@ -101,28 +103,24 @@ class Checkpoint:
                 "run. Continue it with resume=True (--resume), begin anew with force=True "
                 "(--force), or choose another folder with out (--out)."
             )
-        if self.resume and recorded is not None:
-            changed = [
-                f"{key} was {json.dumps(old):.60} and is now {json.dumps(new):.60}"
-                for key in sorted({*recorded, *self.settings})
-                if (old := recorded.get(key)) != (new := self.settings.get(key))
-            ]
-            if not changed:
-                return
+        if self.resume and old is not None:
+            changed = "; ".join(
+                f"{k} was {json.dumps(old.get(k)):.60} and is now {json.dumps(new.get(k)):.60}"
+                for k in sorted({*old, *new})
+                if old.get(k) != new.get(k)
+            )
             raise StudyError(
-                f"{self.path} was begun with other settings ({'; '.join(changed)}), so its "
-                "results cannot be continued. Use the same settings, begin anew with force=True "
-                "(--force) instead, or choose another folder with out (--out)."
+                f"{self.path} was begun with other settings ({changed}), so its results cannot be "
+                "continued. Use the same settings, begin anew with force=True (--force) instead, "
+                "or choose another folder with out (--out)."
             )
         if unfinished:
-            number = 1
-            while (kept := self.path.with_suffix(f".{number}.old")).exists():
-                number += 1
-            self._execute("VACUUM INTO ?", str(kept))
+            names = (self.path.with_suffix(f".{number}.old") for number in itertools.count(1))
+            self._execute("VACUUM INTO ?", str(next(name for name in names if not name.exists())))
         # Killed in between, there is nothing that could be lost or taken for something else.
         self._execute("DELETE FROM finished")
         self._execute("DELETE FROM state")
-        self._execute("INSERT INTO state VALUES ('settings', ?)", json.dumps(self.settings))
+        self._execute("INSERT INTO state VALUES ('settings', ?)", json.dumps(new))
 
     def append(self, replication: int, rows: list[Row]) -> None:
         """Add a finished replication; on return it is on the disk."""
@@ -250,7 +248,8 @@ def scores(log_tau: FloatArray, truth: IntArray) -> Row:
 
 def true_log_posterior(X: FloatArray) -> FloatArray:
     """Return the log posteriors of rows under the simulation's true parameters."""
-    return np.asarray(log_softmax(class_scores(X, MEANS, COVARIANCES, (0.5, 0.5)), axis=1))
+    classes = [multivariate_normal(*own) for own in zip(MEANS, COVARIANCES, strict=True)]
+    return np.asarray(log_softmax(class_scores(X, classes, (0.5, 0.5)), axis=1))
 
 
 def summarise(rows: list[Row]) -> list[Row]:
@@ -268,7 +267,7 @@ def summarise(rows: list[Row]) -> list[Row]:
             "replications": len(group["converged"]),
             "converged": int(group["converged"].sum()),
         }
-        for measure, better in MEASURES.items():
+        for measure, (_, better, _) in MEASURES.items():
             change = group[measure] - full[measure]
             # Solvers that reach the same maximum differ by rounding: that is a tie, not a win.
             change[np.abs(change) <= 1e-4 * np.abs(full[measure])] = 0.0
@@ -304,7 +303,7 @@ def findings(rows: list[Row]) -> list[Row]:
     groups = _groups(rows)
     alphas = {a: group for (_, a), group in groups.items() if a is not None}
     out: list[Row] = []
-    for measure, better in MEASURES.items():
+    for measure, (_, better, places) in MEASURES.items():
         values = {a: group[measure] for a, group in alphas.items()}
         best = max(values, key=lambda a: better * values[a].mean())
         half = min(values, key=lambda a: abs(a - 0.5))
@@ -312,7 +311,6 @@ def findings(rows: list[Row]) -> list[Row]:
         gain = {f"full less the best alpha ({best:g})": full - values[best]}
         lost = {f"best at {best:g}; {half:g} less the best": values[half] - values[best]}
         falls = {f"{end:g} less {half:g}": values[end] - values[half] for end in ends}
-        places = {"adjusted_rand": 4, "log_loss": 2}[measure]
         for claim, sign, changes in (
             ("full beats every alpha", 1, gain),
             ("alpha = 0.5 is best among them", 1, {} if half == best else lost),

@@ -1,14 +1,14 @@
 """Where the real data are found, how they are read, and whether they are the published ones."""
 
 import hashlib
-import io
 import os
 import re
+import shutil
 import tempfile
 import tomllib
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -187,14 +187,14 @@ def _download(source: Source, cache: Path, advice: str) -> Frame:
     # No checksum of the file: archives are rebuilt by their hosts, so content is compared.
     get, failure = need("pooch").HTTPDownloader(progressbar=bool(find_spec("tqdm"))), ""
     for url in source.urls:
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            fetched = Path(folder, url.rpartition("/")[2])
+        with tempfile.TemporaryDirectory(dir=cache) as name:
+            folder = Path(name)
             try:
-                get(url, str(fetched), None)
-                for name, content in _unpack(fetched.name, fetched.read_bytes()):
-                    if name in source.files:
-                        Path(folder, name).write_bytes(content)
-                path = source.find(Path(folder))
+                get(url, str(folder / url.rpartition("/")[2]), None)
+                for _ in range(2):  # an archive may hold another
+                    for archive in list(folder.rglob("*.zip")):
+                        shutil.unpack_archive(archive, folder)
+                path = next((p for file in source.files for p in folder.rglob(file)), None)
                 if path is None:
                     raise ValueError(f"{url} holds none of {', '.join(source.files)}")
                 table = source.read(path)
@@ -203,13 +203,3 @@ def _download(source: Source, cache: Path, advice: str) -> Frame:
             except (OSError, ValueError, zipfile.BadZipFile) as error:
                 failure = f"\nThe download failed: {error}"
     raise FileNotFoundError(advice + failure)
-
-
-def _unpack(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield a file, or those of an archive and of archives within it."""
-    if not name.lower().endswith(".zip"):
-        yield name, content
-        return
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for member in archive.namelist():
-            yield from _unpack(Path(member).name, archive.read(member))
