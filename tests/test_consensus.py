@@ -131,10 +131,10 @@ def test_wrong_use_is_named() -> None:
     for bad in (0, -1, 0.0, 1.5, 6.0, True, "most", float("nan")):
         with pytest.raises((ValueError, TypeError), match=r"at_least=.*: give a .* to [14]"):
             consensus(OPINIONS, at_least=bad)
-    with pytest.raises(ValueError, match="at_least=1.5: .* or the share of the panel"):
+    with pytest.raises(ValueError, match=r"at_least=1.5: .* or the share of the panel"):
         consensus(OPINIONS, at_least=1.5)
     for flat in (["a", "b", "c"], pd.Series(["a", "b"]), np.array([1, 2])):
-        with pytest.raises(ValueError, match="opinions has shape .*: give a row a case"):
+        with pytest.raises(ValueError, match=r"opinions has shape .*: give a row a case"):
             consensus(flat, at_least=1)
     with pytest.raises(ValueError, match=r"has shape \(2, 0\): give a row a case"):
         consensus(np.empty((2, 0)))

@@ -110,7 +110,9 @@ def test_errors_name_the_parameter_and_the_remedy() -> None:
             simulate(bad)
     with pytest.raises(ValueError, match=r"covariances has shape \(2, 2\); .* need \(2, 2, 2\)"):
         simulate(covariances=np.eye(2))
-    with pytest.raises(ValueError, match="covariances are not all symmetric and positive definite"):
+    with pytest.raises(
+        ValueError, match="covariances are not all symmetric and positive definite"
+    ):
         simulate(covariances=[np.eye(2), -np.eye(2)])
     with pytest.raises(ValueError, match="covariances are not all symmetric"):
         simulate(covariances=[np.eye(2), [[1, 0.5], [0, 1]]])

@@ -12,9 +12,15 @@ import pandas as pd
 import pytest
 
 from hesitant.studies import PARTS, PRINTED, Design, StudyError, _real, reproduce
-from hesitant.studies._figures import draw_full
 from hesitant.studies._loaders import DOCTORS, RAW
-from hesitant.studies._real import compare_full, compare_readings, fit_reading, load, readings
+from hesitant.studies._real import (
+    compare_full,
+    compare_readings,
+    draw_full,
+    fit_reading,
+    load,
+    readings,
+)
 from hesitant.studies._reproduce import write_page
 from hesitant.studies._simulation import Checkpoint
 

@@ -47,12 +47,11 @@ class EntropyDisplay(draw.Drawing):
         cls, estimator: Any, X: Any, y: Any, *, reviewed: Any = None, axes: Any = None
     ) -> Self:
         """Draw a fitted classifier's entropies and mechanism; rows not reviewed are left out."""
-        data = check_in_memory(estimator, X, y, reviewed=reviewed)
-        shown, fitted = data.reviewed, None
+        data, fitted = check_in_memory(estimator, X, y, reviewed=reviewed), None
         if estimator.mechanism_.informative:
-            fitted = estimator.labelling_probability(X)[shown]
-        entropy, seen = estimator.entropy(X, Shannon())[shown], data.labels.labelled[shown]
-        return cls._from_rows(entropy, len(estimator.classes_), seen, fitted, axes)
+            fitted = estimator.labelling_probability(X)[data.reviewed]
+        rows = estimator.entropy(X, Shannon())[data.reviewed], data.labels.labelled[data.reviewed]
+        return cls._from_rows(*rows, len(estimator.classes_), fitted, axes)
 
     @classmethod
     def from_predictions(
@@ -68,8 +67,7 @@ class EntropyDisplay(draw.Drawing):
 
         Probabilities rounded to 0 and 1 have an entropy of exactly zero, drawn at the far left.
         """
-        tau = np.ascontiguousarray(proba, dtype=float)
-        seen = encode(y, missing_label).labelled
+        tau, seen = np.ascontiguousarray(proba, dtype=float), encode(y, missing_label).labelled
         if tau.ndim != 2 or len(tau) != seen.size:
             raise ValueError(
                 f"proba has shape {tau.shape} and y has {seen.size} rows: give one row of class "
@@ -77,12 +75,11 @@ class EntropyDisplay(draw.Drawing):
             )
         entropy, _ = Shannon().evaluate(np.log(np.maximum(tau, 1e-300)), tau)
         fitted = None if labelling_probability is None else np.asarray(labelling_probability)
-        return cls._from_rows(entropy, tau.shape[1], seen, fitted, axes)
+        return cls._from_rows(entropy, seen, tau.shape[1], fitted, axes)
 
     @classmethod
-    def _from_rows(cls, entropy: Any, g: int, seen: Any, fitted: Any, axes: Any) -> Self:
-        t = transformed_entropy(entropy, g)
-        both = seen.any() and not seen.all()
+    def _from_rows(cls, entropy: Any, seen: Any, g: int, fitted: Any, axes: Any) -> Self:
+        t, both = transformed_entropy(entropy, g), 0 < seen.sum() < len(seen)
         curve = labelling_curve(t, seen, fitted=fitted) if both else None
         return cls(t[seen], t[~seen], curve).plot(axes)
 
@@ -260,13 +257,9 @@ class PairsDisplay(draw.Drawing):
 
 
 def find_features(wanted: Sequence[Any], names: list[str]) -> list[int]:
-    """Return the positions of features given by name or position."""
-    places = []
+    p = len(names)
+    known = {k: k % p for k in range(-p, p)} | {name: k for k, name in enumerate(names)}
     for f in wanted:
-        if isinstance(f, str) and f in names:
-            places.append(names.index(f))
-        elif isinstance(f, int | np.integer) and -len(names) <= f < len(names):
-            places.append(int(f) % len(names))
-        else:
+        if f not in known:
             raise ValueError(f"features contains {f!r}: give names or positions among {names}.")
-    return places
+    return [known[f] for f in wanted]

@@ -53,25 +53,21 @@ def draw_intervals(
         height = 0.9 + 0.19 * sum(sizes) + 0.32 * len(sizes)
         out.use(ax, (5.2, height), len(sizes), 1, height_ratios=[s + 0.6 for s in sizes])
         for panel, places in zip(out.axes_, kinds.values(), strict=True):
-            _interval_panel(panel, *(v[places] for v in values))
+            middle, lower, upper = (v[places] for v in values)
+            known = ~(np.isnan(lower) | np.isnan(upper))
+            ends = np.concatenate((middle, lower[known], upper[known]))
+            ends = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.zeros(1)
+            low, high = ends.min(), ends.max()
+            reach = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
+            if low < 0 < high:
+                _zero_line(panel)
+            bars = np.clip((lower[known], upper[known]), low - reach, high + reach)
+            panel.hlines(np.flatnonzero(known), *bars, color=class_color(0), linewidth=1.5)
+            panel.plot(middle, range(len(middle)), "o", color=class_color(0), markersize=4)
+            panel.set_xlim(low - reach, high + reach)
             _one_a_line(panel, [names[k] for k in places])
         out.axes_[-1].set_xlabel(caption)
     return out
-
-
-def _interval_panel(ax: Any, middle: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
-    y, color = np.arange(len(middle)), class_color(0)
-    known = ~(np.isnan(lower) | np.isnan(upper))
-    ends = np.concatenate((middle, lower[known], upper[known]))
-    ends = ends[np.isfinite(ends)]
-    low, high = (ends.min(), ends.max()) if ends.size else (0.0, 0.0)
-    reach = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
-    if low < 0 < high:
-        _zero_line(ax)
-    left, right = np.clip((lower[known], upper[known]), low - reach, high + reach)
-    ax.hlines(y[known], left, right, color=color, linewidth=1.5)
-    ax.plot(middle, y, "o", color=color, markersize=4)
-    ax.set_xlim(low - reach, high + reach)
 
 
 def draw_comparison(candidates: list[Any], sort_by: str, axes: Any = None) -> Drawing:
@@ -161,21 +157,20 @@ def draw_efficiency(r: Any, axes: Any = None, parameters: str | None = None) -> 
             out.figure_.legend(handles, labels, loc="outside lower left", ncols=2)
         else:
             left.legend(loc="best")
-        _error_rates(right, r)
+        right.set(title="(b) Fitted rule", ylabel=f"expected error rate, n = {r.n_rows:,}")
+        right.set_xticks(range(3), ["all labels", "labels\ngiven", "labels and\npattern"])
+        right.set_xlim(-0.5, 2.5)
+        ways = ("complete", *_STYLE)
+        rates = r.bayes_error + np.array([r.excess_error[way] for way in ways])
+        if np.isfinite(rates).all():
+            dashed = {"color": GREY, "linewidth": 0.9, "linestyle": "--"}
+            right.axhline(r.bayes_error, **dashed, label="Bayes error")
+            error = [r.monte_carlo_error[f"excess {way}"] for way in ways]
+            dots = {"fmt": "o", "color": class_color(0), "markersize": 6, "linewidth": 1}
+            right.errorbar(range(3), rates, error, **dots)
+            right.legend()
+        else:
+            words = "not known:\nsee the remarks"
+            right.text(1, 0.5, words, color=GREY, va="center", ha="center")
+            right.set(ylim=(0, 1), yticks=[])
     return out
-
-
-def _error_rates(ax: Any, r: Any) -> None:
-    ax.set(title="(b) Fitted rule", ylabel=f"expected error rate, n = {r.n_rows:,}")
-    ax.set_xticks(range(3), ["all labels", "labels\ngiven", "labels and\npattern"])
-    ways = ("complete", *_STYLE)
-    rates = r.bayes_error + np.array([r.excess_error[way] for way in ways])
-    ax.set_xlim(-0.5, 2.5)
-    if not np.isfinite(rates).all():
-        ax.text(1, 0.5, "not known:\nsee the remarks", color=GREY, va="center", ha="center")
-        ax.set(ylim=(0, 1), yticks=[])
-        return
-    ax.axhline(r.bayes_error, color=GREY, linewidth=0.9, linestyle="--", label="Bayes error")
-    error = [r.monte_carlo_error[f"excess {way}"] for way in ways]
-    ax.errorbar(range(3), rates, error, fmt="o", color=class_color(0), markersize=6, linewidth=1)
-    ax.legend()

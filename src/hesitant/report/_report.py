@@ -95,23 +95,14 @@ def make_report(
 ) -> Report:
     """Report on a fitted classifier and the data it was fitted to.
 
-    Parameters
-    ----------
-    clf : fitted MixtureClassifier or MixtureClassifierCV
-    X, y, sample_weight, reviewed
-        As they were given to ``fit``.
-    ids, rows : sequences, optional
-        What to call the rows, and their numbers in the user's own table; by default from 1.
-    name : str
-        What to call the data.
-    n_boot, random_state : int
-        Replicates of the bootstrap test of the blanks (199 or more for a useful p-value; none by
-        default), and their seed.
-    notes, wording : sequence of str, callable
-        What else a reader should know, such as warnings of the fit, and a function that puts notes
-        and remarks, which name options of the estimator, in a reader's own words.
-    options, data, command : mappings and str, optional
-        How the fit was asked for, where its data came from, and the command line that repeats it.
+    ``clf`` is a fitted MixtureClassifier or MixtureClassifierCV, and X, y, ``sample_weight`` and
+    ``reviewed`` are as given to ``fit``. ``ids`` and ``rows`` are what to call the rows, and their
+    numbers in the user's own table (by default from 1); ``name`` is what to call the data.
+    ``n_boot`` replicates make the bootstrap test of the blanks (199 or more for a useful p-value;
+    none by default), from the seed ``random_state``. ``notes`` are what else a reader should know,
+    such as warnings of the fit, and ``wording`` is a function that puts notes and remarks, which
+    name options of the estimator, in a reader's own words. ``options``, ``data`` and ``command``
+    say how the fit was asked for, where its data came from, and what repeats it.
 
     Examples
     --------
@@ -145,7 +136,7 @@ def _provenance(case: Case, name: str) -> dict[str, Any]:
 def _render(case: Case, summary: dict[str, Any]) -> str:
     # Everything is escaped unless the template says that it is safe: names come from strangers.
     environment, names = templates("hesitant.report"), [*case.classes, *case.features]
-    printers: dict[str, Callable[[Any], str]] = {
+    show: dict[str, Callable[..., str]] = {
         "text": str,
         "name": short,
         "row": lambda value: short(value, 30),
@@ -158,19 +149,13 @@ def _render(case: Case, summary: dict[str, Any]) -> str:
         "only bar": lambda value: "",
         "number": _typeset,
         "rough": lambda value: _typeset(value, 3),
-        "value": _typeset,
         "p": lambda p: p_value(p).removeprefix("p ").removeprefix("= "),
-    }
-    environment.filters |= {
-        "count": printers["count"],
-        "percent": percent,
         "short": short,
         "option": _option,
         "noun": noun,
-        "cut": lambda text, most: text if len(text) <= most else text[:most] + " …",
         "clean": lambda text: _together(short(shorten_in(text, names), 1200)),
-        "show": lambda value, how: printers[how](value),
     }
+    environment.filters |= show | {"show": lambda value, how: show[how](value)}
     script = environment.loader.get_source(environment, "page.js")[0]
     digest, counts = hashlib.sha256(script.encode()).digest(), summary["labels"]
     drawn = (counts["labelled"], MOST_LABELLED), (counts["blank"], MOST_BLANK)

@@ -1,7 +1,7 @@
 """Each section of the report as plain numbers and words."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -14,67 +14,157 @@ from hesitant._words import decimals, noun, percent, plain, short
 from hesitant.diagnostics._smoother import wilson
 from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference._information import information_of
-from hesitant.report._answer import answer
 from hesitant.report._case import FEWEST, Case
 from hesitant.weights import inverse_probability_weights
 
+Section = dict[str, Any]
 SURE, UNSURE = 0.95, 0.7
 TOO_SURE = 0.05  # how far claimed confidence may exceed the share that is right
 EDGES = (0.0, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0)
 # bands of confidence that anyone can picture, and what to call them
 BANDS = (0.0, 0.7, 0.9, 0.99, 1.0)
 BAND_NAMES = ("less than 70 %", "70 % to 90 %", "90 % to 99 %", "99 % or more")
-MOST_LISTED, KEPT, SHOWN_FEATURES, VALUES = 12, 1000, 12, 4
+MOST_LISTED, KEPT, VALUES = 12, 1000, 4
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 REFERENCE = "D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning."
 
 
-def summarise(
-    case: Case, name: str, notes: Sequence[str], repeat: dict[str, Any]
-) -> dict[str, Any]:
+def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> Section:
     """Return the whole report as plain lists, numbers and strings."""
-    held_out, candidates = _held_out(case), _candidates(case.whole)
+    found, candidates = case.diagnosis, _candidates(case.whole)
+    held_out, labels, change = _held_out(case), _labels(case), _change(case)
+    triage, doubtful = _triage(case), _doubtful_labels(case, held_out)
+    # The answer, first on the page: what was found, how sure it is, and what to do next.
+    told = {
+        "what": [*_what_is_there(case, labels, change)],
+        "sure": [*_how_sure(case, held_out, labels)],
+        "next": [*_what_next(triage, doubtful)] or ["Nothing needs a second look."],
+        "cautions": [*_cautions(case, held_out)],
+    }
+    told = {part: [case.wording(text) for text in texts] for part, texts in told.items()}
     # The curve is a picture, not numbers to read; the notes and the method say the rest.
     hidden = {"curve", "remarks", "caveats"}
-    summary: dict[str, Any] = {
-        "name": name,
-        "classes": case.classes,
-        "features": case.features,
-        "held_out": held_out,
-        "labels": _labels(case),
-        "separation": [
-            {"feature": case.features[j], "share": case.separation[j]}
-            for j in case.leading[:SHOWN_FEATURES]
-        ],
-        "triage": _triage(case),
-        "doubtful_labels": _doubtful_labels(case, held_out),
-        "readers": _readers(case) if case.panel else {},
-        "evidence": {k: v for k, v in case.diagnosis.to_dict().items() if k not in hidden},
-        "change": _change(case),
-        "parameters": _parameters(case),
-        "candidates": candidates,
-        "method": _method(case, candidates),
-        "repeat": {
-            "version": hesitant.__version__,
-            "python": platform.python_version(),
-            "libraries": {name: version(name) for name in LIBRARIES},
-            **repeat,
-        },
-    }
-    summary["verdict"] = {
-        k: [case.wording(text) for text in v] if isinstance(v, list) else v
-        for k, v in answer(case, summary).items()
-    }
-    summary["notes"] = list(dict.fromkeys(map(case.wording, (*notes, *case.diagnosis.remarks))))
-    out: dict[str, Any] = plain(summary)
+    out: Section = plain(
+        {
+            "name": name,
+            "classes": case.classes,
+            "features": case.features,
+            "held_out": held_out,
+            "labels": labels,
+            "separation": [
+                {"feature": case.features[j], "share": case.separation[j]}
+                for j in case.leading[:MOST_LISTED]
+            ],
+            "triage": triage,
+            "doubtful_labels": doubtful,
+            "readers": _readers(case) if case.panel else {},
+            "evidence": {k: v for k, v in found.to_dict().items() if k not in hidden},
+            "change": change,
+            "parameters": _parameters(case),
+            "candidates": candidates,
+            "method": _method(case, candidates),
+            "repeat": {
+                "version": hesitant.__version__,
+                "python": platform.python_version(),
+                "libraries": {name: version(name) for name in LIBRARIES},
+                **repeat,
+            },
+            "verdict": {
+                "finding": found.finding,
+                "headline": found.headline,
+                **told,
+                "paragraphs": [*told["what"], *told["sure"], *told["next"]],
+            },
+            "notes": list(dict.fromkeys(map(case.wording, (*notes, *found.remarks)))),
+        }
+    )
     return out
 
 
-def _records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str]:
+    rows, found, unseen = noun(case.n, "row"), case.diagnosis, labels["not_reviewed"]
+    seen = "All rows were taken as shown to whoever labelled them."
+    if unseen:
+        seen = (
+            f"{noun(unseen, 'row counts', 'rows count')} as not reviewed: they help to shape the "
+            "classes, but whether they have a label is no evidence."
+        )
+    share = percent(labels["blank_share"])
+    some = f"Of {rows}, {labels['blank']:,} ({share}) have no label. {seen}"
+    yield some if labels["blank"] else f"All {rows} carry a label."
+    yield found.explanation
+    if change["available"] and found.finding in ("hard", "easy", "mixed", "random"):
+        yield change["words"]
+
+
+def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
+    if not held_out["available"]:
+        yield (
+            f"How often the model is right could not be measured: {held_out['why_not']}. Its own "
+            "probabilities have not been put to the test."
+        )
+        return
+    accuracy, lower, upper, claimed, agreed = (
+        percent(held_out[k]) for k in ("accuracy", "lower", "upper", "claimed", "agreed")
+    )
+    given = "the class that most readers named" if case.panel else "the same label"
+    yield (
+        f"Asked about labelled rows that it had not seen, the model gives {given} in {accuracy} "
+        f"of {noun(held_out['rows'], 'case')} (95 % interval {lower} to {upper})."
+    )
+    if case.confusion is not None:
+        yield (
+            f"Readers err too. Allowing for that, the model expects to agree with {claimed} of "
+            f"their labels, and agrees with {agreed}."
+        )
+    if held_out["all_rows"] is not None and labels["blank"]:
+        easier = "Labelled rows are the easier ones. " * (case.diagnosis.finding == "hard")
+        yield (
+            f"{easier}The estimate for all rows, blank ones included, is about "
+            f"{percent(held_out['all_rows'])}. It rests on the model where nobody gave a label, "
+            "and tends to be a little high."
+        )
+    if held_out["contradicted"]:
+        claims = "" if case.panel else f": on those rows it claims {claimed}"
+        text = f"The model is far surer than it should be{claims}."
+        yield f"{text} Its probabilities are therefore not shown."
+    elif labels["blank"] > 1:
+        sure = f"{labels['blank_sure']:,} blank rows" if labels["blank_sure"] else "no blank row"
+        unsure = f"less than 70 % sure of {labels['blank_unsure']:,}"
+        yield f"It is at least 95 % sure of the class of {sure}, and {unsure}."
+
+
+def _what_next(triage: Section, doubtful: Section) -> Iterator[str]:
+    if triage["total"]:
+        first = noun(min(triage["total"], 20), "row")
+        yield f"Ask again about the first {first} of the triage list: they would teach the most."
+    if triage["unusual_total"]:
+        which = noun(triage["unusual_total"], "blank row that fits", "blank rows that fit")
+        yield f"Check {which} no class: perhaps damaged, mistyped or of another kind."
+    if doubtful["total"]:
+        which = noun(doubtful["total"], "label")
+        yield f"Check {which} that the model contradicts with at least 95 % confidence."
+
+
+def _cautions(case: Case, held_out: Section) -> Iterator[str]:
+    clf, diagnosis = case.clf, case.diagnosis
+    if not clf.converged_:
+        yield f"The fit did not settle ({clf.termination_}): every number here is provisional."
+    if held_out["available"] and held_out["upper"] < max(0.8, held_out["guess"]):
+        yield (
+            f"On held-out rows the model names only {percent(held_out['accuracy'])} of the labels "
+            f"(always naming the commonest class would give {percent(held_out['guess'])}), so its "
+            "classes may not be those of the labels. Try another family, or other features."
+        )
+    if diagnosis.caution:
+        yield diagnosis.caution
+
+
+def _records(columns: Mapping[str, Any]) -> list[Section]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _held_out(case: Case) -> dict[str, Any]:
+def _held_out(case: Case) -> Section:
     every, why_not = case.held_out
     rows = np.flatnonzero(np.isfinite(every[:, 0]))
     if not rows.size:
@@ -126,7 +216,7 @@ def _of_all_rows(
     return float(1 - wrong / (right.size + error.size))
 
 
-def _reliability(confidence: FloatArray, right: BoolArray) -> list[dict[str, Any]]:
+def _reliability(confidence: FloatArray, right: BoolArray) -> list[Section]:
     """Return what was claimed and what was right, in bands of confidence of ten rows or more."""
     out, low = [], EDGES[0]
     for high in EDGES[1:]:
@@ -141,7 +231,7 @@ def _reliability(confidence: FloatArray, right: BoolArray) -> list[dict[str, Any
     return out
 
 
-def _labels(case: Case) -> dict[str, Any]:
+def _labels(case: Case) -> Section:
     blank, seen, given = case.blank, case.data.reviewed, case.labels.counts
     assigned = np.bincount(case.posterior[blank].argmax(axis=1), minlength=len(case.classes))
     expected = case.posterior[blank].sum(axis=0)
@@ -149,28 +239,25 @@ def _labels(case: Case) -> dict[str, Any]:
     # judged by the fit that ignores the blanks, so that counts cannot be an echo of the assumption
     band = np.digitize(case.ignorant_posterior.max(axis=1), BANDS[1:-1])
     rows, without = (np.bincount(band[which], minlength=4) for which in (seen, seen & blank))
+    classes = {"class": case.classes, "labelled": given, "blank_assigned": assigned}
+    bands = {"from": BANDS[:-1], "to": BANDS[1:], "sure": BAND_NAMES, "rows": rows}
     with np.errstate(invalid="ignore"):  # of nothing there is no share
-        shares = expected / (given + expected), without / rows
+        classes |= {"blank_expected": expected, "blank_share": expected / (given + expected)}
+        bands |= {"blank": without, "blank_share": without / rows}
     return {
         "rows": case.n,
-        "labelled": int((~blank).sum()),
-        "blank": int(blank.sum()),
-        "blank_share": float(blank.mean()),
-        "not_reviewed": int((~seen).sum()),
-        "blank_sure": int((assured >= SURE).sum()),
-        "blank_unsure": int((assured < UNSURE).sum()),
-        "classes": _records(
-            {"class": case.classes, "labelled": given, "blank_assigned": assigned}
-            | {"blank_expected": expected, "blank_share": shares[0]}
-        ),
-        "by_confidence": _records(
-            {"from": BANDS[:-1], "to": BANDS[1:], "sure": BAND_NAMES, "rows": rows}
-            | {"blank": without, "blank_share": shares[1]}
-        )[::-1],
+        "labelled": (~blank).sum(),
+        "blank": blank.sum(),
+        "blank_share": blank.mean(),
+        "not_reviewed": (~seen).sum(),
+        "blank_sure": (assured >= SURE).sum(),
+        "blank_unsure": (assured < UNSURE).sum(),
+        "classes": _records(classes),
+        "by_confidence": _records(bands)[::-1],
     }
 
 
-def _triage(case: Case) -> dict[str, Any]:
+def _triage(case: Case) -> Section:
     # the chance of an answer is part of the order: whoever withheld the hardest labels may again
     chance = (case.clf if case.panel else case.whole).labelling_probability(case.data)
     usual = np.flatnonzero(case.blank & ~case.unusual)
@@ -195,7 +282,7 @@ def _triage(case: Case) -> dict[str, Any]:
     }
 
 
-def _rows(case: Case, rows: IntArray, tau: FloatArray | None = None) -> dict[str, Any]:
+def _rows(case: Case, rows: IntArray, tau: FloatArray | None = None) -> Section:
     tau = case.posterior[rows] if tau is None else tau[rows]
     first, second = np.argsort(-tau, axis=1, kind="stable")[:, :2].T
     every, classes = np.arange(len(rows)), np.array(case.classes, dtype=object)
@@ -208,11 +295,11 @@ def _rows(case: Case, rows: IntArray, tau: FloatArray | None = None) -> dict[str
     }
 
 
-def _named(case: Case, rows: IntArray) -> dict[str, Any]:
+def _named(case: Case, rows: IntArray) -> Section:
     return {"row": case.rows[rows], "position": rows, "name": [case.names[i] for i in rows]}
 
 
-def _doubtful_labels(case: Case, held_out: dict[str, Any]) -> dict[str, Any]:
+def _doubtful_labels(case: Case, held_out: Section) -> Section:
     """List labels that the model contradicts, as far as it may: judged without the label."""
     every, _ = case.held_out
     tau, codes = np.where(np.isfinite(every), every, case.proba), case.labels.codes
@@ -225,7 +312,7 @@ def _doubtful_labels(case: Case, held_out: dict[str, Any]) -> dict[str, Any]:
     return {"total": int(rows.size), "rows": _records(_rows(case, first, tau) | said)}
 
 
-def _readers(case: Case) -> dict[str, Any]:
+def _readers(case: Case) -> Section:
     said, shown, given = case.said, case.said.shown.sum(axis=0), case.said.given.sum(axis=0)
     columns = {"reader": said.readers, "shown": shown, "labelled": given}
     columns["share"] = np.where(shown > 0, given / np.maximum(shown, 1), np.nan)
@@ -238,7 +325,7 @@ def _readers(case: Case) -> dict[str, Any]:
     }
 
 
-def _change(case: Case) -> dict[str, Any]:
+def _change(case: Case) -> Section:
     if case.informed is None:
         return {"available": False}
     ignorance, informed, blank = case.diagnosis.ignorance, case.informed, case.blank
@@ -275,7 +362,7 @@ def _change(case: Case) -> dict[str, Any]:
     return {**found, "words": _what_changes(found, case.diagnosis.finding)}
 
 
-def _what_changes(change: dict[str, Any], finding: str) -> str:
+def _what_changes(change: Section, finding: str) -> str:
     blank, other = change["moved_blank"], change["moved"] - change["moved_blank"]
     text = "Using the pattern puts no row into another class"
     if change["moved"]:
@@ -318,11 +405,11 @@ _GROUPS = {
 _PARAMETERS = {"coef[u]": "entropy", "dropout": "chance loss"}
 
 
-def _parameters(case: Case) -> dict[str, Any]:
+def _parameters(case: Case) -> Section:
     found = case.information
     if isinstance(found, str):
         return {"level": None, "remarks": [case.wording(found)], "groups": []}
-    groups: dict[str, list[dict[str, Any]]] = {title: [] for title in _GROUPS.values()}
+    groups: dict[str, list[Section]] = {title: [] for title in _GROUPS.values()}
     for record in _records(found._columns()):
         kind, _, rest = record["parameter"].partition("[")
         of = _PARAMETERS.get(record["parameter"], rest.removesuffix("]") or kind)
@@ -334,14 +421,14 @@ def _parameters(case: Case) -> dict[str, Any]:
     }
 
 
-def _candidates(whole: Any) -> list[dict[str, Any]]:
+def _candidates(whole: Any) -> list[Section]:
     """Return the models that were tried, largest weight first; nothing if there was one only."""
     found = getattr(whole, "cv_results_", {})
     columns = {k: found[k] for k in ("name", "weight", "gap", "gap_error", "note") if found}
     return sorted(_records(columns), key=lambda row: -row["weight"])
 
 
-def _method(case: Case, candidates: list[dict[str, Any]]) -> dict[str, Any]:
+def _method(case: Case, candidates: list[Section]) -> Section:
     clf = case.clf
     likelihood = clf.mechanism_.describe()
     if clf.alpha != 0.5:

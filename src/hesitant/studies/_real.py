@@ -203,3 +203,19 @@ def _moves(ignorance: Any, full: Any, data: Any) -> tuple[Row, list[Row]]:
         }
     )
     return counts, moved[changed & blank].to_dict("records")
+
+
+def draw_full(data: Any, ignorance: Any, full: Any) -> Any:
+    """Draw both likelihoods' boundaries, with rings around unlabelled rows that change class."""
+    X, blank = data.features, ~data.labelled
+    drawn = diagnostics.RegionsDisplay.from_estimator(full, X, data.labels, compare_with=ignorance)
+    moved = np.asarray(ignorance.predict(X) != full.predict(X)) & blank
+    label = f"changes class ({moved.sum()} of {blank.sum()})"
+    ring: Any = {"s": 34, "facecolor": "none", "edgecolor": "#C1121F", "lw": 0.9, "zorder": 5}
+    rings = drawn.ax_.scatter(*drawn.points[moved].T, label=label, **ring)
+    legend = drawn.ax_.get_legend()
+    words = {"this model": "full likelihood", "the other": "ignorance likelihood"}
+    names = [words.get(text.get_text(), text.get_text()) for text in legend.get_texts()]
+    handles = [*legend.legend_handles, rings]
+    drawn.ax_.legend(handles, [*names, label], loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return drawn

@@ -1,22 +1,23 @@
 """The paper, by one call: what was asked for, part by part, and its answer."""
 
 import base64
+import io
 import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from hesitant._drawing import drawing
 from hesitant._optional import need, templates
 from hesitant._words import decimals, plain
 from hesitant.checks import check_jobs, check_number, look_up, renamed
 from hesitant.diagnostics import EntropyDisplay, PairsDisplay
-from hesitant.studies import _figures as figures
 from hesitant.studies import _real as real
 from hesitant.studies import _simulation as study
 from hesitant.studies._simulation import Design, Row, StudyError
@@ -24,6 +25,7 @@ from hesitant.tables import write_atomically
 
 PARTS = ("table1", "table2", "full", "simulation", "figures")
 """In the order in which they are made: the figures draw what the others have computed."""
+_FULL = ("full", "full_parameters", "full_moved")
 
 
 @dataclass
@@ -165,12 +167,9 @@ def reproduce(
     kept = study.Checkpoint(folder / "simulation.sqlite", design.settings(), resume, force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise StudyError(
-            f"Results cannot be written to {folder}: {reason}. Name a folder of your own with "
-            "out (--out)."
-        ) from error
+    except OSError as error:
+        why = f"Results cannot be written to {folder}: {error.strerror}"
+        raise StudyError(f"{why}. Name a folder of your own with out (--out).") from error
     wanted = [name for name in PARTS if name in asked]
     settings = {"parts": wanted, "replications": replications, "resume": bool(resume)}
     result = Reproduction(folder, {}, {**settings, **kept.settings})
@@ -200,23 +199,18 @@ class _Run:
     n_jobs: int | None
     progress: bool
 
-    def _each_dataset(self, part: Part, make: Callable[[str], Any]) -> list[Any]:
-        made = []
-        for name in real.PRINTED:
+    def make_tables(self, part: Part) -> None:
+        names = _FULL if part.name == "full" else (part.name,)
+        tables: dict[str, list[Row]] = {name: [] for name in names}
+        for dataset in real.PRINTED:
             with part.attempt():
-                made.append(make(name))
-        return made
+                found = self.full(dataset)[-1] if part.name == "full" else self.compared(dataset)
+                for name, rows in tables.items():
+                    rows += found[name]
+        for name, rows in tables.items():
+            self._keep(part, name, rows)
 
-    def make_table1(self, part: Part) -> None:
-        rows = [row for rows in self._each_dataset(part, self.compared) for row in rows]
-        self._keep(part, part.name, real.beside_printed(part.name, rows))
-
-    make_table2 = make_table1
-
-    def make_full(self, part: Part) -> None:
-        done = [tables for *_, tables in self._each_dataset(part, self.full)]
-        for name in ("full", "full_parameters", "full_moved"):
-            self._keep(part, name, [row for tables in done for row in tables[name]])
+    make_table1 = make_table2 = make_full = make_tables
 
     def make_simulation(self, part: Part) -> None:
         rows = self.simulation()
@@ -226,20 +220,30 @@ class _Run:
         part.tables["findings"] = study.findings(part.tables.pop("simulation"))
 
     def make_figures(self, part: Part) -> None:
-        def save(name: str, draw: Callable[..., Any], *given: Any) -> None:
-            part.files.extend(figures.save(self.result.out / f"figure_{name}", draw, *given))
-
-        def draw_dataset(name: str) -> None:
-            data, ignorance, full, _ = self.full(name)
-            given = ignorance, data.features, data.labels
-            save(f"data_{name}", PairsDisplay.from_estimator, *given)
-            save(f"entropy_{name}", EntropyDisplay.from_estimator, *given)
-            save(f"full_{name}", figures.draw_full, data, ignorance, full)
-
-        save("simulated_example", figures.draw_example, self.design.seed)
+        save = partial(self._save, part)
+        save("simulated_example", study.draw_example, self.design.seed)
         with part.attempt():
-            save("simulation", figures.draw_simulation, study.summarise(self.simulation()))
-        self._each_dataset(part, draw_dataset)
+            save("simulation", study.draw_simulation, study.summarise(self.simulation()))
+        for name in real.PRINTED:
+            with part.attempt():
+                data, ignorance, full, _ = self.full(name)
+                given = ignorance, data.features, data.labels
+                save(f"data_{name}", PairsDisplay.from_estimator, *given)
+                save(f"entropy_{name}", EntropyDisplay.from_estimator, *given)
+                save(f"full_{name}", real.draw_full, data, ignorance, full)
+
+    def _save(self, part: Part, name: str, make: Callable[..., Any], *given: Any) -> None:
+        """Save a figure or display as PNG and SVG, the same one as the same bytes."""
+        with drawing(**{"svg.hashsalt": "hesitant"}):
+            made = make(*given)
+            figure = getattr(made, "figure_", made)
+            for line in [line for ax in figure.axes for line in ax.lines]:
+                line.set_rasterized(len(line.get_xdata()) > 3000)
+            for kind, unstable in (("png", "Software"), ("svg", "Date")):
+                content, about = io.BytesIO(), {unstable: None}
+                figure.savefig(content, format=kind, dpi=200, metadata=about, facecolor="white")
+                path = self.result.out / f"figure_{name}.{kind}"
+                part.files.append(write_atomically(path, content.getvalue(), force=True))
 
     def make_paper(self, part: Part) -> None:
         part.files.extend(write_page(self.result.out, self.result.to_dict()))
@@ -258,9 +262,10 @@ class _Run:
         return study.complete(self.checkpoint, self.design, n, self.n_jobs, self.progress)
 
     @cache  # noqa: B019
-    def compared(self, dataset: str) -> list[Row]:
+    def compared(self, dataset: str) -> dict[str, list[Row]]:
         readings, progress = real.readings(dataset), None if self.progress else False
-        return real.compare_readings(readings, self.directory, self.n_jobs, progress)
+        rows = real.compare_readings(readings, self.directory, self.n_jobs, progress)
+        return {table: real.beside_printed(table, rows) for table in ("table1", "table2")}
 
     @cache  # noqa: B019
     def full(self, dataset: str) -> tuple[Any, ...]:
@@ -307,7 +312,7 @@ def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
 
 def _dataset(name: str, tables: dict[str, list[Row]]) -> dict[str, Any]:
     """Return all that the page says of a data set; lists are empty where a part was not made."""
-    of = ("table1", "table2", "full", "full_parameters", "full_moved")
+    of = ("table1", "table2", *_FULL)
     own = {k: [row for row in tables.get(k, []) if row["dataset"] == name] for k in of}
     readings: dict[str, Row] = {}
     for row in (*own["table1"], *own["table2"]):
