@@ -256,3 +256,14 @@ def test_tags_say_which_families_allow_it():
     for name, family in FAMILIES.items():
         tags = MixtureClassifier(name).__sklearn_tags__()
         assert tags.input_tags.allow_nan == family.takes_gaps
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_step_to_classes_wider_than_numbers_is_no_end_of_a_fit(torn, family):
+    X, y = torn
+    clf = MixtureClassifier(family).fit(X, y)
+    params = clf.state_.params
+    some = X[~np.isnan(X).all(axis=1)]
+    with np.errstate(all="ignore"):
+        found = clf.family_.log_density(params.moved(whitener=0.0 * params.whitener), some)
+    assert not np.isfinite(found).any()

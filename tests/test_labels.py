@@ -78,6 +78,14 @@ def test_scikit_learns_scorers_take_every_kind_of_labels(kind):
     assert get_scorer("roc_auc")(clf, data.features, names) > 0.9
 
 
+@pytest.mark.parametrize("make", [pd.Series, pd.array, pa.array])
+def test_whole_numbers_with_gaps_stay_whole(make):
+    y = make([3, None, 7]) if make is pa.array else make([3, None, 7], dtype="Int64")
+    labels = encode(y)
+    assert labels.codes.tolist() == [0, -1, 1]
+    assert labels.classes.dtype.kind == "i"
+
+
 def test_masked_labels_are_blanks():
     y = np.ma.masked_array([1, 2, 1], mask=[False, False, True])
     assert encode(y).codes.tolist() == [0, 1, -1]

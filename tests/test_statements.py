@@ -147,6 +147,9 @@ REFUSED = {
     "words": (lambda: Statements.from_probabilities([["x", "y"]], TWO), "no number"),
     "no names": (lambda: Statements.from_probabilities([[0.5, 0.5]]), "name the 2 classes"),
     "empty set": (lambda: Statements.from_sets([{"a"}, set()]), "rules out every class"),
+    "nested lists": (lambda: Statements.from_sets([[{"a"}, {"b"}], ["a", None]]), "several read"),
+    "no class in a set": (lambda: Statements.from_sets([{"a", None}, {"b"}]), "give sets of cla"),
+    "labels of sets": (lambda: Statements.from_sets([{"a"}]).of("reader 1"), "these are sets"),
     "grade off the scale": (lambda: Statements.from_grades([9], [1, 2, 3], TWO), "R contains 9"),
     "short scale": (lambda: Statements.from_grades([1], [1, 2], TWO), "from_labels"),
 }

@@ -142,8 +142,8 @@ def refuse_not_finite(
         if bad is infinite:
             raise ValueError(f"X contains infinity {where}: correct it, or leave the cell empty.")
         raise ValueError(
-            f"X contains NaN {where}, which this family cannot allow for: use one of the "
-            "package's own, or drop or impute such rows first."
+            f"X contains NaN {where}, which this family cannot allow for: use "
+            "'gaussian', 't' or 'skew_t', or drop or impute such rows first."
         )
     return gaps
 

@@ -36,10 +36,7 @@ class Labels:
 
 
 def encode(
-    y: Any,
-    missing_label: Any = -1,
-    classes: Sequence[Any] | None = None,
-    names: tuple[str, str] = ("y", "classes"),
+    y: Any, missing_label: Any = -1, classes: Any = None, names: tuple[str, str] = ("y", "classes")
 ) -> Labels:
     """Turn labels into codes.
 
@@ -127,7 +124,10 @@ def read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
             raise ValueError(f"{what} needs columns of one length, a column a reader.")
         return np.column_stack(columns), [str(k) for k in values]
     if hasattr(values, "__array__"):
-        return np.asarray(values), None
+        array = np.asarray(values)
+        # Whole numbers with gaps, of pandas and pyarrow, are floats to NumPy.
+        gaps = array.ndim == 1 and array.dtype.kind == "f" and hasattr(values, "tolist")
+        return (object_array(values.tolist()) if gaps else array), None
     rows = list(values)
     if not any(isinstance(v, list | tuple | dict | set | np.ndarray) for v in rows):
         return object_array(rows), None

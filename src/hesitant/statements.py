@@ -1,6 +1,6 @@
 """Who said what about which row: labels, sets, probabilities or grades, of one reader or many."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self, cast
@@ -62,33 +62,17 @@ class Statements:
 
     @classmethod
     def from_labels(
-        cls,
-        Y: Any,
-        readers: Sequence[Any] | None = None,
-        shown: Any = None,
-        missing_label: Any = -1,
-        *,
-        classes: Sequence[Any] | None = None,
-        truth: Any = None,
+        cls, Y: Any, readers: Any = None, shown: Any = None, missing_label: Any = -1, **more: Any
     ) -> Self:
         """Make statements from labels: a column a reader (n, J), or (n,) of one."""
         table, names = read_table(Y, "Y")
-        ordered, known, codes = _encode(table.ravel(), truth, len(table), missing_label, classes)
+        ordered, known, codes = _encode(table.ravel(), len(table), missing_label, **more)
         said = _hide(codes.reshape(table.shape), shown)
         return cls("labels", said, _names(readers, names, said), ordered, ordered, known)
 
     @classmethod
     def from_long(
-        cls,
-        table: Any,
-        *,
-        row: str,
-        reader: str,
-        label: str,
-        rows: Sequence[Any] | None = None,
-        missing_label: Any = -1,
-        classes: Sequence[Any] | None = None,
-        truth: Any = None,
+        cls, table: Any, *, row: str, reader: str, label: str, rows: Any = None, **more: Any
     ) -> Self:
         """Make statements from a long table of labels: one line a statement.
 
@@ -104,7 +88,7 @@ class Statements:
         of, who, what = columns[row], columns[reader], columns[label]
         at, n = _positions(of.tolist(), row, rows)
         persons, j = np.unique([str(person) for person in who], return_inverse=True)
-        ordered, known, codes = _encode(what, truth, n, missing_label, classes)
+        ordered, known, codes = _encode(what, n, **more)
         said = np.full((n, len(persons)), NOT_SHOWN, dtype=codes.dtype)
         said[at, j] = codes
         for k in np.flatnonzero(said[at, j] != codes):
@@ -114,14 +98,7 @@ class Statements:
 
     @classmethod
     def from_probabilities(
-        cls,
-        Q: Any,
-        classes: Sequence[Any] | None = None,
-        readers: Sequence[Any] | None = None,
-        shown: Any = None,
-        *,
-        missing_label: Any = -1,
-        truth: Any = None,
+        cls, Q: Any, classes: Any = None, readers: Any = None, shown: Any = None, **more: Any
     ) -> Self:
         """Make statements from probabilities (n, g) or (n, J, g), those withheld NaN."""
         Q, columns = read(Q, "Q")
@@ -148,20 +125,13 @@ class Statements:
                     f"row {i} of {names[j]} {fault}: {Q[i, j].tolist()}. Give probabilities that "
                     "add up to 1, or NaN for all classes where the reader withheld them."
                 )
-        ordered, known, _ = _encode(object_array([]), truth, len(Q), missing_label, classes)
+        ordered, known, _ = _encode(object_array([]), len(Q), classes=classes, **more)
         said = _hide(np.where(none, WITHHELD, 0), shown)
         return cls("probabilities", said, names, ordered, ordered, known, Q / total[:, :, None])
 
     @classmethod
     def from_sets(
-        cls,
-        sets: Any,
-        classes: Sequence[Any] | None = None,
-        readers: Sequence[Any] | None = None,
-        shown: Any = None,
-        *,
-        missing_label: Any = -1,
-        truth: Any = None,
+        cls, sets: Any, classes: Any = None, readers: Any = None, shown: Any = None, **more: Any
     ) -> Self:
         """Make statements from sets of classes, one a row, or a table with a column a reader.
 
@@ -176,18 +146,12 @@ class Statements:
         if isinstance(sets, str) or not isinstance(sets, Iterable):
             raise TypeError(f"sets={sets!r}: give a sequence of sets, one a row.")
         table, names = read_table(sets if is_table(sets) else {"reader 1": sets}, "sets")
-        n, J = table.shape
-        cells = [_members(cell, missing_label) for cell in table.ravel()]
-        if [] in cells:
-            i, j = divmod(cells.index([]), J)
-            raise ValueError(
-                f"row {i} of reader {j + 1} is an empty set, which rules out every class: give "
-                "None for an answer withheld."
-            )
-        members = object_array([value for cell in cells for value in cell or ()])
-        ordered, known, codes = _encode(members, truth, n, missing_label, classes)
+        (n, J), blank = table.shape, more.get("missing_label", -1)
+        cells = [_members(cell, blank) for cell in table.ravel()]
+        members = object_array([value for cell in cells for value in cell])
+        ordered, known, codes = _encode(members, n, classes=classes, **more)
         inside = np.zeros((n * J, len(ordered)), dtype=bool)
-        inside[np.repeat(np.arange(n * J), [len(cell or ()) for cell in cells]), codes] = True
+        inside[np.repeat(np.arange(n * J), [*map(len, cells)]), codes] = True
         spoke = inside.any(axis=1) & ~inside.all(axis=1)
         said = np.full(n * J, WITHHELD)
         options, said[spoke] = np.unique(inside[spoke], axis=0, return_inverse=True)
@@ -196,15 +160,7 @@ class Statements:
 
     @classmethod
     def from_grades(
-        cls,
-        R: Any,
-        scale: Sequence[Any],
-        classes: Sequence[Any],
-        readers: Sequence[Any] | None = None,
-        shown: Any = None,
-        *,
-        missing_label: Any = -1,
-        truth: Any = None,
+        cls, R: Any, scale: Any, classes: Any, readers: Any = None, shown: Any = None, **more: Any
     ) -> Self:
         """Make statements from grades: a column a reader (n, J), or (n,) of one.
 
@@ -217,8 +173,9 @@ class Statements:
                 f"scale={list(scale)!r}, classes={list(classes)!r}: give at least 3 grades in "
                 "order, between 2 classes. Two grades are labels: use from_labels."
             )
-        grades = encode(table.ravel(), missing_label, scale, names=("R", "scale"))
-        ordered, known, _ = _encode(object_array([]), truth, len(table), missing_label, classes)
+        blank = more.get("missing_label", -1)
+        grades = encode(table.ravel(), blank, scale, names=("R", "scale"))
+        ordered, known, _ = _encode(object_array([]), len(table), classes=classes, **more)
         said = _hide(grades.codes.reshape(table.shape), shown)
         return cls("grades", said, _names(readers, names, said), ordered, grades.classes, known)
 
@@ -293,7 +250,9 @@ class Statements:
 
     def of(self, reader: str) -> tuple[AnyArray, BoolArray]:
         """Return one reader's labels (None for a blank) and which rows were shown: y, reviewed."""
-        if self.kind != "labels" or reader not in self.readers:
+        if self.kind != "labels":
+            raise ValueError(f"these are {NOUN[self.kind]}, and only labels can take y's place.")
+        if reader not in self.readers:
             raise ValueError(f"no labels of a reader {reader!r}; readers: {self.readers}.")
         said = self.said[:, self.readers.index(reader)]
         return self.labels(said), said != NOT_SHOWN
@@ -342,7 +301,7 @@ class Statements:
 
 
 def _encode(
-    values: AnyArray, truth: Any, n: int, missing_label: Any, classes: Any
+    values: AnyArray, n: int, missing_label: Any = -1, classes: Any = None, truth: Any = None
 ) -> tuple[AnyArray, IntArray, IntArray]:
     """Return the classes of values and of the truth about n rows, the truth, and the values."""
     if truth is None:
@@ -356,11 +315,17 @@ def _encode(
     return labels.classes, labels.codes[:n], labels.codes[n:]
 
 
-def _members(cell: Any, missing_label: Any) -> list[Any] | None:
-    """Return the classes that a cell of sets leaves possible, None if it says nothing."""
-    if isinstance(cell, set | frozenset | list | tuple | np.ndarray):
-        return list(cell)
-    return None if is_blank(cell, missing_label) else [cell]
+def _members(cell: Any, missing_label: Any) -> list[Any]:
+    """Return the classes that a cell of sets leaves possible, none if it says nothing."""
+    if not isinstance(cell, set | frozenset | list | tuple | np.ndarray):
+        return [] if is_blank(cell, missing_label) else [cell]
+    odd = [v for v in cell if is_blank(v, missing_label) or not isinstance(v, Hashable)]
+    if odd or not len(cell):
+        raise ValueError(
+            f"sets holds {cell!r}: give sets of classes, None for an answer withheld (an empty "
+            "set rules out every class), and a table with a column for each of several readers."
+        )
+    return list(cell)
 
 
 def _positions(values: list[Any], column: str, rows: Any) -> tuple[IntArray, int]:

@@ -83,7 +83,7 @@ class LocationScaleParams:
     @property
     def scale(self) -> FloatArray:
         """The scale matrices Ω (g, p, p), standardised."""
-        half = np.linalg.inv(self.whitener)
+        half = inverse(self.whitener)
         return half @ half.transpose(0, 2, 1)
 
     @property
@@ -93,6 +93,14 @@ class LocationScaleParams:
     @property
     def scales(self) -> FloatArray:
         return self.scale * np.multiply.outer(self.spread, self.spread)
+
+
+def inverse(whitener: FloatArray) -> FloatArray:
+    """Return inverses, NaN where a step led out of bounds."""
+    try:
+        return np.linalg.inv(whitener)
+    except np.linalg.LinAlgError:
+        return np.full_like(whitener, np.nan)
 
 
 class Gaussian(Family):

@@ -21,7 +21,7 @@ import numpy as np
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.families._base import Statistics, StepError, standard_steps
 from hesitant.families._covariance import Structure
-from hesitant.families._gaussian import NOTHING
+from hesitant.families._gaussian import NOTHING, inverse
 from hesitant.families._kernels import whiten
 from hesitant.families._skew_t_kernels import skew_t_rows, tables
 from hesitant.families._student_t import HeavyTailedChart, HeavyTailedParams, distances, dof_score
@@ -82,14 +82,7 @@ class SkewTParams(HeavyTailedParams):
 
 def slants(whitener: FloatArray, axis: FloatArray) -> FloatArray:
     """Return λ = W⁻ᵀη."""
-    return t_times(_inverse(whitener), axis)
-
-
-def _inverse(whitener: FloatArray) -> Any:
-    try:
-        return np.linalg.inv(whitener)
-    except np.linalg.LinAlgError:  # a step led out of bounds
-        return np.full_like(whitener, np.nan)
+    return t_times(inverse(whitener), axis)
 
 
 def skewed_normals(slant: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
@@ -257,7 +250,7 @@ class SkewTChart(HeavyTailedChart):
         pull = drive[:, None] * slant - times(W, first)
         pulled, _, _, second = self.family._with_prior(params, (count, mass, first, second))
         # The prior's pull on the slant, as one on η and on W
-        held = times(_inverse(W), -params.ridge[:, None] * slant)
+        held = times(inverse(W), -params.ridge[:, None] * slant)
         d_zeta = times(self.reference.whitener, driven + held)
         # Where in the chart is this?
         zeta = t_times(self.half, params.axis)
