@@ -15,7 +15,7 @@ from benchmarks._common import best_of
 from hesitant import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.families import SkewT, StudentT
-from hesitant.families._skew_t_params import SkewTParams
+from hesitant.families._skew_t_chart import SkewTParams
 from hesitant.likelihood import Likelihood
 from hesitant.mechanisms import Ignorable
 from hesitant.rows import Rows

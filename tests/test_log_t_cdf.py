@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from scipy import special
 
 from helpers import reference
-from hesitant.families._skew_t_kernels import CELLS, C, skew_t_rows, tables
+from hesitant.families._skew_t_chart import CELLS, C, skew_t_rows
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "log_t_cdf.json").read_text())
 
@@ -29,7 +29,7 @@ def log_t_cdf(r: np.ndarray, a: float) -> tuple[np.ndarray, np.ndarray, np.ndarr
     """Log F, D and the ratio from the kernel: those of a row at distance zero, one feature."""
     nu = np.array([2.0 * a - 1.0])
     along = np.asarray(r, dtype=float)[:, None] * math.sqrt(nu[0])
-    rows = skew_t_rows(np.zeros_like(along), along, nu, 1, tables(nu, 1))
+    rows = skew_t_rows(np.zeros_like(along), along, nu, 1)
     log_f, _, d, drive = (v[:, 0] for v in rows)
     return log_f, d, drive * math.sqrt(nu[0] / (2 * a))
 

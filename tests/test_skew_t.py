@@ -17,10 +17,8 @@ from hesitant import MixtureClassifier
 from hesitant.chart import Chart
 from hesitant.exceptions import FitWarning
 from hesitant.families import SkewNormal, SkewT, StepError, StudentT
-from hesitant.families import _skew_t_params as step
-from hesitant.families._covariance import Full
-from hesitant.families._skew_t_kernels import skew_t_rows, tables
-from hesitant.families._skew_t_params import SkewTParams, slants
+from hesitant.families import _skew_t as step
+from hesitant.families._skew_t_chart import SkewTParams, skew_t_rows, slants
 from hesitant.families._student_t import HeavyTailedParams
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism, Ignorable
@@ -72,7 +70,7 @@ def test_density_is_exact_in_both_tails(dof, sign):
     z, lam = (v.ravel() for v in np.meshgrid(place, slope))
     q, along = (z * z)[:, None], (sign * z * lam)[:, None]
     nu = np.array([dof])
-    found = skew_t_rows(q, along, nu, 2, tables(nu, 2))[0][:, 0]
+    found = skew_t_rows(q, along, nu, 2)[0][:, 0]
     for value, q_i, a_i in zip(found, q[:, 0], along[:, 0], strict=True):
         with mp.workdps(40):
             # The slanted argument as the machine rounds it: its own error is not the cdf's.
@@ -133,7 +131,7 @@ def test_skew_normal_limit_is_reached_and_approached():
 def test_expectations_are_those_of_the_latent_precision(q, along, dof):
     p = 3
     nu = np.array([dof])
-    rows = skew_t_rows(np.array([[q]]), np.array([[along]]), nu, p, tables(nu, p))
+    rows = skew_t_rows(np.array([[q]]), np.array([[along]]), nu, p)
     _, precision, logs, drive = (float(v[0, 0]) for v in rows)
 
     def mean(function):
@@ -172,14 +170,14 @@ def test_rows_at_infinity_are_merely_improbable():
 
 
 def test_gradient_without_the_metric(three_classes, build, monkeypatch):
-    monkeypatch.setattr("hesitant.families._skew_t_params._LARGEST", 0)
+    monkeypatch.setattr("hesitant.families._skew_t_chart._LARGEST", 0)
     X, y = three_classes
     assert_gradient(*build(X, encode(y).codes, EntropyMechanism(), family=SkewT()))
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
 def test_gradient_where_the_prior_on_slants_is_felt(build, covariance, monkeypatch):
-    monkeypatch.setattr("hesitant.families._skew_t_params._LARGEST", 0)  # it would hide the prior
+    monkeypatch.setattr("hesitant.families._skew_t_chart._LARGEST", 0)  # it would hide the prior
     X, y = two_classes(seed=2)
     likelihood, state = build(
         X[:5], y[:5].clip(0, 1), Ignorable(), covariance=covariance, family=SkewT()
@@ -225,12 +223,13 @@ def test_the_step_is_the_regression_on_the_latent_variable(monkeypatch):
     # With free matrices x | V ~ N(μ + c V, Σ/W) gives the same answer, and at once.
     X, _ = two_classes(seed=1)
     weights = np.random.default_rng(0).uniform(0, 1, (len(X), 2))
-    count, mass, first, second, _, drive, driven = SkewT().statistics(TRUTH, X, weights)
+    sums = count, mass, first, second, _, drive, driven = SkewT().statistics(TRUTH, X, weights)
     monkeypatch.setattr(step, "_ROUNDS", 300)
-    sums = count, mass, first, second, drive, driven
     free = dataclasses.replace(TRUTH, steepest=np.array([math.inf]))  # no prior on slants
-    found = step.skewed_step(Full().pool, free, sums)
-    for h, (shift, whitener, axis) in enumerate(zip(*found, strict=True)):
+    found = SkewT().specialise("full", 0.0).maximise(free, sums)
+    shifts = found.location - TRUTH.location
+    classes = zip(shifts, found.whitener, found.axis, strict=True)
+    for h, (shift, whitener, axis) in enumerate(classes):
         eta = TRUTH.axis[h]
         v0, v1 = eta @ first[h] + drive[h], second[h] @ eta + driven[h]
         vv = eta @ v1 + count[h]

@@ -95,7 +95,7 @@ class LocationScaleParams:
         return self.scale * np.multiply.outer(self.spread, self.spread)
 
 
-def inverse(whitener: FloatArray) -> FloatArray:
+def inverse(whitener: FloatArray) -> Any:
     """Return inverses, NaN where a step led out of bounds."""
     try:
         return np.linalg.inv(whitener)

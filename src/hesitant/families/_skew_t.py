@@ -1,22 +1,31 @@
-"""Skew-t and skew-normal classes."""
+"""Skew-t and skew-normal classes: where they start, and how EM moves them.
+
+A skew-t residual has a latent precision W and a latent positive V,
+
+    V | x, W ~ N(η·(x − ξ), α²/W), kept where V > 0,
+
+whose spread α is a parameter the data cannot see. EM that estimates it all the same, and then
+scales it away, climbs faster than EM that holds it fixed, and never falls (a parameter expansion).
+The scale matrix Ω of x stands alone in it and can have any structure. A prior ``−½ r tr Ω⁻¹`` is
+r times the identity added to the scatter of x, one of ``−½ ρ |λ|²`` on slants is a ridge.
+"""
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
 from hesitant._typing import AnyArray, FloatArray
-from hesitant.families import _skew_t_params as steps
+from hesitant.families import _skew_t_chart as chart
 from hesitant.families import _student_t as tails
-from hesitant.families._base import Coordinates, Statistics, of_classes
+from hesitant.families._base import Coordinates, Statistics, StepError, of_classes
 from hesitant.families._gaps import Seen, complete
 from hesitant.families._gaussian import Gaussian, Given, positive_counts
-from hesitant.families._kernels import Place, some_rows, standardise, weighted_moments
-from hesitant.families._skew_t_kernels import skew_t_rows, tables
-from hesitant.families._skew_t_params import STEEPEST, SkewTChart, SkewTParams
+from hesitant.families._kernels import Place, some_rows, standardise, weighted_moments, whiten
+from hesitant.families._skew_t_chart import STEEPEST, dot, outer, slants, t_times, times
 from hesitant.families._student_t import StudentT
 
 # A slant beyond both, the latter a share of where its prior sets in, is a half-distribution for
@@ -24,6 +33,11 @@ from hesitant.families._student_t import StudentT
 _STEEP, _STEEP_SHARE = 15.0, 0.2
 # Rows a class with which the prior on slants sets in at STEEPEST; with fewer it does earlier.
 _MANY, _FEW = 250.0, 25.0
+# A lean below this is too near symmetry to leave it, one above too near the edge to return.
+_LEAST, _MOST = 0.6, 0.98
+_FAR, _CUT = 0.95, 0.99
+_EDGES = 4  # features tried
+_ROUNDS = 5  # of EM's step: one is enough to climb, five come close to the best
 
 
 def _along(params: Any, X: AnyArray) -> FloatArray:
@@ -96,7 +110,7 @@ class SkewT(StudentT):
         density, *terms = found
         for d in np.unique(seen).tolist():
             own = slice(None) if isinstance(seen, int) else seen == d
-            found[:, own] = skew_t_rows(q[own], along[own], nu, d, tables(nu, d))
+            found[:, own] = chart.skew_t_rows(q[own], along[own], nu, d)
             constant = tails.within_bounds(tails.t_constants(nu, d) + volume[own])
             density[own] += constant + math.log(2.0)
             if d < p:  # counted from what whole rows have in common
@@ -110,8 +124,8 @@ class SkewT(StudentT):
         _, precision, logs, _ = kept
         return weights * precision, np.einsum("ih,ih->h", weights, logs)
 
-    # Statistics are those of the t family; then drive, the sum of derivatives of the log density
-    # in the slanted residual η·u, and driven, that of the derivative times u.
+    # Statistics are those of the t family; then drive, the sum of derivatives d of the log density
+    # in the slanted residual η·u, and driven, that of d u.
 
     def statistics(self, params: Any, X: AnyArray, weights: FloatArray, kept: Any = None) -> Any:
         kept = kept or SkewT.look(self, params, X)[1]
@@ -137,21 +151,45 @@ class SkewT(StudentT):
         return count, mass, first, second, logs, drive, driven
 
     def maximise(self, params: Any, statistics: Statistics) -> Any:
+        # Scale and slant are found given the location, then the reverse. Of V the last two sums
+        # give all that is needed: E[WV] is E[W] η·u + d, and E[WV²] is 1 + η·u E[WV].
         count, mass, first, second, logs, drive, driven = statistics
         count, mass = positive_counts(count, mass)
         second = second + self._prior_scatter(len(count)) * np.eye(first.shape[1])
+        axis, ridge = params.axis, params.ridge[:, None, None]
+        v0 = dot(axis, first) + drive
+        shift, turned = np.zeros_like(first), axis
 
-        def pool(scatter: FloatArray, count: FloatArray) -> FloatArray:
-            count, _, _, scatter = self._with_prior(params, (count, mass, first, scatter))
-            return self.structure.pool(scatter, count)
+        def pool(scatter: FloatArray) -> FloatArray:
+            rows, _, _, scatter = self._with_prior(params, (count, mass, first, scatter))
+            return self.structure.pool(scatter, rows)
 
-        sums = count, mass, first, second, drive, driven
-        shift, whitener, axis = steps.skewed_step(pool, params, sums)
-        return dataclasses.replace(
-            params,
+        for _ in range(_ROUNDS):
+            cross = outer(shift, first)
+            scatter = second - cross - cross.transpose(0, 2, 1)
+            scatter += mass[:, None, None] * outer(shift, shift)
+            free = pool(scatter)
+            scale = _held_back(free, free - pool(scatter - ridge * outer(turned, turned)))
+            held = ridge * scale
+            root = whiten(scatter + held)
+            # Regression of V on x, as a change of η: whole sums would cancel
+            aside = dot(axis, shift)[:, None]
+            rest = driven - drive[:, None] * shift + aside * (first - mass[:, None] * shift)
+            rest -= times(held, axis)
+            turned = axis + t_times(root, times(root, rest))
+            spread = 1.0 + (aside[:, 0] * v0 - dot(rest, turned)) / count
+            if not spread.min() > 0:
+                raise StepError("the weights of a class leave its skewness undetermined")
+            alpha = np.sqrt(spread)
+            turned /= alpha[:, None]
+            toward = times(scale, turned)
+            share = v0 / (alpha * (1.0 + dot(turned, toward)))
+            shift = (first - share[:, None] * toward) / mass[:, None]
+        whitener = whiten(scale)
+        return params.moved(
             location=params.location + shift,
             whitener=whitener,
-            slant=steps.slants(whitener, axis),
+            slant=slants(whitener, turned),
             **self._shape_step(params, count, mass, logs),
         )
 
@@ -167,17 +205,17 @@ class SkewT(StudentT):
         X, weights = np.ascontiguousarray(X[whole]), np.ascontiguousarray(weights[whole])
         nu, p = params.nu, X.shape[1]
         q, along = tails.distances(params, X), _along(params, X)
-        *_, drive = skew_t_rows(q, along, nu, p, tables(nu, p))
+        *_, drive = chart.skew_t_rows(q, along, nu, p)
         # In the left tail of a t the curvature is negative: it says nothing then.
         bend = drive * ((nu + p + 1.0) * along / (nu + q + along**2) + drive)
         bent = weights * np.maximum(bend, 0.0)
         return weighted_moments(X, params.place, bent)
 
     def coordinates(self, params: Any, counts: FloatArray, *edge: FloatArray) -> Coordinates:
-        return SkewTChart(self, params, counts, edge)
+        return chart.SkewTChart(self, params, counts, edge)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
-        return _hold(self._lean(self._symmetric().initial(X, weights), X, weights), X)
+        return self._lean(self._symmetric().initial(X, weights), X, weights)
 
     def from_attributes(self, given: Given, X: AnyArray) -> Any:
         if {"shapes", "locations", "scales"} <= set(given):
@@ -188,7 +226,7 @@ class SkewT(StudentT):
         params = symmetric.from_attributes(given, X)
         rows = some_rows(X)
         weights = softmax(symmetric.log_density(params, rows), axis=1)
-        return _hold(self._lean(params, rows, weights), X)
+        return self._lean(params, rows, weights)
 
     def _symmetric(self) -> StudentT:
         out = StudentT(self.dof, self.tied_dof)
@@ -197,8 +235,32 @@ class SkewT(StudentT):
         return out
 
     def _lean(self, params: Any, X: AnyArray, weights: FloatArray) -> Any:
-        whole = complete(X, params.center, params.spread)
-        return self._best(steps.leaning(self.structure, params, whole, weights), X, weights)
+        return _hold(self._best(self._leaning(params, X, weights), X, weights), X)
+
+    def _leaning(self, params: Any, X: AnyArray, weights: FloatArray) -> Iterator[Any]:
+        """Yield guesses that keep the mean and covariance of the rows of each class, and lean.
+
+        Symmetry is a stationary point. They lean along the direction in which rows are most
+        skewed, as much as that says, and nearly as much as can be; then as if cut off at a value
+        of one of the most skewed features: detection limits do that. ``params`` is symmetric.
+        """
+        X = complete(X, params.center, params.spread)
+        q = tails.distances(params, X)
+        classes = [_skewness(params, X, q[:, h], weights[:, h], h) for h in range(len(params.dof))]
+        mean, covariance, lean, along, edges = map(np.array, zip(*classes, strict=True))
+        counts = weights.sum(axis=0) + 1.0
+        guesses = [(lean, along), (np.full_like(lean, _FAR), along)]
+        guesses += [(np.full_like(lean, _CUT), edges[:, k]) for k in range(edges.shape[1])]
+        for amount, toward in guesses:
+            # Along its direction a skew-normal of scale ω has variance ω² (1 − 2 lean²/π).
+            stretch = 1.0 / (1.0 - 2.0 / math.pi * amount**2)
+            delta = (np.sqrt(stretch) * amount)[:, None] * toward
+            scale = covariance + (stretch - 1.0)[:, None, None] * outer(toward, toward)
+            axis = times(np.linalg.inv(scale), delta) / np.sqrt(1.0 - amount**2)[:, None]
+            whitener = whiten(self.structure.pool(scale * counts[:, None, None], counts))
+            location = params.location + mean - math.sqrt(2.0 / math.pi) * delta
+            place, slant = (params.center, params.spread, location), slants(whitener, axis)
+            yield chart.SkewTParams(*place, whitener, params.dof, slant, **params.prior)
 
     def _params(self, place: Place, whitener: FloatArray, given: Given | None = None) -> Any:
         params = super()._params(place, whitener, given)
@@ -206,18 +268,21 @@ class SkewT(StudentT):
         if shapes.shape != place[2].shape:
             raise ValueError(f"init has shapes of shape {shapes.shape}: give {place[2].shape}.")
         axis = shapes / np.sqrt(np.einsum("hjj->hj", params.scale))
-        slant = steps.slants(params.whitener, axis)
-        return SkewTParams(*place, params.whitener, params.dof, slant)
+        slant = slants(params.whitener, axis)
+        return chart.SkewTParams(*place, params.whitener, params.dof, slant)
 
     def _draw(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
-        z = steps.skewed_normals(params.slant[h], n, rng)
+        z = chart.skewed_normals(params.slant[h], n, rng)
         return z / self._roots(params, h, n, rng)
 
     def _offset(self, params: Any) -> FloatArray:
         # E|V| = sqrt(ν/π) Γ((ν−1)/2) / Γ(ν/2)
         nu = np.where(params.nu > 1, params.nu, np.nan)[:, None]
         factor = np.exp(-tails.log_gamma_ratio(0.5 * (nu - 1), 0.5))
-        return np.sqrt(2 / math.pi * nu / (nu - 1)) * factor * params.deltas
+        # In the direction δ = Ωη / sqrt(1 + |λ|²)
+        lean = params.slant / np.sqrt(1.0 + dot(params.slant, params.slant))[:, None]
+        deltas = params.spread * np.linalg.solve(params.whitener, lean[:, :, None])[:, :, 0]
+        return np.sqrt(2 / math.pi * nu / (nu - 1)) * factor * deltas
 
     def n_parameters(self, params: Any) -> int:
         return super().n_parameters(params) + params.location.size
@@ -253,3 +318,46 @@ class SkewNormal(SkewT):
 
     def __init__(self) -> None:
         pass
+
+
+def _skewness(params: Any, X: AnyArray, q: FloatArray, weight: FloatArray, h: int) -> Any:
+    """Return a class's mean, covariance, how far and where it leans, and where it may be cut."""
+    p, nu = params.center.size, params.nu[h]
+    rows = np.flatnonzero(weight > 0)
+    weight = weight[rows]
+    # Rows drawn in by their expected precision: no outlier decides.
+    shrink = np.sqrt((nu + p) / (nu + q[rows]))[:, None]
+    u = (X[rows] - params.center) / params.spread - params.location[h]
+    u = np.where(shrink > 0, u * shrink, 0.0)
+    total = weight.sum() + 1e-12
+    mean = weight @ u / total
+    u -= mean
+    prior = p + 2.0  # rows' worth of the symmetric fit
+    covariance = ((weight[:, None] * u).T @ u + prior * params.scale[h]) / (total + prior)
+    covariance *= 1.0 + 1e-12 * np.eye(p)  # an outlier may leave all else to rounding
+    half = np.linalg.cholesky(covariance)
+    z = np.linalg.solve(half, u.T).T
+    third = (weight * np.einsum("ij,ij->i", z, z)) @ z / total
+    size = float(np.linalg.norm(third))
+    direction = third / size if size > 1e-12 else np.full(p, 1.0 / math.sqrt(p))
+    along = z @ direction
+    variance = max(float(weight @ along**2) / total, 1e-6)
+    skewness = float(weight @ along**3) / total / variance**1.5
+    # The skew-normal with this skewness
+    part = abs(skewness) ** (2 / 3)
+    lean = math.sqrt(0.5 * math.pi * part / (part + (2 - 0.5 * math.pi) ** (2 / 3)))
+    toward = half @ direction * (1.0 if skewness >= 0 else -1.0)
+    sides = weight @ u**3 / total / np.diagonal(covariance) ** 1.5
+    unit = half / np.linalg.norm(half, axis=1)[:, None]
+    edges = np.where(sides[:, None] >= 0, 1.0, -1.0) * (unit @ half.T)
+    edges = edges[np.argsort(-np.abs(sides))[:_EDGES]]
+    return mean, covariance, np.clip(lean, _LEAST, _MOST), toward, edges
+
+
+def _held_back(free: FloatArray, pull: FloatArray) -> FloatArray:
+    """Return Ω with ``Ω A Ω + Ω = S``: a smaller scale at the same η is a smaller slant."""
+    half = np.linalg.inv(whiten(free))
+    value, vector = np.linalg.eigh(half.transpose(0, 2, 1) @ pull @ half)
+    shrink = 2.0 / (1.0 + np.sqrt(1.0 + 4.0 * np.maximum(value, 0.0)))
+    root = half @ vector * np.sqrt(shrink)[:, None, :]
+    return root @ root.transpose(0, 2, 1)

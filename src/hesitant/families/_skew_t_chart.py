@@ -1,37 +1,47 @@
-"""Parameters of skew-t classes: where they start, how EM moves them, and their chart.
+"""Parameters of skew-t classes and their chart, over a compiled loop and the tables it reads.
 
-A skew-t residual has a latent precision W and a latent positive V,
+The density needs, for one class (``a``, half the degrees of freedom) and many ``r``, of
+``F(r, a) = T_{2a}(r sqrt(2a))`` the logarithm, ``D = d log F / da`` and the ratio of the t density
+to F. SciPy's ``stdtr`` underflows long before the logarithm stops mattering.
 
-    V | x, W ~ N(η·(x − ξ), α²/W), kept where V > 0,
+With ``s = |r|``, ``t = s sqrt(2a)`` and ``kappa(w) = 2a (1 - exp(-w/a))``, put
+``x = sqrt((1 + s²) exp(w/a) - 1)`` in the tail integral of the t density:
 
-whose spread α is a parameter the data cannot see. EM that estimates it all the same, and then
-scales it away, climbs faster than EM that holds it fixed, and never falls (a parameter expansion).
-The scale matrix Ω of x stands alone in it and can have any structure. A prior ``−½ r tr Ω⁻¹`` is
-r times the identity added to the scatter of x, one of ``−½ ρ |λ|²`` on slants is a ridge.
+    N(t)  = int_0^inf exp(-w) / sqrt(t² + kappa(w)) dw,
+    N1(t) = int_0^inf w exp(-w) / sqrt(t² + kappa(w)) dw,
+
+    log F(-s) = -log 2 - (a - 1/2) log(1 + s²) + log(N(t) / N(0)),
+    D(-s)     = (N1(0)/N(0) - N1(t)/N(t)) / a - log(1 + s²),
+    ratio     = 1 / ((1 + s²) N(t)).
+
+As ``a`` grows ``N`` tends to the Gaussian Mills ratio: no digits are lost and no branch is needed.
+N's own integrand is too sharp at w = 0 when t is small. By parts, with ``m = 2a``,
+
+    (1 + s²) N(t) = ((m + 1) P(t) + t) / m,
+    P(t) = int_0^inf exp(-w) (sqrt(t² + kappa(w)) - t) dw,
+
+a sum of positive terms. P and N1, times ``t + c``, are smooth in ``t / (t + c)`` all the way to
+infinity, for every ``a``, so one short table of polynomials per class serves every ``r``.
 """
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.polynomial.chebyshev import cheb2poly, chebpts1, chebvander
+from numpy.polynomial.legendre import leggauss
 
-from hesitant._typing import AnyArray, FloatArray, IntArray
-from hesitant.families._base import Statistics, StepError, standard_steps
-from hesitant.families._covariance import Structure
+from hesitant._compile import njit
+from hesitant._typing import FloatArray, IntArray
+from hesitant._vector_math import STRIP, exp_strip, log1p_strip
+from hesitant.families._base import Statistics, standard_steps
 from hesitant.families._gaussian import NOTHING, inverse
-from hesitant.families._kernels import whiten
-from hesitant.families._skew_t_kernels import skew_t_rows, tables
-from hesitant.families._student_t import HeavyTailedChart, HeavyTailedParams, distances, dof_score
+from hesitant.families._kernels import REORDERED
+from hesitant.families._student_t import HeavyTailedChart, HeavyTailedParams, dof_score
 
 STEEPEST = 250.0  # where the prior on the size of slants sets in, with rows enough
-# A lean below this is too near symmetry to leave it, one above too near the edge to return.
-_LEAST, _MOST = 0.6, 0.98
-_FAR, _CUT = 0.95, 0.99
-_EDGES = 4  # features tried
-_ROUNDS = 5  # of EM's step: one is enough to climb, five come close to the best
 _DRAWS = 1000
 _LARGEST = 250  # coordinates
 _FLOOR = 1e-2  # near symmetry skewness and location are all but confounded: no direction is free
@@ -73,12 +83,6 @@ class SkewTParams(HeavyTailedParams):
         """Azzalini's α (g, p), free of units."""
         return self.axis * np.sqrt(np.einsum("hjj->hj", self.scale))
 
-    @property
-    def deltas(self) -> FloatArray:
-        """The skewness δ = Ωη / sqrt(1 + |λ|²), in the user's units, (g, p)."""
-        lean = self.slant / np.sqrt(1.0 + dot(self.slant, self.slant))[:, None]
-        return self.spread * np.linalg.solve(self.whitener, lean[:, :, None])[:, :, 0]
-
 
 def slants(whitener: FloatArray, axis: FloatArray) -> FloatArray:
     """Return λ = W⁻ᵀη."""
@@ -93,115 +97,111 @@ def skewed_normals(slant: FloatArray, n: int, rng: np.random.Generator) -> Float
     return np.where((hidden <= z @ slant)[:, None], z, -z)
 
 
-def leaning(
-    structure: Structure, params: HeavyTailedParams, X: AnyArray, weights: FloatArray
-) -> Iterator[SkewTParams]:
-    """Yield guesses that keep the mean and covariance of the rows of each class, and lean.
+# z = t / (t + C) in [0, 1] is cut into equal cells, with a polynomial on each.
+CELLS, TERMS, C = 6, 13, 1.5
 
-    Symmetry is a stationary point. They lean along the direction in which rows are most skewed,
-    as much as that says, and nearly as much as can be; then as if cut off at a value of one of
-    the most skewed features: detection limits do that. ``params`` is a symmetric fit.
-    """
-    q = distances(params, X)
-    classes = [_skewness(params, X, q[:, h], weights[:, h], h) for h in range(len(params.dof))]
-    mean, covariance, lean, along, edges = (np.array(part) for part in zip(*classes, strict=True))
-    counts = weights.sum(axis=0) + 1.0
-    guesses = [(lean, along), (np.full_like(lean, _FAR), along)]
-    for k in range(min(_EDGES, edges.shape[1])):
-        guesses.append((np.full_like(lean, _CUT), edges[:, k]))
-    for amount, toward in guesses:
-        # Along its direction a skew-normal of scale ω has variance ω² (1 − 2 lean²/π).
-        stretch = 1.0 / (1.0 - 2.0 / math.pi * amount**2)
-        delta = (np.sqrt(stretch) * amount)[:, None] * toward
-        scale = covariance + (stretch - 1.0)[:, None, None] * outer(toward, toward)
-        axis = times(np.linalg.inv(scale), delta) / np.sqrt(1.0 - amount**2)[:, None]
-        whitener = whiten(structure.pool(scale * counts[:, None, None], counts))
-        location = params.location + mean - math.sqrt(2.0 / math.pi) * delta
-        place = params.center, params.spread, location
-        slant = slants(whitener, axis)
-        yield SkewTParams(*place, whitener, params.dof, slant, **params.prior)
+# Gauss-Legendre in w**(1/6): the power packs nodes near w = 0, where small t makes the integrand
+# steep. exp(-37) is below the rounding error of the sum.
+_QUADRATURE, _POWER, _CUTOFF = 56, 6, 37.0
 
 
-def _skewness(
-    params: HeavyTailedParams, X: AnyArray, q: FloatArray, weight: FloatArray, h: int
-) -> tuple[FloatArray, ...]:
-    """Return a class's mean, covariance, how far and where it leans, and where it may be cut."""
-    p, nu = params.center.size, params.nu[h]
-    rows = np.flatnonzero(weight > 0)
-    weight = weight[rows]
-    # Rows drawn in by their expected precision: no outlier decides.
-    shrink = np.sqrt((nu + p) / (nu + q[rows]))[:, None]
-    u = (X[rows] - params.center) / params.spread - params.location[h]
-    u = np.where(shrink > 0, u * shrink, 0.0)
-    total = weight.sum() + 1e-12
-    mean = weight @ u / total
-    u -= mean
-    prior = p + 2.0  # rows' worth of the symmetric fit
-    covariance = ((weight[:, None] * u).T @ u + prior * params.scale[h]) / (total + prior)
-    covariance *= 1.0 + 1e-12 * np.eye(p)  # an outlier may leave all else to rounding
-    half = np.linalg.cholesky(covariance)
-    z = np.linalg.solve(half, u.T).T
-    third = (weight * np.einsum("ij,ij->i", z, z)) @ z / total
-    size = float(np.linalg.norm(third))
-    direction = third / size if size > 1e-12 else np.full(p, 1.0 / math.sqrt(p))
-    along = z @ direction
-    variance = max(float(weight @ along**2) / total, 1e-6)
-    skewness = float(weight @ along**3) / total / variance**1.5
-    # The skew-normal with this skewness
-    part = abs(skewness) ** (2 / 3)
-    lean = math.sqrt(0.5 * math.pi * part / (part + (2 - 0.5 * math.pi) ** (2 / 3)))
-    toward = half @ direction * (1.0 if skewness >= 0 else -1.0)
-    sides = weight @ u**3 / total / np.diagonal(covariance) ** 1.5
-    unit = half / np.linalg.norm(half, axis=1)[:, None]
-    edges = np.where(sides[:, None] >= 0, 1.0, -1.0) * (unit @ half.T)
-    edges = edges[np.argsort(-np.abs(sides))]
-    return mean, covariance, np.clip(lean, _LEAST, _MOST), toward, edges
+_NODES, _WEIGHT = 0.5 * _CUTOFF ** (1 / _POWER) * np.array(leggauss(_QUADRATURE))
+_NODES += 0.5 * _CUTOFF ** (1 / _POWER)
+_W = _NODES**_POWER
+_WEIGHT *= _POWER * _NODES ** (_POWER - 1) * np.exp(-_W)
+
+# Cells are sampled at these z, one after another, and samples give Chebyshev series.
+_Z = (np.arange(CELLS)[:, None] + (chebpts1(TERMS) + 1) / 2) / CELLS
+_T = (C * _Z / (1 - _Z)).reshape(-1, 1)
+_TO_SERIES = np.linalg.inv(chebvander(chebpts1(TERMS), TERMS - 1))
+# Chebyshev series to powers. A series falls off so fast that the large entries of this matrix
+# meet only tiny coefficients, so it must not be multiplied into the other matrix beforehand.
+_TO_POWERS = np.array([np.pad(cheb2poly(row), (0, TERMS))[:TERMS] for row in np.eye(TERMS)])
 
 
-def skewed_step(
-    pool: Callable[..., FloatArray], params: SkewTParams, sums: Statistics
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return shifts of location, whiteners and slant axes η, with Ω as ``pool`` says.
-
-    Scale and slant are found given the location, then the reverse. Of V the last two sums, Σ w d
-    and Σ w d u with d the derivative of the log density in η·u, give all that is needed: E[WV] is
-    E[W] η·u + d, and E[WV²] is 1 + η·u E[WV].
-    """
-    count, mass, first, second, drive, driven = sums
-    axis, ridge = params.axis, params.ridge[:, None, None]
-    v0 = dot(axis, first) + drive
-    shift, turned = np.zeros_like(first), axis
-    for _ in range(_ROUNDS):
-        cross = outer(shift, first)
-        scatter = second - cross - cross.transpose(0, 2, 1)
-        scatter += mass[:, None, None] * outer(shift, shift)
-        free = pool(scatter, count)
-        scale = _held_back(free, free - pool(scatter - ridge * outer(turned, turned), count))
-        held = ridge * scale
-        root = whiten(scatter + held)
-        # Regression of V on x, as a change of η: whole sums would cancel
-        aside = dot(axis, shift)[:, None]
-        rest = driven - drive[:, None] * shift + aside * (first - mass[:, None] * shift)
-        rest -= times(held, axis)
-        turned = axis + t_times(root, times(root, rest))
-        spread = 1.0 + (aside[:, 0] * v0 - dot(rest, turned)) / count
-        if not spread.min() > 0:
-            raise StepError("the weights of a class leave its skewness undetermined")
-        alpha = np.sqrt(spread)
-        turned /= alpha[:, None]
-        toward = times(scale, turned)
-        share = v0 / (alpha * (1.0 + dot(turned, toward)))
-        shift = (first - share[:, None] * toward) / mass[:, None]
-    return shift, whiten(scale), turned
+@lru_cache(maxsize=8)  # every block of rows asks for the same
+def _tables(nu: bytes, p: int) -> tuple[FloatArray, FloatArray]:
+    """Polynomials of ``(t + c) P`` and ``(t + c) N1`` (g, cells, terms, 2); at zero 2N, N1/N."""
+    a = 0.5 * (np.frombuffer(nu) + p)[:, None]
+    kappa = -2.0 * a * np.expm1(-_W / a)
+    q = np.sqrt(_T * _T + kappa[:, None, :])
+    values = np.stack(((kappa[:, None, :] / (_T + q)) @ _WEIGHT, (_W / q) @ _WEIGHT), axis=1)
+    values *= _T[:, 0] + C
+    series = values.reshape(-1, 2, CELLS, TERMS) @ _TO_SERIES.T
+    root = np.sqrt(kappa)
+    n0 = (1.0 + 0.5 / a[:, 0]) * (root @ _WEIGHT)
+    at_zero = np.stack((2.0 * n0, (_W / root) @ _WEIGHT / n0), axis=1)
+    powers = (series @ _TO_POWERS).transpose(0, 2, 3, 1)
+    return np.ascontiguousarray(powers), at_zero
 
 
-def _held_back(free: FloatArray, pull: FloatArray) -> FloatArray:
-    """Return Ω with ``Ω A Ω + Ω = S``: a smaller scale at the same η is a smaller slant."""
-    half = np.linalg.inv(whiten(free))
-    value, vector = np.linalg.eigh(half.transpose(0, 2, 1) @ pull @ half)
-    shrink = 2.0 / (1.0 + np.sqrt(1.0 + 4.0 * np.maximum(value, 0.0)))
-    root = half @ vector * np.sqrt(shrink)[:, None, :]
-    return root @ root.transpose(0, 2, 1)
+def skew_t_rows(q: FloatArray, along: FloatArray, nu: FloatArray, p: int) -> FloatArray:
+    """Give log densities less a class's constants, E[W], E[log W] likewise, and slopes in λ·z."""
+    return _rows(q, along, nu, p, *_tables(nu.tobytes(), p))
+
+
+@njit(fastmath=REORDERED)
+def _rows(q: Any, along: Any, nu: Any, p: int, table: Any, at_zero: Any) -> FloatArray:
+    n, g = q.shape
+    out = np.empty((4, n, g))
+    d, r, y, x = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
+    rise, tail, work = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
+    low, high, slope = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
+    for start in range(0, n, STRIP):
+        m = min(STRIP, n - start)
+        for h in range(g):
+            dof, df = nu[h], nu[h] + p
+            a, root = 0.5 * df, math.sqrt(df)
+            for b in range(m):
+                d[b] = q[start + b, h]
+                r[b] = along[start + b, h]
+            for b in range(m):
+                y[b] = d[b] / dof
+                d[b] = 1.0 / (dof + d[b])
+                r[b] *= math.sqrt(d[b])
+                t = root * abs(r[b])
+                # Between 0 and CELLS; neither the largest t nor NaN may point past the last.
+                place = CELLS * (t / (t + C))
+                x[b] = place if place < CELLS - 1e-9 else CELLS - 1e-9
+            log1p_strip(y, m, rise, work)
+            for b in range(m):
+                y[b] = r[b] * r[b]
+            log1p_strip(y, m, tail, work)
+            for b in range(m):
+                y[b] = -a * tail[b]
+            exp_strip(y, m, work)
+            for b in range(m):
+                c = int(x[b])
+                v = 2.0 * (x[b] - c) - 1.0
+                p0, p1 = table[h, c, TERMS - 1, 0], table[h, c, TERMS - 1, 1]
+                for i in range(TERMS - 2, -1, -1):
+                    p0 = p0 * v + table[h, c, i, 0]
+                    p1 = p1 * v + table[h, c, i, 1]
+                low[b] = p0
+                high[b] = p1
+            for b in range(m):
+                right = r[b] > 0.0
+                t = root * abs(r[b])
+                e2 = 1.0 + r[b] * r[b]
+                e = math.sqrt(e2)
+                per = 1.0 / (t + C)
+                p0 = (df + 1.0) * low[b] * per
+                ratio = df / (p0 + t)  # density to cdf at −t
+                f = 1.0 / (ratio * at_zero[h, 0] * e)  # F(−|r|), but for a power of e2
+                odds = f * y[b] / (1.0 - f * y[b])
+                bend = (at_zero[h, 1] - high[b] * per * e2 * ratio) / a - tail[b]
+                slope[b] = (-odds * bend if right else bend) - rise[b]
+                low[b] = d[b] * (df + odds * ratio * t if right else p0 * ratio)
+                high[b] = (odds if right else 1.0) * ratio * root * math.sqrt(d[b])
+                y[b] = odds if right else ratio * at_zero[h, 0] * e - 1.0
+                rise[b] += 0.0 if right else tail[b]
+            log1p_strip(y, m, tail, work)
+            for b in range(m):
+                out[0, start + b, h] = -a * rise[b] - tail[b]
+                out[1, start + b, h] = low[b]
+                out[2, start + b, h] = slope[b]
+                out[3, start + b, h] = high[b]
+    return out
 
 
 class SkewTChart(HeavyTailedChart):
@@ -301,7 +301,7 @@ class SkewTChart(HeavyTailedChart):
         z = skewed_normals(slant, _DRAWS, np.random.default_rng(0))
         z /= self.family._roots(self.reference, h, _DRAWS, np.random.default_rng(1))
         q, along = np.einsum("ij,ij->i", z, z)[:, None], (z @ slant)[:, None]
-        _, precision, logs, drive = skew_t_rows(q, along, nu, p, tables(nu, p))
+        _, precision, logs, drive = skew_t_rows(q, along, nu, p)
         places, scores = self._rows(h, z, drive * slant - precision * z, -precision * z)
         group = np.flatnonzero(self.groups[:, h])
         tails = dof_score(nu, p, 1.0, precision, logs) * self.dof_slope[group]
