@@ -194,9 +194,7 @@ def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
         raise ValueError("classes is empty: list every class value, or leave it at None.")
     for value in listed:
         if is_blank(value, missing_label):
-            raise ValueError(
-                f"classes contains {value!r}, which marks a blank: choose another missing_label."
-            )
+            raise ValueError(f"classes has {value!r}, which marks a blank: change missing_label.")
     ordered = _tidy(object_array(listed))
     if len(set(ordered.tolist())) < len(listed):
         raise ValueError(f"classes={listed!r} names a class twice: list each once.")

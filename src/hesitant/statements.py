@@ -352,10 +352,8 @@ def _hide(said: IntArray, shown: Any) -> IntArray:
         return said
     hidden = ~check_shown("shown", read_table(shown, "shown")[0], said.shape)
     for i, j in np.argwhere(hidden & (said >= 0))[:1]:
-        raise ValueError(
-            f"shown is False for row {i} and reader {j + 1}, who said something of it. A class "
-            "known in another way belongs in truth=."
-        )
+        who = f"row {i} and reader {j + 1}, who said something of it"
+        raise ValueError(f"shown is False for {who}; a class known otherwise belongs in truth=.")
     return np.where(hidden, NOT_SHOWN, said).astype(said.dtype)
 
 

@@ -319,6 +319,43 @@ class Grades(Answers):
         return (latent[:, None] > cuts[0, codes, 1:-1]).sum(axis=1)
 
 
+class Heard(Evidence):
+    """What readers said, kept by pairs of row and reader, and added up over readers."""
+
+    def __init__(self, shape: tuple[int, ...], own: tuple[int, ...]) -> None:
+        self.log_p, self.own = np.zeros(shape), own  # numbers of readers and parameters
+        self.parts: list[tuple[Evidence, IntArray, IntArray, slice]] = []
+
+    def add(self, part: Evidence, rows: IntArray, who: IntArray, place: slice) -> None:
+        """Add evidence of pairs, sorted by reader, with the place of its parameters."""
+        n, g = self.log_p.shape
+        self.log_p += gather(np.broadcast_to(part.log_p, (len(rows), g)), rows, n)
+        self.parts.append((part, rows, who, place))
+
+    def pull(self, rho: FloatArray) -> FloatArray:
+        out = np.zeros_like(rho)
+        for part, rows, *_ in self.parts:
+            if part.in_joint is not None:
+                out += gather(part.pull(rho.take(rows, axis=0)), rows, len(rho))
+        return out
+
+    def scores(self, rho: FloatArray) -> FloatArray:
+        n, (J, width) = len(rho), self.own
+        out = np.zeros((n * J, width))
+        for part, rows, who, place in self.parts:
+            out[:, place] = gather(part.scores(rho.take(rows, axis=0)), rows * J + who, n * J)
+        return out.reshape(n, J * width)
+
+    def sums(self, weight: FloatArray, edges: Any = None) -> tuple[FloatArray, FloatArray]:
+        J, width = self.own
+        score, information = np.zeros((J, width)), np.zeros((J, width, width))
+        for part, rows, who, place in self.parts:
+            edges = np.searchsorted(who, np.arange(J + 1)).tolist()
+            sums = part.sums(weight.take(rows, axis=0), edges)
+            score[:, place], information[:, place, place] = sums
+        return score.reshape(1, -1), information[None]
+
+
 def gather(values: FloatArray, places: IntArray, size: int) -> FloatArray:
     """Return sums of values (m, k) over those that have the same of ``size`` places."""
     sums = [np.bincount(places, column, size) for column in values.T]
