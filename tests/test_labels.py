@@ -136,7 +136,7 @@ def test_marker(y, marker, codes):
         (["a"], {"classes": ["a", "a"]}, "names a class twice"),
         (["a"], {"classes": []}, "classes is empty"),
         (["a"], {"classes": ["a", None]}, "marks a blank"),
-        ([0], {"classes": [0, -1]}, "choose another missing_label"),
+        ([0], {"classes": [0, -1]}, "change missing_label"),
     ],
 )
 def test_errors(y, options, message):
