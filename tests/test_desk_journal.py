@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 pytest.importorskip("starlette", reason="no starlette: pip install 'hesitant[desk]'")
 from helpers_desk import PORT, TOKEN, write_table
 from hesitant import load
-from hesitant.desk import Desk
+from hesitant.desk import Desk, serve
 from hesitant.tables import read_table
 
 # -- columns -------------------------------------------------------------------------------------
@@ -316,3 +317,11 @@ def test_the_command_says_what_is_wrong(table, run):
     assert "'nothing'" in errors
     code, _, errors = run("desk", table[0].with_name("absent.csv"), "--label", "label")
     assert code == 1
+
+
+def test_a_taken_port_is_told_with_the_remedy(table, sit):
+    desk = sit(table[0]).desk
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=f"Port {port} cannot be opened.*or 0 for any"):
+            serve(desk, port=port, browser=False)
