@@ -10,9 +10,8 @@ def need(module: str, extra: str = "data") -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(
-            f"this needs {module}, which is not installed: pip install 'hesitant[{extra}]'"
-        ) from error
+        how = f"pip install 'hesitant[{extra}]'"
+        raise ImportError(f"this needs {module}, which is not installed: {how}") from error
 
 
 def templates(package: str, **options: Any) -> Any:

@@ -36,7 +36,7 @@ def run_tasks(
     if n_jobs is None and effective_n_jobs(None) == 1:  # nobody has said how many
         n_jobs = -1 if len(tasks) >= WORTH_PROCESSES else 1
     several = effective_n_jobs(n_jobs) > 1
-    calls = [delayed(_call)(parent, several, function, arguments) for arguments in tasks]
+    calls = [delayed(_call)(parent, several, function, given) for given in tasks]
     # One at a time out of order: what a worker holds back in a batch would be lost with it.
     how: dict[str, Any] = {"batch_size": "auto", "return_as": "generator"}
     if not in_order:
@@ -57,9 +57,7 @@ def run_tasks(
 _watched: set[int] = set()
 
 
-def _call(
-    parent: int, several: bool, function: Callable[..., Any], arguments: tuple[Any, ...]
-) -> Any:
+def _call(parent: int, several: bool, function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     def end_with_parent() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
@@ -71,7 +69,7 @@ def _call(
         threading.Thread(target=end_with_parent, daemon=True).start()
     token = BESIDE_OTHERS.set(several)
     try:
-        return function(*arguments)
+        return function(*given)
     finally:
         BESIDE_OTHERS.reset(token)
 
@@ -93,9 +91,7 @@ def replicate(
     return values, failures, words if failures else ""
 
 
-def _attempt(
-    task: Callable[[np.random.Generator], Any], rng: np.random.Generator
-) -> tuple[Any, str | None]:
+def _attempt(task: Callable[..., Any], rng: np.random.Generator) -> tuple[Any, str | None]:
     try:
         return task(rng), None
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:

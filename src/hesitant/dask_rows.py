@@ -80,11 +80,9 @@ class DaskRows(rows.ManyRows):
         return X, codes, weight
 
 
-def _on_chunk(
-    function: Callable[..., Any], features: Any, notes: Any, said: Any, *extra: Any
-) -> Any:
+def _on_chunk(function: Callable[..., Any], X: Any, notes: Any, said: Any, *extra: Any) -> Any:
     codes, weight, reviewed = notes
-    block = rows.make_block(_numbers(features), codes, weight, reviewed, said)
+    block = rows.make_block(_numbers(X), codes, weight, reviewed, said)
     with np.errstate(all="ignore"):
         return function(block, *extra)
 

@@ -18,10 +18,8 @@ def collect_warnings() -> Iterator[list[str]]:
             warnings.simplefilter("always", FitWarning)
             yield warned
     finally:
-        for warning in caught:
-            if not issubclass(warning.category, FitWarning):
-                warnings.warn_explicit(
-                    warning.message, warning.category, warning.filename, warning.lineno
-                )
-            elif str(warning.message) not in warned:
-                warned.append(str(warning.message))
+        for w in caught:
+            if not issubclass(w.category, FitWarning):
+                warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+            elif str(w.message) not in warned:
+                warned.append(str(w.message))

@@ -205,9 +205,8 @@ class Model:
         table = self.data.codes
         known = table if len(np.unique(table[order])) > 2 else codes
         rows = order[known[order] >= 0]
-        share = (
-            share_between(X[rows], np.eye(len(classes))[known[rows]]) if rows.size else X[0] * 0
-        )
+        of_class = np.eye(len(classes))[known[rows]]
+        share = share_between(X[rows], of_class) if rows.size else X[0] * 0
         # features by how far apart the classes lie, against the spread within
         self.telling: list[int] = np.argsort(-share, kind="stable").tolist()
 

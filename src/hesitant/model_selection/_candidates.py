@@ -1,7 +1,7 @@
 """Models to choose from, named so that a table can be read."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -12,6 +12,8 @@ from hesitant.classifier import MixtureClassifier
 from hesitant.experts import as_readers
 from hesitant.families import KernelDensity, Ranked
 from hesitant.mechanisms import Mechanism, as_mechanism
+
+Models: TypeAlias = dict[str, MixtureClassifier]  # by name
 
 # What "auto" tries: classes of these shapes. ``rows`` is how many labelled rows of every class,
 # times the number of features, a shape needs; ``labels`` how many whatever the features;
@@ -41,7 +43,7 @@ _RULES = ("rows", "features", "labels", "mechanisms")
 
 def auto_candidates(
     X: Any, codes: IntArray, n_classes: int, *, pattern: bool = True, experts: Any = "right"
-) -> dict[str, MixtureClassifier]:
+) -> Models:
     """Return the models that ``candidates="auto"`` tries on such data, by name.
 
     ``codes`` are the rows' classes, −1 for a blank; ``pattern`` says whether blanks are worth
@@ -76,9 +78,7 @@ def auto_candidates(
     return as_candidates(unlike.values())
 
 
-def as_candidates(
-    given: Any, shared: Mapping[str, Any] | None = None
-) -> dict[str, MixtureClassifier]:
+def as_candidates(given: Any, shared: Mapping[str, Any] | None = None) -> Models:
     """Return classifiers by name.
 
     ``given`` maps names to classifiers, or parameters to lists of values (all combinations), or is
@@ -90,7 +90,7 @@ def as_candidates(
         given = ParameterGrid(dict(given))
     elif isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"candidates is {given!r}: give a list of MixtureClassifiers.")
-    out: dict[str, MixtureClassifier] = {}
+    out: Models = {}
     for item in given:
         if isinstance(item, Mapping):
             item = MixtureClassifier(**{**(shared or {}), **item})

@@ -1,6 +1,6 @@
 """Splits and scores for labels with blanks, which scikit-learn's own would take for a class."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -49,9 +49,7 @@ class LabelledKFold(BaseCrossValidator):
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         return int(self.n_splits)
 
-    def _iter_test_indices(
-        self, X: Any = None, y: Any = None, groups: Any = None
-    ) -> Iterator[Any]:
+    def _iter_test_indices(self, X: Any = None, y: Any = None, groups: Any = None) -> Any:
         codes = encode(y, self.missing_label).codes
         yield from deal_out(codes, self.n_splits, self.random_state, self.hold_out_blanks)
 
