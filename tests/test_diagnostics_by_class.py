@@ -93,7 +93,7 @@ def test_shares_by_class_by_hand():
     truth = rng.integers(0, 2, 40)
     X = rng.standard_normal((40, 1)) + 60.0 * truth[:, None]  # nobody doubts a class
     y = np.where(rng.random(40) < np.where(truth == 0, 0.8, 0.4), truth, -1)
-    from hesitant.diagnostics._by_class import labelled_shares
+    from hesitant.diagnostics._groups import labelled_shares
     from hesitant.diagnostics._tests import fit_both
 
     records, p_value, _ = labelled_shares(fit_both(MixtureClassifier(), X, y)[0])

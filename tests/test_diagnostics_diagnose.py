@@ -478,7 +478,7 @@ def test_tests_that_no_verdict_needs_are_left_out_where_they_take_long(data, mon
 
 def test_mechanisms_are_compared_on_some_of_very_many_rows(data, monkeypatch):
     whole = diagnose(data.features, data.labels)
-    monkeypatch.setattr("hesitant.diagnostics._by_class.MOST_ROWS", 240)
+    monkeypatch.setattr("hesitant.diagnostics._groups.MOST_ROWS", 240)
     some = diagnose(data.features, data.labels)
     half = diagnose(data.features[::2], data.labels[::2])
     assert any("one row in 2" in remark for remark in some.remarks)

@@ -1,8 +1,8 @@
 """Are the blanks about difficulty? Tests, a smoother, pictures, and what to label next."""
 
-from hesitant.diagnostics._by_reader import ReadersDiagnosis
 from hesitant.diagnostics._diagnosis import Diagnosis, diagnose
 from hesitant.diagnostics._displays import EntropyDisplay, PairsDisplay
+from hesitant.diagnostics._groups import ReadersDiagnosis
 from hesitant.diagnostics._regions import RegionsDisplay
 from hesitant.diagnostics._smoother import LabellingCurve, labelling_curve
 from hesitant.diagnostics._tests import Test, kolmogorov_smirnov, mann_whitney

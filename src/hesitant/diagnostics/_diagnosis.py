@@ -15,9 +15,7 @@ from hesitant._typing import FloatArray
 from hesitant._words import Result, Table, noun, number, p_value, percent, short
 from hesitant.base import check_classifier
 from hesitant.checks import check_number
-from hesitant.diagnostics import _smoother, _tests
-from hesitant.diagnostics._by_class import SURE, compare_mechanisms, labelled_shares
-from hesitant.diagnostics._by_reader import diagnose_readers
+from hesitant.diagnostics import _groups, _smoother, _tests
 from hesitant.diagnostics._smoother import LabellingCurve
 from hesitant.diagnostics._tests import ALPHA, FEW, ROWS_A_PARAMETER, Fits, Test
 from hesitant.experts import as_readers, is_panel
@@ -266,7 +264,7 @@ def diagnose(
     else:
         said = as_readers(estimator.experts).as_statements(y, reviewed, estimator.missing_label)
     if said is not None:
-        return diagnose_readers(estimator, X, y, said, sample_weight=sample_weight)
+        return _groups.diagnose_readers(estimator, X, y, said, sample_weight=sample_weight)
     fits, remarks = _tests.fit_both(estimator, X, y, sample_weight, reviewed)
     found: dict[str, Any] = {"suggested": "none", "missing_by_class": False}
     measured, t, seen = fits.measured, fits.measured.entropy, fits.measured.seen
@@ -285,13 +283,13 @@ def diagnose(
     if np.unique(measured.weight).size > 1:
         remarks.append(_WEIGHED)
     if fits.full is not None:
-        shares, _, doubtful = labelled_shares(fits)
-        bic, given, words = compare_mechanisms(fits)
+        shares, _, doubtful = _groups.labelled_shares(fits)
+        bic, given, words = _groups.compare_mechanisms(fits)
         found["suggested"] = best = min(bic, key=lambda name: bic[name])
         # On real classes of the wrong shape either witness alone cries wolf too often: see
         # benchmarks/real/verdicts.py. BIC's word counts alone where difficulty adds nothing.
-        class_alone = best == "class" and given["class, given the difficulty"].p_value < SURE
-        found["missing_by_class"] = "class" in best and (doubtful or class_alone)
+        alone = given["class, given the difficulty"].p_value < _groups.SURE and best == "class"
+        found["missing_by_class"] = "class" in best and (doubtful or alone)
         tests, remarks = tests | given, remarks + words
         own = fits.full.mechanism_
         beta = dict(zip(own.parameter_names, own.parameters_.tolist(), strict=True))

@@ -19,7 +19,7 @@ from hesitant._replicates import refit, replicate
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import noun
 from hesitant.fitting import generator
-from hesitant.inference._information import ObservedInformation, information_of
+from hesitant.inference._information import ObservedInformation, information
 from hesitant.inference._scores import Weights, axes_at, outer, products
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline, as_mechanism, row_term
@@ -188,7 +188,7 @@ class Fits:
 
     @cached_property
     def information(self) -> ObservedInformation:
-        return information_of(self.full.fitted_, self.rows)
+        return information(self.full, self.rows)
 
     def need_information(self) -> None:
         """Raise if there is no information matrix to be had, or none worth having."""

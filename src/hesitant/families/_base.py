@@ -71,9 +71,9 @@ class Coordinates:
         """Return derivatives (size, ...) of the attributes that move, at the reference."""
         return None
 
-    def movers(self, h: int) -> AnyArray | None:
-        """Return which coordinates may move class h; None if all may."""
-        return None
+    def movers(self, h: int) -> AnyArray:
+        """Return which coordinates may move class h; by default all."""
+        return np.arange(self.size)
 
 
 def standard_steps(information: FloatArray) -> FloatArray:

@@ -82,7 +82,7 @@ class LocationScaleChart(Coordinates):
         coordinate, j, k = self.family.structure.entries(h, self.g, self.p)
         return h * self.p + np.arange(self.p), self.g * self.p + coordinate, j, k
 
-    def movers(self, h: int) -> AnyArray | None:
+    def movers(self, h: int) -> AnyArray:
         own, at, _, _ = self._axes(h)
         return np.concatenate((own, at, np.arange(self.unit.size, self.size)))
 

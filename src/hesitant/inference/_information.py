@@ -20,7 +20,6 @@ from hesitant.inference import _displays
 from hesitant.inference._scores import STEP, Axes, axes_at, curvature, invert, nudged, scatter
 from hesitant.likelihood import State
 from hesitant.model import FittedModel
-from hesitant.rows import ManyRows
 
 UPHILL = 1e-3  # in units of complete labels' information: more than rounding, the wrong way
 
@@ -219,6 +218,7 @@ class ObservedInformation(Estimates):
         yield from super()._content()
 
 
+@one_blas_thread()  # its matrices are small, and threads on a busy machine wait for each other
 def information(
     clf: Any,
     X: Any = None,
@@ -248,16 +248,9 @@ def information(
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
     check_classifier(clf)
     rows = clf.check(X, y, sample_weight, reviewed)  # which says so if there was no fit
-    return information_of(clf.fitted_, rows, level, bool(robust))
-
-
-@one_blas_thread()  # its matrices are small, and threads on a busy machine wait for each other
-def information_of(
-    model: FittedModel, rows: ManyRows, level: float = 0.95, robust: bool = False
-) -> ObservedInformation:
-    """Return the same of rows that a classifier has checked."""
+    model: FittedModel = clf.fitted_
     state, units = model.state, natural_units(model)
-    robust = robust or model.alpha != 0.5
+    robust = bool(robust) or model.alpha != 0.5
     axes, evaluation = axes_at(model, rows)
     total, from_data, gradient = curvature(model, rows, axes, evaluation)
     jacobian = units.jacobian(axes)

@@ -121,13 +121,11 @@ def find_axes(family: Family, chart: Chart) -> Axes:
     rng = np.random.default_rng(0)
     X = np.concatenate([family.sample(state.params, h, PROBES, rng) for h in range(g)])
     still = family.log_density(state.params, X)
-    moves = np.ones((k, g), dtype=bool)
-    first = int(chart.splits[0])  # weights concern every class
+    first = int(chart.splits[0])
+    moves = np.zeros((k, g), dtype=bool)
+    moves[:first] = True  # weights concern every class
     for h in range(g):
-        own = chart.family.movers(h)
-        if own is not None:
-            moves[first:, h] = False
-            moves[first + own, h] = True
+        moves[first + chart.family.movers(h), h] = True
     for axis in first + np.flatnonzero(moves[first:].all(axis=1)):
         moved = family.log_density(nudged(chart, axis).params, X)
         changed = (np.abs(moved - still) > 1e-12 * (1.0 + np.abs(still))).any(axis=0)
@@ -352,17 +350,14 @@ def _at_fixed_weights(
         for step, each in zip(steps, moved, strict=True)
     ]
     moves, size = axes.moves[first:], axes.size - first
-    out, found = np.zeros((size, size)), np.zeros((size, size), dtype=bool)
-    for index, group in enumerate(groups):
-        slope = (scores[2 * index] - scores[2 * index + 1]) / (2 * STEP)
+    out, found = np.zeros((2, size, size))
+    for group, ahead, behind in zip(groups, scores[::2], scores[1::2], strict=True):
         # An entry is due to that axis of the group which has a class in common with its own. If
         # there are several, its own axis moves several classes, and by symmetry says the same.
         common = np.any(axes.moves[group][:, None, :] & moves[None], axis=2)
-        alone = common.sum(axis=0) == 1
-        for axis, shared in zip(group - first, common, strict=True):
-            out[alone & shared, axis] = slope[alone & shared]
-            found[alone & shared, axis] = True
-    return np.where(found & found.T, (out + out.T) / 2, np.where(found, out, out.T))
+        for axis, due in zip(group - first, common & (common.sum(axis=0) == 1), strict=True):
+            out[due, axis], found[due, axis] = (ahead - behind)[due] / (2 * STEP), 1.0
+    return (out + out.T) / np.maximum(found + found.T, 1.0)
 
 
 def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -15,8 +15,7 @@ from hesitant._typing import FloatArray
 from hesitant.diagnostics import diagnose
 from hesitant.diagnostics._tests import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
-from hesitant.inference import ObservedInformation
-from hesitant.inference._information import information_of
+from hesitant.inference import ObservedInformation, information
 from hesitant.inference._sensitivity import Sensitivity, sensitivity
 
 MOST_LABELLED, MOST_BLANK = 1500, 500  # rows that are drawn
@@ -130,7 +129,7 @@ class Case:
                 "standard errors. Ask for them in Python with clf.summary()."
             )
         try:
-            return information_of(self.clf.fitted_, self.data)
+            return information(self.clf, self.data)
         except (ValueError, np.linalg.LinAlgError) as error:
             return f"There are no standard errors: {error}"
 

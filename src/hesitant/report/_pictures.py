@@ -18,7 +18,7 @@ from hesitant._drawing import GREY, as_text, class_color, drawing
 from hesitant._typing import IntArray
 from hesitant._words import percent, short
 from hesitant.diagnostics import EntropyDisplay, RegionsDisplay
-from hesitant.diagnostics._by_reader import draw_readers
+from hesitant.diagnostics._groups import draw_readers
 from hesitant.diagnostics._regions import choose_plane, reach
 from hesitant.experts import Panel
 from hesitant.inference import SensitivityDisplay

@@ -13,7 +13,7 @@ from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import decimals, noun, percent, plain, short
 from hesitant.diagnostics._smoother import wilson
 from hesitant.diagnostics._triage import known_from, rank
-from hesitant.inference._information import information_of
+from hesitant.inference import information
 from hesitant.report._case import FEWEST, Case
 from hesitant.weights import inverse_probability_weights
 
@@ -383,7 +383,7 @@ def _precision_gain(case: Case) -> float | None:
     if isinstance(case.information, str) or case.informed is not case.clf:
         return None
     try:
-        without = information_of(case.diagnosis.ignorance.fitted_, case.data).std_error
+        without = information(case.diagnosis.ignorance, case.data).std_error
     except (ValueError, np.linalg.LinAlgError):
         return None
     with np.errstate(all="ignore"):  # parameters of the mechanism come last
