@@ -14,12 +14,12 @@ def need(module: str, extra: str = "data") -> Any:
         raise ImportError(f"this needs {module}, which is not installed: {how}") from error
 
 
-def templates(package: str, **options: Any) -> Any:
+def templates(package: str) -> Any:
     """Return a package's page templates: everything escaped, and no name that is not given."""
     jinja2 = need("jinja2", "cli")
-    options |= {"autoescape": True, "undefined": jinja2.StrictUndefined}
-    options |= {"trim_blocks": True, "lstrip_blocks": True}
-    return jinja2.Environment(loader=jinja2.PackageLoader(package), **options)
+    strict = {"autoescape": True, "undefined": jinja2.StrictUndefined}
+    tidy = {"trim_blocks": True, "lstrip_blocks": True}
+    return jinja2.Environment(loader=jinja2.PackageLoader(package), **strict, **tidy)
 
 
 def is_null(value: Any) -> bool:

@@ -87,10 +87,10 @@ def close_names(name: object, known: Iterable[str], *, limit: int = 3) -> list[s
     return [by_plain[k] for k in difflib.get_close_matches(plain(name), by_plain, n=limit)]
 
 
-def did_you_mean(name: object, known: Iterable[str], form: str = "{!r}") -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return a hint at the known name most like this one; empty if none is."""
     near = close_names(name, known, limit=1)
-    return f" Did you mean {form.format(near[0])}?" if near else ""
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,14 +142,11 @@ class Table:
             return f"<tr>{''.join(f'<{tag} {side}>{v}</{tag}>' for side, v in cells)}</tr>"
 
         header, *body = self.cells
-        parts = [f"<thead>{row(header, 'th')}</thead>"]
-        parts.append(f"<tbody>{''.join(row(r, 'td') for r in body)}</tbody>")
-        if self.caption:
-            parts.insert(0, f"<caption>{html.escape(self.caption)}</caption>")
-        if self.left_out:
-            cell = f'<td colspan="{len(header)}">{html.escape(self.left_out)}</td>'
-            parts.append(f"<tfoot><tr>{cell}</tr></tfoot>")
-        return f"<table>{''.join(parts)}</table>"
+        caption = self.caption and f"<caption>{html.escape(self.caption)}</caption>"
+        rows = f"<tbody>{''.join(row(r, 'td') for r in body)}</tbody>"
+        rest = f'<tfoot><tr><td colspan="{len(header)}">{self.left_out}</td></tr></tfoot>'
+        foot = self.left_out and rest
+        return f"<table>{caption}<thead>{row(header, 'th')}</thead>{rows}{foot}</table>"
 
 
 class Result:
@@ -187,15 +184,14 @@ class Result:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        parts = [f"<h4>{html.escape(self.title)}</h4>"]
+        page = f"<h4>{html.escape(self.title)}</h4>"
         for part in self._parts():
             if isinstance(part, Table):
-                parts.append(part.as_html())
-            elif part.startswith("* "):
-                parts.append(f"<ul><li>{html.escape(part[2:])}</li></ul>")
+                page += part.as_html()
             else:
-                parts.append(f"<p>{html.escape(part)}</p>")
-        return f'<div class="hesitant-result">{"".join(parts)}</div>'
+                text, item = html.escape(part.removeprefix("* ")), part.startswith("* ")
+                page += f"<ul><li>{text}</li></ul>" if item else f"<p>{text}</p>"
+        return f'<div class="hesitant-result">{page}</div>'
 
 
 def _wrap(paragraph: str) -> str:

@@ -157,15 +157,14 @@ def _render(case: Case, summary: dict[str, Any]) -> str:
     }
     environment.filters |= show | {"show": lambda value, how: show[how](value)}
     script = environment.loader.get_source(environment, "page.js")[0]
-    digest, counts = hashlib.sha256(script.encode()).digest(), summary["labels"]
-    drawn = (counts["labelled"], MOST_LABELLED), (counts["blank"], MOST_BLANK)
+    digest = hashlib.sha256(script.encode()).digest()
     return environment.get_template("report.html.j2").render(
         **summary,
         across=_across,
         lists=_lists(summary),
         css={name: class_css(h) for h, name in enumerate(case.classes)},
         pictures=pictures(case, summary["held_out"]),
-        drawn=[(min(n, most), n) for n, most in drawn],
+        most_drawn=(MOST_LABELLED, MOST_BLANK),
         colours=len(COLORS),
         points=_points(case, summary["held_out"]["contradicted"]),
         script=script,
@@ -214,19 +213,17 @@ def _across(names: Sequence[str], how: str, form: str = "{}") -> list[tuple[str,
 
 def _lists(summary: dict[str, Any]) -> dict[str, Any]:
     """Return what tables show that the summary has in another form."""
-    readers, classes, held_out = (summary[k] for k in ("readers", "classes", "held_out"))
-    told = readers.get("names", []), readers.get("agreement", []), readers.get("confusion") or []
+    readers, classes = summary["readers"], summary["classes"]
+    names, pairs, wrong = (readers.get(k) or [] for k in ("names", "agreement", "confusion"))
     return {
         "confusion": [
             {"label": classes[h], "values": n, "right": n[h] / sum(n) if any(n) else None}
-            for h, n in enumerate(held_out.get("confusion", ()))
+            for h, n in enumerate(summary["held_out"].get("confusion", ()))
         ],
-        "agreement": [
-            {"reader": name, "values": line} for name, line in zip(*told[:2], strict=True)
-        ],
+        "agreement": [{"reader": r, "values": line} for r, line in zip(names, pairs, strict=True)],
         "reader_confusion": [
             {"reader": name, "class": classes[h], "values": line}
-            for name, matrix in zip(told[0], told[2], strict=False)
+            for name, matrix in zip(names, wrong, strict=False)
             for h, line in enumerate(matrix)
         ],
     }

@@ -273,24 +273,23 @@ def _triage(case: Case) -> Section:
     ranked = {"rank": np.arange(len(order)) + 1, "chance": chance[order], "gain": gain}
     ranked |= {"expected_gain": worth, "worth": worth / max(worth.max(initial=0), 1e-300)}
     return {
-        "total": int(usual.size),
-        "unusual_total": int(apart.size),
+        "total": usual.size,
+        "unusual_total": apart.size,
         "explanation": f"Blank rows, ranked by {by}.",
         "features": [case.features[j] for j in case.leading[:VALUES]],
-        "rows": _records(_rows(case, order) | ranked),
-        "unusual": _records(_rows(case, apart[:KEPT])),
+        "rows": _records(_rows(case, order, case.posterior) | ranked),
+        "unusual": _records(_rows(case, apart[:KEPT], case.posterior)),
     }
 
 
-def _rows(case: Case, rows: IntArray, tau: FloatArray | None = None) -> Section:
-    tau = case.posterior[rows] if tau is None else tau[rows]
-    first, second = np.argsort(-tau, axis=1, kind="stable")[:, :2].T
-    every, classes = np.arange(len(rows)), np.array(case.classes, dtype=object)
+def _rows(case: Case, rows: IntArray, tau: FloatArray) -> Section:
+    first, second = np.argsort(-tau[rows], axis=1, kind="stable")[:, :2].T
+    classes = np.array(case.classes, dtype=object)
     return _named(case, rows) | {
         "predicted": classes[first],
-        "probability": tau[every, first],
+        "probability": tau[rows, first],
         "runner_up": classes[second],
-        "runner_up_probability": tau[every, second],
+        "runner_up_probability": tau[rows, second],
         "values": case.values[rows][:, case.leading[:VALUES]],
     }
 
@@ -309,7 +308,7 @@ def _doubtful_labels(case: Case, held_out: Section) -> Section:
     rows = np.flatnonzero(wrong & (not held_out["contradicted"]))
     first = rows[np.argsort(given[rows], kind="stable")][:MOST_LISTED]
     said = {"label": [case.classes[h] for h in codes[first]], "label_probability": given[first]}
-    return {"total": int(rows.size), "rows": _records(_rows(case, first, tau) | said)}
+    return {"total": rows.size, "rows": _records(_rows(case, first, tau) | said)}
 
 
 def _readers(case: Case) -> Section:
@@ -328,54 +327,56 @@ def _readers(case: Case) -> Section:
 def _change(case: Case) -> Section:
     if case.informed is None:
         return {"available": False}
-    ignorance, informed, blank = case.diagnosis.ignorance, case.informed, case.blank
-    before, after = case.ignorant_posterior, informed.predict_proba(case.data)
-    old, new = before.argmax(axis=1), after.argmax(axis=1)
+    before, after = case.ignorant_posterior, case.informed.predict_proba(case.data)
+    old, new, blank = before.argmax(axis=1), after.argmax(axis=1), case.blank
     moved, g = np.flatnonzero(old != new), len(case.classes)
     # those that change most come first
     order = moved[np.argsort(-np.abs(after - before).max(axis=1)[moved], kind="stable")]
     first, classes = order[:MOST_LISTED], np.array(case.classes, dtype=object)
-    rows = _named(case, first) | {"labelled": ~blank[first]}
-    rows |= {"label": np.where(blank[first], "blank", "given")}
-    rows |= {"without": classes[old[first]], "probability_without": before[first, old[first]]}
-    rows |= {"with": classes[new[first]], "probability_with": after[first, new[first]]}
-    each = {"class": classes, "weight_without": ignorance.weights_}
-    each["weight_with"] = informed.weights_
-    assigned = {"blank_without": old[blank], "blank_with": new[blank]}
-    each |= {name: np.bincount(codes, minlength=g) for name, codes in assigned.items()}
+    rows = {
+        "labelled": ~blank[first],
+        "label": np.where(blank[first], "blank", "given"),
+        "without": classes[old[first]],
+        "probability_without": before[first, old[first]],
+        "with": classes[new[first]],
+        "probability_with": after[first, new[first]],
+    }
+    each = {
+        "class": classes,
+        "weight_without": case.diagnosis.ignorance.weights_,
+        "weight_with": case.informed.weights_,
+        "blank_without": np.bincount(old[blank], minlength=g),
+        "blank_with": np.bincount(new[blank], minlength=g),
+    }
     if_by_class = case.tilted and (
         f"If equally hard rows of class {short(case.tilted.of, 20)} were labelled up to three "
         "times more or less readily than others, at most "
         f"{percent(float(case.tilted.changed.max()))} of rows would change class."
     )
-    found = {
+    gain, uses_pattern, of_blank = _precision_gain(case), case.informed is case.clf, blank[moved]
+    words = "Using the pattern puts no row into another class"
+    if moved.size:
+        of = noun(blank.sum(), "blank row")
+        words = f"Using the pattern puts {of_blank.sum():,} of {of} into another class"
+    if not of_blank.all():
+        words += f", and {noun((~of_blank).sum(), 'labelled row')}"
+    if gain is not None and gain >= 1.02 and case.diagnosis.finding != "random":
+        more = percent(gain - 1, whole=True)
+        words += f"; it sharpens the estimates about as much as {more} more rows like these would"
+    if not uses_pattern:
+        words += ". The model in this report was asked to ignore it"
+    return {
         "available": True,
-        "model_uses_pattern": case.informed is case.clf,
-        "moved": len(moved),
-        "moved_blank": int(blank[moved].sum()),
-        "blank": int(blank.sum()),
-        "rows": _records(rows),
+        "model_uses_pattern": uses_pattern,
+        "moved": moved.size,
+        "moved_blank": of_blank.sum(),
+        "blank": blank.sum(),
+        "rows": _records(_named(case, first) | rows),
         "classes": _records(each),
-        "precision_gain": _precision_gain(case),
+        "precision_gain": gain,
         "if_by_class": if_by_class or "",
+        "words": f"{words}.",
     }
-    return {**found, "words": _what_changes(found, case.diagnosis.finding)}
-
-
-def _what_changes(change: Section, finding: str) -> str:
-    blank, other = change["moved_blank"], change["moved"] - change["moved_blank"]
-    text = "Using the pattern puts no row into another class"
-    if change["moved"]:
-        of = noun(change["blank"], "blank row")
-        text = f"Using the pattern puts {blank:,} of {of} into another class"
-        text += f", and {noun(other, 'labelled row')}" if other else ""
-    gain = (change["precision_gain"] or 1) - 1
-    if gain >= 0.02 and finding != "random":
-        more = percent(gain, whole=True)
-        text += f"; it sharpens the estimates about as much as {more} more rows like these would"
-    if not change["model_uses_pattern"]:
-        text += ". The model in this report was asked to ignore it"
-    return f"{text}."
 
 
 def _precision_gain(case: Case) -> float | None:
