@@ -21,7 +21,7 @@ from hesitant.diagnostics import (
     kolmogorov_smirnov,
 )
 from hesitant.inference import information
-from hesitant.inference._displays import draw_intervals
+from hesitant.inference._information import draw_intervals
 from hesitant.uncertainty import Shannon, transformed_entropy
 
 

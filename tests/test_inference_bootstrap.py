@@ -17,7 +17,7 @@ from hesitant._cores import in_threads
 from hesitant.datasets import simulate
 from hesitant.inference import _bootstrap as module
 from hesitant.inference import bootstrap, information
-from hesitant.inference._displays import draw_intervals
+from hesitant.inference._information import draw_intervals
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from helpers import exact_excess, quadrature, univariate
 from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
-from hesitant.inference import _displays, efficiency
+from hesitant.inference import _efficiency, efficiency
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_plot_of_many_parameters_with_long_names(result):
     display = many.plot()
     left = display.ax_
     assert display.figure_.get_size_inches()[1] < 10
-    assert len(left.get_yticks()) == _displays.MOST == 40
+    assert len(left.get_yticks()) == _efficiency.MOST == 40
     assert "left out: 25" in left.get_xlabel()
     shown = [many.parameters.index(label.get_text()) for label in left.get_yticklabels()]
     cost = errors["ignorance"] / errors["complete"]

@@ -98,3 +98,12 @@ def share_between(X: FloatArray, tau: FloatArray) -> FloatArray:
         between = weight @ (means - weight @ means / len(Z)) ** 2
         within = sum(tau[:, h] @ (Z - means[h]) ** 2 for h in range(tau.shape[1]))
         return np.nan_to_num(between / (between + within), nan=0.0, posinf=0.0)
+
+
+def one_a_line(ax: Any, names: Sequence[str]) -> None:
+    ax.set_yticks(range(len(names)), [as_text(name, 80) for name in names])
+    ax.set_ylim(len(names) - 0.4, -0.6)
+
+
+def dotted_line(ax: Any, at: float = 0) -> None:
+    ax.axvline(at, color=GREY, linewidth=0.7, linestyle=":")

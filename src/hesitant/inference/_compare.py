@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hesitant._drawing import GREY, Drawing, class_color, dotted_line, drawing, one_a_line
 from hesitant._replicates import run_tasks
 from hesitant._words import Result, Table
 from hesitant.checks import check_number, look_up
 from hesitant.exceptions import FitWarning
 from hesitant.experts import is_panel
 from hesitant.families import FAMILIES
-from hesitant.inference import _displays
 from hesitant.intake import refuse_dask, take
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import EntropyMechanism
@@ -72,7 +72,29 @@ class Comparison(Result):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the ranking criterion and the cross-validated log loss, model by model."""
-        return _displays.draw_comparison(self.candidates, self.sort_by, axes)
+        candidates = [c for c in self.candidates if not math.isnan(getattr(c, self.sort_by))]
+        criterion = "bic" if self.sort_by == "cv_log_loss" else self.sort_by
+        y, out = np.arange(len(candidates)), Drawing()
+        values, loss, error = (
+            np.array([getattr(c, name) for c in candidates])
+            for name in (criterion, "cv_gap", "cv_gap_error")
+        )
+        with drawing():
+            out.use(axes, (8.2, 1.0 + 0.24 * max(len(y), 2)), 1, 2, sharey=True)
+            left, right = out.axes_.flat
+            best = np.nanmax(values) if criterion == "log_likelihood" else np.nanmin(values)
+            away = np.abs(values - best)
+            left.hlines(y, 0, away, color=GREY, linewidth=0.8)
+            left.plot(away, y, "o", color=class_color(0), markersize=5)
+            one_a_line(left, [c.name for c in candidates])
+            left.set_xlabel(f"{criterion.replace('_', '-').upper()}, distance from the best")
+            style = {"fmt": "o", "color": class_color(4), "markersize": 5, "linewidth": 1}
+            right.errorbar(loss, y, xerr=error, **style)
+            dotted_line(right)
+            right.set_xlabel("held-out log loss,\ndistance from the best ± s.e.")
+            if np.isnan(loss).all():
+                right.text(0.5, 0.5, "not cross-validated", transform=right.transAxes, ha="center")
+        return out
 
     def _content(self) -> Iterator[str | Table]:
         yield f"Best by {CRITERIA[self.sort_by]}: {self.best}."

@@ -10,17 +10,23 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._cores import one_blas_thread
+from hesitant._drawing import GREY, Drawing, class_color, dotted_line, drawing, one_a_line
 from hesitant._typing import FloatArray
 from hesitant._words import Result, Table, number, percent
 from hesitant.checks import check_number
 from hesitant.fitting import generator
-from hesitant.inference import _displays, _fisher
+from hesitant.inference import _fisher
 from hesitant.inference._fisher import PAIRS, WAYS, Review
-from hesitant.inference._information import natural_units
+from hesitant.inference._information import named, natural_units
 from hesitant.inference._scores import positive
 from hesitant.model import FittedModel
 
 BATCHES, DRAWS = 10, 20_000
+MOST = 40  # parameters; more dots than this make a figure that fits no page
+_STYLE = {
+    "ignorance": ("labels given", "o", class_color(1)),
+    "full": ("labels given and pattern", "s", class_color(0)),
+}
 # Rows near the boundary, equally weighted, below which there is no saying what happens there.
 ENOUGH = 30
 
@@ -59,7 +65,47 @@ class Efficiency(Result):
 
     def plot(self, axes: Any = None, parameters: str | None = None) -> Any:
         """Draw errors of ``parameters`` whose name contains this (at most 40), and error rates."""
-        return _displays.draw_efficiency(self, axes, parameters)
+        ratio = {way: self.std_errors[way] / self.std_errors["complete"] for way in _STYLE}
+        keep = np.array(named(self.parameters, parameters), dtype=int)
+        shown = np.sort(keep[np.argsort(-ratio["ignorance"][keep], kind="stable")[:MOST]])
+        with drawing():
+            out, size = Drawing(), (9.2, max(2.9, 1.4 + 0.2 * shown.size))
+            own = out.use(axes, size, 1, 2, width_ratios=[3, 2])
+            left, right = out.axes_.flat
+            dotted_line(left, 1)
+            for way, each in ratio.items():
+                label, marker, color = _STYLE[way]
+                look = {"color": color, "markersize": 5, "label": label}
+                left.plot(each[shown], range(shown.size), marker, **look)
+            one_a_line(left, [self.parameters[k] for k in shown])
+            others = keep.size - shown.size
+            more = f"\n(left out: {others:,} with smaller increases)" if others else ""
+            left.set_xlabel(f"standard error, relative to complete labels{more}")
+            left.set_title("(a) Parameters")
+            # Below the axes no name, however long, pushes it into a title; but only a figure of
+            # one's own has room there.
+            if own:
+                handles, labels = left.get_legend_handles_labels()
+                out.figure_.legend(handles, labels, loc="outside lower left", ncols=2)
+            else:
+                left.legend(loc="best")
+            right.set(title="(b) Fitted rule", ylabel=f"expected error rate, n = {self.n_rows:,}")
+            right.set_xticks(range(3), ["all labels", "labels\ngiven", "labels and\npattern"])
+            right.set_xlim(-0.5, 2.5)
+            ways = ("complete", *_STYLE)
+            rates = self.bayes_error + np.array([self.excess_error[way] for way in ways])
+            if np.isfinite(rates).all():
+                dashed = {"color": GREY, "linewidth": 0.9, "linestyle": "--"}
+                right.axhline(self.bayes_error, **dashed, label="Bayes error")
+                error = [self.monte_carlo_error[f"excess {way}"] for way in ways]
+                dots = {"fmt": "o", "color": class_color(0), "markersize": 6, "linewidth": 1}
+                right.errorbar(range(3), rates, error, **dots)
+                right.legend()
+            else:
+                words = "not known:\nsee the remarks"
+                right.text(1, 0.5, words, color=GREY, va="center", ha="center")
+                right.set(ylim=(0, 1), yticks=[])
+        return out
 
     def _content(self) -> Iterator[str | Table]:
         yield self._in_words()

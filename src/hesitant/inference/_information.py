@@ -11,12 +11,12 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from hesitant._cores import one_blas_thread
+from hesitant._drawing import Drawing, class_color, dotted_line, drawing, one_a_line
 from hesitant._typing import BoolArray, FloatArray
 from hesitant._words import Result, Table, listed, percent
 from hesitant.base import check_classifier
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
-from hesitant.inference import _displays
 from hesitant.inference._scores import STEP, Axes, axes_at, curvature, invert, nudged, scatter
 from hesitant.likelihood import State
 from hesitant.model import FittedModel
@@ -163,6 +163,48 @@ def natural_units(model: FittedModel) -> NaturalUnits:
     return NaturalUnits(numbers, model, picks)
 
 
+def named(names: list[str], part: str | None) -> list[int]:
+    keep = [k for k, name in enumerate(names) if (part or "") in name]
+    if not keep:
+        raise ValueError(
+            f"parameters={part!r} is part of no parameter's name; names are such as "
+            f"{', '.join(names[:3])}."
+        )
+    return keep
+
+
+def draw_intervals(
+    names: list[str], *values: FloatArray, caption: str = "", ax: Any = None
+) -> Drawing:
+    """Draw estimates, lower and upper bounds, one panel for each kind of parameter.
+
+    An infinite bound is a bar to the edge; where a bound is NaN there is no bar.
+    """
+    kinds: dict[str, list[int]] = {}
+    for k, name in enumerate(names):
+        kinds.setdefault("" if ax is not None else name.split("[")[0], []).append(k)
+    with drawing():
+        sizes, out = [len(places) for places in kinds.values()], Drawing()
+        height = 0.9 + 0.19 * sum(sizes) + 0.32 * len(sizes)
+        out.use(ax, (5.2, height), len(sizes), 1, height_ratios=[s + 0.6 for s in sizes])
+        for panel, places in zip(out.axes_, kinds.values(), strict=True):
+            middle, lower, upper = (v[places] for v in values)
+            known = ~(np.isnan(lower) | np.isnan(upper))
+            ends = np.concatenate((middle, lower[known], upper[known]))
+            ends = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.zeros(1)
+            low, high = ends.min(), ends.max()
+            reach = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
+            if low < 0 < high:
+                dotted_line(panel)
+            bars = np.clip((lower[known], upper[known]), low - reach, high + reach)
+            panel.hlines(np.flatnonzero(known), *bars, color=class_color(0), linewidth=1.5)
+            panel.plot(middle, range(len(middle)), "o", color=class_color(0), markersize=4)
+            panel.set_xlim(low - reach, high + reach)
+            one_a_line(panel, [names[k] for k in places])
+        out.axes_[-1].set_xlabel(caption)
+    return out
+
+
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Estimates(Result):
     """Base of results with one row for each parameter."""
@@ -180,11 +222,11 @@ class Estimates(Result):
 
     def plot(self, ax: Any = None, parameters: str | None = None) -> Any:
         """Draw estimates with their intervals, of ``parameters`` whose name contains this."""
-        keep = _displays.chosen(self.parameters, parameters)
+        keep = named(self.parameters, parameters)
         shown = (values[keep] for values in (self.estimate, self.lower, self.upper))
         caption = f"estimate and {percent(self.level, 0)} {self.bars}"
         names = [self.parameters[k] for k in keep]
-        return _displays.draw_intervals(names, *shown, caption=caption, ax=ax)
+        return draw_intervals(names, *shown, caption=caption, ax=ax)
 
     def _columns(self) -> dict[str, Any]:
         return {"parameter": self.parameters, **{c: getattr(self, c) for c in self.columns}}

@@ -3,20 +3,54 @@
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from hesitant._drawing import Drawing, as_text, class_color, dotted_line, drawing
 from hesitant._replicates import refit
 from hesitant._typing import BoolArray, FloatArray
 from hesitant._words import Result, Table, percent
 from hesitant.base import check_in_memory
-from hesitant.inference._displays import SensitivityDisplay
 from hesitant.inference._information import information
 from hesitant.mechanisms import ClassMechanism
 
 CLEAR = 2.0  # log-likelihood by which the data prefer a tilt, before it is worth saying
+
+
+@dataclasses.dataclass(repr=False, eq=False)
+class SensitivityDisplay(Drawing):
+    """A class's share against the tilt with its band, and how many rows change class."""
+
+    result: Any
+
+    def plot(self, axes: Any = None) -> Self:
+        """Draw on two axes, or on a new figure."""
+        r, color, h = self.result, class_color(0), self.result.classes.index(self.result.of)
+        share, reach = r.shares[:, h], 2 * r.errors[:, h]
+        with drawing():
+            self.use(axes, (7.0, 2.8), 1, 2)
+            left, right = self.axes_.flat
+            left.fill_between(r.tilts, share - reach, share + reach, color=color, alpha=0.15, lw=0)
+            left.plot(r.tilts, share, "o-", color=color, markersize=4)
+            left.set_ylabel(f"share of {as_text(r.of)}")
+            self._across(left)
+            self.changes(right)
+        return self
+
+    def changes(self, ax: Any) -> None:
+        """Draw how many rows change class."""
+        changed = 100 * self.result.changed
+        ax.plot(self.result.tilts, changed, "o-", color=class_color(4), markersize=4)
+        ax.set(ylabel="rows that change class, %", ylim=(0, max(2.0, 1.15 * changed.max())))
+        self._across(ax)
+
+    def _across(self, ax: Any) -> None:
+        tilts = self.result.tilts[:: 1 + self.result.tilts.size // 12]
+        ax.set_xticks(tilts, [f"{odds:.2g}" for odds in np.exp(tilts)])
+        ax.set_xlabel(f"odds of a label of {as_text(self.result.of, 20)}, against others")
+        dotted_line(ax)
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
