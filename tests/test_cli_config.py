@@ -80,8 +80,8 @@ def test_a_zero_that_was_asked_for_is_repeated(run):
         ("seed = -1", "'--seed'"),
         ("pca = true", "'--pca'"),
         ("[analyze]\nseed = 1", "no option 'analyze'. Did you mean 'analyse'?"),
-        ("label = ", "not TOML"),
-        (b"\xff\xfe", "not TOML"),
+        ("label = ", "cannot be read as TOML"),
+        (b"\xff\xfe", "cannot be read as TOML"),
     ],
     ids=str,
 )

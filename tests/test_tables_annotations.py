@@ -101,14 +101,19 @@ EXPORTS = {
 }
 
 
+def noted(joined):
+    return joined.frame.attrs["hesitant"]["notes"]
+
+
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_labelled_withheld_and_never_shown(tool):
     joined = join(EXPORTS[tool], FEATURES, "export", id="id", label=None)
+    notes = noted(joined)
     assert joined.frame[joined.labels[0]].tolist() == ["T", "B", None, None, None]
     assert joined.shown.tolist() == [[True], [True], [True], [False], [False]]
-    assert "2 rows labelled, 1 withheld, 2 never shown" in joined.notes[0]
-    assert joined.notes[0].startswith(tool.split(",")[0] if "table" not in tool else "Labels")
-    assert "'c9'" in joined.notes[-1]
+    assert "2 rows labelled, 1 withheld, 2 never shown" in notes[0]
+    assert notes[0].startswith(tool.split(",")[0] if "table" not in tool else "Labels")
+    assert "'c9'" in notes[-1]
     assert list(FEATURES) == ["id", "x"]  # untouched
 
 
@@ -123,12 +128,13 @@ def test_every_reader_has_a_column():
         columns=["id", "annotator_id", "kind"],
     )  # fmt: skip
     joined = join(long, FEATURES, "long.csv", id="id", label="kind")
+    notes = noted(joined)
     assert joined.labels == ["ada", "bo", "cy"]
     assert joined.frame["ada"].tolist() == ["T", "T", "B", None, None]
     assert joined.frame["cy"].tolist() == ["B", None, None, "B", "B"]
     assert joined.shown.sum(axis=0).tolist() == [3, 3, 3]
-    assert "5 rows labelled, 0 withheld, 0 never shown" in joined.notes[0]
-    assert "disagree on 2 cases" in joined.notes[1]
+    assert "5 rows labelled, 0 withheld, 0 never shown" in notes[0]
+    assert "disagree on 2 cases" in notes[1]
 
 
 def test_exports_that_do_not_fit_are_refused():
@@ -154,9 +160,11 @@ def test_exports_that_do_not_fit_are_refused():
     two = [task("c1", {"completed_by": 1, "result": [choice("T"), choice("B")]})]
     refused(two, "several labels from one reader")
     asked = [task("c1", {"result": [choice("T"), choice("no", from_name="sure")]})]
-    refused(asked, "Several questions", "'sure'")
+    refused(asked, "The questions asked were 'kind', 'sure'", "--label")
+    refused(asked, "The questions asked were 'kind', 'sure'", "--label", label="knd")
     joined = join(asked, FEATURES, "e", id="id", label="kind")
     assert joined.frame["kind"][0] == "T"
+    assert join(asked, FEATURES, "e", id="id", label="sure").frame["sure"][0] == "no"
 
 
 ODD = [None, 3, "x", [], {}, [1], {"a": 1}, [None], float("nan"), [{"value": [{}]}]]
@@ -195,18 +203,13 @@ def test_an_export_alone_has_no_features(tmp_path):
 
 def test_what_an_export_leaves_out_is_said():
     csv = LONG.assign(annotation_id=[1, 2, 3, 4], lead_time=1.0)
-    assert "skipped tasks" in join(csv, FEATURES, "e", id="id", label="label").notes[-2]
+    assert "skipped tasks" in noted(join(csv, FEATURES, "e", id="id", label="label"))[-2]
     images = [{"filename" if k == "text" else k: v for k, v in row.items()} for row in DOCCANO]
-    assert join(images, FEATURES, "e", id="id", label=None).notes[0].startswith("doccano")
+    assert noted(join(images, FEATURES, "e", id="id", label=None))[0].startswith("doccano")
     unconfirmed = [{k: v for k, v in row.items() if k != "is_confirmed"} for row in DOCCANO]
     joined = join(unconfirmed, FEATURES, "e", id="id", label=None)
-    assert "confirmed" in joined.notes[-2]
+    assert "confirmed" in noted(joined)[-2]
     assert joined.shown[:, 0].tolist() == [True, True, True, True, False]
-
-
-def test_a_rejection_names_no_class():
-    notes = join(PRODIGY_CHOICES, FEATURES, "export", id="id", label=None).notes
-    assert "1 answer 'reject', which names no class: withheld." in notes
 
 
 def test_names_that_the_features_have_already_are_kept():

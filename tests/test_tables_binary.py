@@ -52,7 +52,7 @@ def test_columnar_refusals(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     refused(b"a,b\n1,2\n", "not a readable", "Copy or export", format=kind)
     refused(as_bytes(pd.DataFrame({"a": [1.0]}), kind), "only one column")
     refused(as_bytes(pd.DataFrame({"a": [], "b": []}), kind), "no rows")
-    refused(good, "delimiter", "text tables", delimiter=",")
+    refused(good, "'delimiter' is of no use", kind, delimiter=",")
     monkeypatch.setattr(errors, "MAX_COLUMNS", 50)  # pyarrow takes its time to write 20,001
     wide = pd.DataFrame(np.zeros((1, 51)), columns=[f"c{i}" for i in range(51)])
     refused(as_bytes(wide, kind), "51 columns", "limit is 50")
@@ -142,7 +142,7 @@ def test_fcs_compensation_and_scales() -> None:
         np.testing.assert_array_equal(gated[:, 1], scaled[:, 1])
     refused(stained(), "no compensation matrix", compensate=True)
     refused(stained(spillover="2,FL1-A,FL9-A,1,0,0,1"), "$SPILLOVER", compensate=True)
-    refused(b"a,b\n1,2\n", "only applies to FCS files", transform="asinh")
+    refused(b"a,b\n1,2\n", "'transform' is of no use", "csv", transform="asinh")
 
 
 def test_fcs_refusals() -> None:
@@ -157,26 +157,18 @@ def test_fcs_refusals() -> None:
     refused(good.replace(b"$TOT/3", b"$TOT/4"), "announces 4 events")
 
 
-@pytest.mark.parametrize(
-    ("package", "data", "words"),
-    [
-        ("flowio", b"FCS3.1    ", "hesitant[fcs]"),
-        ("pyarrow", b"ARROW1\0\0", "hesitant[data]"),
-    ],
-)
-def test_a_missing_extra_is_named(
-    monkeypatch: pytest.MonkeyPatch, package: str, data: bytes, words: str
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    refused(data, words)
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "flowio", None)
+    refused(b"FCS3.1    ", "hesitant[fcs]")
 
 
-def test_pandas_is_needed_only_for_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("package", ["pandas", "pyarrow"])
+def test_pandas_is_needed_only_for_tables(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     names = [name for name in sys.modules if name.startswith("hesitant.tables")]
     for name in names:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(hesitant, "tables", hesitant.tables)  # put back afterwards
-    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, package, None)
     tables = importlib.import_module("hesitant.tables")
     assert callable(tables.write_atomically)
     with pytest.raises(ImportError, match=r"hesitant\[data\]"):

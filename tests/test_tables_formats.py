@@ -91,7 +91,7 @@ def test_json(form):
         ('{"x": 1, "y": 2}\n{"x": 1,\n', "line 2"),
         ('{"a": {"b": 1}}', "no table"),
         ("[[1, 2], [3, 4]]", "no table"),
-        ("[]", "no columns"),
+        ("[]", "no table"),
         ('[{"x": 1}]', "only one column"),
         ('{"x": [1, 2], "y": [1]}', "same length"),
         ("[" * 100_000 + "{", "JSON"),

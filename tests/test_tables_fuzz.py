@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import hesitant.tables
-from hesitant.tables import TableError, read_table, select_columns, text, write_csv
+from hesitant.tables import TableError, read_table, reading, select_columns, write_csv
 from hesitant.tables.output import UNGUARD
-from hesitant.tables.sources import Source
+from hesitant.tables.sources import Source, decode
 
 quick = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 
@@ -90,7 +90,8 @@ def test_cells_are_those_of_the_csv_module(words: str) -> None:
     if frame is None:
         return
     frame = read_table(io.BytesIO(data), text=list(frame.columns), **options)
-    rows = [row for _, row in text.records(data, ",", Source("s", "s", data))][1:]
+    lines = io.StringIO(data.decode(), newline="")
+    rows = [row for _, row in reading.records(lines, ",", Source("s", "s", data))][1:]
     for position, name in enumerate(frame.columns):
         cells = [row[position] if row[position].strip() else "" for row in rows]
         expected = [re.sub(*UNGUARD, cell) for cell in cells]
@@ -126,7 +127,7 @@ def test_a_quote_somewhere_changes_no_other_cell(words: str) -> None:
 )
 def test_any_encoding_gives_text_or_an_error(data: bytes, encoding: str) -> None:
     with suppress(TableError):
-        text.decode(Source("s", "s", data), encoding)
+        decode(Source("s", "s", data), encoding)
 
 
 def damaged(kind: str) -> bytes:

@@ -116,8 +116,8 @@ def test_wrong_encoding_names_the_byte_and_the_remedy() -> None:
     assert read_table(io.BytesIO(data), encoding="cp1252").iloc[1, 1] == "né"
     late = b"a,b\n" + b"1,2\n" * (1 << 22) + b"1,\xc3\n"  # beyond the first piece checked
     refused(late, f"offset {len(late) - 2:,}", f"line {(1 << 22) + 2}")
-    refused(data, "no text encoding", "'klingon'", encoding="klingon")
-    refused(data, "no text encoding", encoding="hex")
+    refused(data, "cannot be decoded as 'klingon'", "such as utf-8", encoding="klingon")
+    refused(data, "cannot be decoded", encoding="hex")
     refused(data, "cannot be decoded", encoding="undefined")
     refused(b"\xff\xfea\x00,\x00b", "UTF-16")  # half a character
 
@@ -135,9 +135,9 @@ def test_wrong_encoding_names_the_byte_and_the_remedy() -> None:
         (b"a,b\n1,2\n\n3\n", ["row 2 (line 4)", "1 cell", "header has 2"]),
         (b"a,b\n1,2\n3,4,5\n", ["row 2 (line 3)", "3 cell", "double quotes"]),
         (b'a,b\n"x\ny",2\n3\n', ["row 2 (line 4)"]),
-        (b'a,b\n1,"2\n3,4\n', ["line 2", "never closed"]),
-        (b'a,b\n1,2\n"x"y,4\n', ["line 3", "closing double quote"]),
-        (b'a,b\n"' + b"x" * 200_000 + b'",1\n', ["line 2", "131,072"]),
+        (b'a,b\n1,"2\n3,4\n', ["line 2", "end of data", "Close every double quote"]),
+        (b'a,b\n1,2\n"x"y,4\n', ["line 3", "expected after", "quote inside a quoted cell as two"]),
+        (b'a,b\n"' + b"x" * 200_000 + b'",1\n', ["line 2", "131072"]),
         (b"a,b,a\n1,2,3\n", ["more than once", "'a'", "columns 1, 3"]),
         (b"1.5,1.5,T\n1,2,B\n", ["looks like data"]),
         (bytes(range(256)) * 4, ["binary", "0x00", "offset 0"]),
@@ -155,7 +155,7 @@ def test_wrong_encoding_names_the_byte_and_the_remedy() -> None:
         (bz2.compress(CSV)[:-4], ["bzip2", "damaged"]),
         (lzma.compress(CSV)[:-4], ["xz", "damaged"]),
         (zipped(a__csv=CSV)[:-30], ["zip", "damaged"]),
-        (b"x" * (1 << 26), ["longer than 131,072"]),
+        (b"x" * (1 << 26), ["larger than field limit (131072)"]),
     ],
     ids=lambda value: "" if isinstance(value, bytes) else value[0][:20],
 )

@@ -83,11 +83,12 @@ def analyse(
     _refuse_stream(out)
     files = output_files(table.table, out)
     with terminal.stage("Reading"):
-        gaps = tables.allows_gaps(classifier(model)) and not (model.standardise or model.pca)
-        frame, columns, notes = tables.learn(table, gaps)
+        gaps = classifier(model).__sklearn_tags__().input_tags.allow_nan
+        gaps = gaps and not (model.standardise or model.pca)
+        frame, columns = tables.learn(table, gaps)
     output.prepare_targets(files.values(), force=force, keep=table.inputs)
     command = _command(table, model) + (f" --out {shlex.quote(out)}" if out else "")
-    notes += tables.table_notes(columns, command)
+    notes = tables.table_notes(columns, command)
     X, preparation = prepare(columns, model.standardise, model.pca)
     with terminal.stage("Fitting"), collect_warnings() as warned:
         said, reviewed = columns.said, columns.reviewed
@@ -261,8 +262,8 @@ def compare(
     if out is not None:
         tables.check_target(out, terminal, force=force, keep=table.inputs)
     with terminal.stage("Reading"):
-        _, columns, notes = tables.learn(table, gaps=False)  # not every candidate can do with them
-    notes += tables.table_notes(columns)
+        _, columns = tables.learn(table, gaps=False)  # not every candidate can do with them
+    notes = tables.table_notes(columns)
     for note in notes:
         terminal.note(note)
     X, _ = prepare(columns, standardise, pca)

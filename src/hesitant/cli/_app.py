@@ -72,7 +72,7 @@ def reproduce(
             resume=resume,
             force=force,
             random_state=seed,
-            progress=not (terminal.as_json or terminal.quiet),
+            progress=not (terminal.json or terminal.quiet),
         )
         document = result.to_dict()
         for part in document["parts"].values():
@@ -80,13 +80,13 @@ def reproduce(
         terminal.answer(document)
         terminal.say(in_options(str(result)))
         if result.exit_code:
-            if terminal.quiet and not terminal.as_json:  # what went wrong is said all the same
+            if terminal.quiet and not terminal.json:  # what went wrong is said all the same
                 terminal.fail(in_options("; ".join(result.problems)))
             raise typer.Exit(result.exit_code)
 
 
 def desk(
-    table: o.Table,
+    table: Annotated[str, o.argument("A file, of any format that analyse reads.", "TABLE")],
     label: Annotated[str | None, o.data("labels", "asked on the page")] = None,
     id: o.Id = None,
     show: Annotated[str | None, o.data("show", metavar="COLUMN")] = None,

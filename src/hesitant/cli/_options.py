@@ -97,44 +97,32 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
         return path
     try:
         document = tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise typer.BadParameter(f"{path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"{path} is not TOML: {error}.") from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise typer.BadParameter(f"{path} cannot be read as TOML: {why}.") from error
     commands = ctx.parent.command.commands  # type: ignore[attr-defined]
-    options = {name: _by_name(command) for name, command in commands.items()}
-    own, anywhere = options[ctx.info_name], {key for names in options.values() for key in names}
-    section = document.pop(str(ctx.info_name), {})
+    options: dict[str, dict[str, Any]] = {}
+    for name, command in commands.items():  # the file itself is no option in it
+        found = (p for p in command.params if p.param_type_name == "option")
+        options[name] = {p.name: p for p in found if p.name != "config"}
+    this = str(ctx.info_name)
+    own, section = options[this], document.pop(this, {})
     if not isinstance(section, dict):
-        raise typer.BadParameter(f"{path}: [{ctx.info_name}] must be a table.")
+        raise typer.BadParameter(f"{path}: [{this}] must be a table.")
     general = {key: value for key, value in document.items() if key not in commands}
-    for given, known in ((general, anywhere | commands.keys()), (section, own)):
-        for key in given:
-            if _key(key) not in known:
-                hint = did_you_mean(_key(key), sorted(known)).replace("_", "-")
+    ctx.default_map = {}
+    for given, known in ((general, set(commands).union(*options.values())), (section, own)):
+        for key, value in given.items():
+            name = key.lstrip("-").replace("-", "_")
+            if name not in known:
+                hint = did_you_mean(name, sorted(known)).replace("_", "-")
                 raise typer.BadParameter(f"{path}: there is no option {key[:60]!r}.{hint}")
-    chosen = {_key(key): value for key, value in (general | section).items()}
-    ctx.default_map = {
-        own[key].name: _as_given(value, own[key]) for key, value in chosen.items() if key in own
-    }
+            # as the command line gives it: text, which the option itself checks
+            texts = [str(part) for part in (value if isinstance(value, list) else [value])]
+            if name in own:
+                one = value if own[name].is_flag else str(value)
+                ctx.default_map[name] = texts if own[name].multiple else one
     return path
-
-
-def _key(name: str) -> str:
-    return name.lstrip("-").replace("-", "_")
-
-
-def _by_name(command: Any) -> dict[str, Any]:
-    """Return the options of a command by name; the file itself is not among them."""
-    options = [p for p in command.params if p.param_type_name == "option" and p.name != "config"]
-    return {_key(name): p for p in options for name in p.opts if name.startswith("--")}
-
-
-def _as_given(value: Any, option: Any) -> Any:
-    """Return a value as the command line gives it: text, which the option itself checks."""
-    if getattr(option, "multiple", False):
-        return [str(v) for v in (value if isinstance(value, list) else [value])]
-    return value if option.is_flag else str(value)
 
 
 _COLUMN: dict[str, Any] = {"metavar": "COLUMN"}

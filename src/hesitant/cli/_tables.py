@@ -13,7 +13,7 @@ import typer
 import hesitant
 from hesitant._words import noun, printable
 from hesitant.cli import _options as o
-from hesitant.cli._terminal import Terminal
+from hesitant.cli._terminal import Terminal, in_options
 from hesitant.tables import output
 from hesitant.tables.errors import quote, quote_all
 
@@ -47,16 +47,21 @@ def select(options: o.ReadOptions, frame: "pd.DataFrame", gaps: bool, **chosen: 
     return hesitant.tables.select_columns(frame, **{**given, **chosen})
 
 
-def learn(table: o.TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns", list[str]]:
+def learn(table: o.TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns"]:
     shown = None
     if table.features_from:
-        frame, labels, shown, notes = _join(table)
+        frame, labels, shown = _join(table)
     else:
         label = table.label or ""
         frame = read(table, label, *map(str.strip, label.split(",")))
-        notes = list(frame.attrs["hesitant"].get("notes", ()))
         if table.label is None:
-            raise typer.BadParameter(_which_label(frame), param_hint="'--label'")
+            from hesitant.tables.selection import likeliest_label
+
+            likely = likeliest_label(frame)
+            guess = f" Is it {quote(likely)}? Then add --label {likely!r}." if likely else ""
+            names = f"The columns are {quote_all(frame.columns, limit=12)}."
+            problem = f"which column holds the labels?{guess} {names}"
+            raise typer.BadParameter(problem, param_hint="'--label'")
         labels = split_names([label], frame)
     columns = select(
         table,
@@ -72,7 +77,7 @@ def learn(table: o.TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns",
         seen = shown[columns.rows]
         several, alone = (seen, None) if len(labels) > 1 else (None, seen[:, 0])
         columns = replace(columns, shown=several, reviewed=alone)
-    return frame, columns, notes
+    return frame, columns
 
 
 def _join(options: o.TableOptions) -> "Joined":
@@ -97,15 +102,6 @@ def _join(options: o.TableOptions) -> "Joined":
     return annotations.join(export, table, content.name, id=options.id, label=options.label)
 
 
-def _which_label(frame: "pd.DataFrame") -> str:
-    from hesitant.tables.selection import likeliest_label
-
-    likely = likeliest_label(frame)
-    guess = f" Is it {quote(likely)}? Then add --label {likely!r}." if likely else ""
-    names = quote_all(frame.columns, limit=12)
-    return f"which column holds the labels?{guess} The columns are {names}."
-
-
 def split_names(given: Sequence[str], frame: "pd.DataFrame") -> list[str]:
     """Split names at commas, except where a column has commas in its name."""
     # shorter names of columns, such as a marker's or a detector's alone
@@ -125,37 +121,8 @@ def stem(source: str) -> str:
 
 
 def table_notes(columns: "Columns", command: str = "") -> list[str]:
-    """Say what was left out of a table, and what may not be what it is taken for.
-
-    ``command`` is what was run, for advice that can be pasted.
-    """
-    notes = dropped_note(columns)
-    if columns.ignored:
-        notes.append(f"Columns that are not numeric have no part: {quote_all(columns.ignored)}.")
-    seen = columns.reviewed_like
-    aside = [f"{quote(name)} {why}" for name, why in columns.set_aside.items() if name != seen]
-    if aside:
-        told = "Columns set aside, unless you name them with --features"
-        notes.append(f"{told}: {'; '.join(aside)}.")
-    if seen is not None:
-        notes.append(
-            f"The column {quote(seen)} reads like whether an expert saw the row and has no part; "
-            f"if it is that, add --reviewed {shlex.quote(seen)}."
-        )
-    notes += [
-        f"Are {' and '.join(map(quote, names))} one class? They differ only in case or blanks and "
-        "are taken for several; if they are one, write them alike."
-        for names in columns.alike
-    ]
-    if columns.padded:
-        words = quote_all(columns.padded)
-        notes.append(f"Blanks around labels do not count: some cells have them about {words}.")
-    if columns.single:
-        single = quote_all(columns.single)
-        notes.append(f"A single labelled row says little about a class: {single}.")
-    if columns.unused_missing:
-        values = quote_all(columns.unused_missing)
-        notes.append(f"Given to --missing, and not among the labels: {values}.")
+    """Say what select_columns found, with a command to paste where there is one to repeat."""
+    notes = [in_options(note) for note in columns.notes]
     if columns.blank_like:
         listed = ", ".join(f"{quote(v)} ({noun(count, 'row')})" for v, count in columns.blank_like)
         options = [shlex.quote(f"--missing={label}") for label, _ in columns.blank_like]
@@ -165,17 +132,6 @@ def table_notes(columns: "Columns", command: str = "") -> list[str]:
             f"count as 'not labelled', {'repeat with' if command else 'add'}: {repeat}"
         )
     return notes
-
-
-def dropped_note(columns: "Columns") -> list[str]:
-    count = len(columns.dropped)
-    shown = ", ".join(str(i + 1) for i in columns.dropped[:5]) + (", …" if count > 5 else "")
-    rows = noun(count, "row was", "rows were")
-    return [f"{rows} left out for a blank or infinite feature: {shown}."] if count else []
-
-
-def allows_gaps(model: Any) -> bool:
-    return bool(model.__sklearn_tags__().input_tags.allow_nan)
 
 
 def prediction_frame(
@@ -248,14 +204,15 @@ def predict(
         if names is not None:
             chosen["features"] = [str(n) for n in names]
             Sheet(frame).require(chosen["features"], "that the model needs")
-        columns = select(table, frame, allows_gaps(fitted), **chosen)
+        gaps = fitted.__sklearn_tags__().input_tags.allow_nan
+        columns = select(table, frame, gaps, **chosen)
     X: Any = columns.X if names is None else pd.DataFrame(columns.X, columns=pd.Index(names))
     with terminal.stage("Predicting"):
         result = prediction_frame(fitted, X, columns, frame)
     write_frame(result, target, force=force)
     if names is not None and table.features:
         terminal.note("--features has no effect: the model's features have names.")
-    for note in dropped_note(columns):
+    for note in table_notes(columns):
         terminal.note(note)
     counts = {str(k): int(v) for k, v in result["predicted"].value_counts(sort=False).items()}
     if target != "-":
@@ -268,7 +225,7 @@ def predict(
 
 def check_target(target: str, terminal: Terminal, force: bool, keep: Sequence[str] = ()) -> None:
     """Refuse, before the work, a name that no table can be written to; make its folder."""
-    if target == "-" and terminal.as_json:
+    if target == "-" and terminal.json:
         raise typer.BadParameter("--json needs a file for the table: name one with --out.")
     if target != "-":
         output.check_format(target)

@@ -26,12 +26,12 @@ class Terminal:
     Colour and a spinner appear only where there is a terminal to show them.
     """
 
-    as_json: Annotated[bool, output("Print one JSON document.", False, "--json")] = False
+    json: Annotated[bool, output("Print one JSON document.", False, "--json")] = False
     quiet: Annotated[bool, output("Print mistakes only.", False, "--quiet", "-q")] = False
 
     def answer(self, document: dict[str, Any]) -> None:
         """Print the document for a program; do nothing for a person."""
-        if self.as_json:
+        if self.json:
             # ASCII, so that a terminal or pipe of any encoding can carry it
             print(json.dumps(document, indent=2, allow_nan=False))
 
@@ -39,7 +39,7 @@ class Terminal:
         self.say(f"\n{text}", bold=True)
 
     def say(self, text: str, *, wrap: bool = True, bold: bool = False) -> None:
-        if not (self.as_json or self.quiet):
+        if not (self.json or self.quiet):
             _say(text, sys.stdout, wrap=wrap, bold=bold or None)
 
     def path(self, what: str, path: str) -> None:
@@ -53,19 +53,19 @@ class Terminal:
         self.say(Table(header, cells, rest="what is written").as_text(), wrap=False)
 
     def note(self, text: str) -> None:
-        if not (self.as_json or self.quiet):
+        if not (self.json or self.quiet):
             _say(f"Note: {text}", sys.stderr, fg="yellow")
 
     def fail(self, message: str, document: dict[str, Any] | None = None) -> None:
         """Print a mistake: for a person to standard error, for a program to standard output."""
-        if self.as_json:
+        if self.json:
             print(json.dumps({"error": document or {"problem": message}}, indent=2))
         else:
             _say(f"Error: {message}", sys.stderr, fg="red")
 
     def stage(self, what: str) -> AbstractContextManager[Any]:
         """Show that work is going on, where somebody may be watching."""
-        if self.as_json or self.quiet or not _is_terminal(sys.stderr):
+        if self.json or self.quiet or not _is_terminal(sys.stderr):
             return nullcontext()
         from rich.console import Console
 
@@ -95,6 +95,8 @@ _REWORDED = (
     (r" \(\w+=\w* in Python\)", ""),
     (r"\b(\w+)(?:=\w+)? \(--\1\)", r"--\1"),
     (r"\bnamed by data_dir\b", "named by --data"),
+    (r", (−1 for all cores), or None\b", r", or \1"),
+    (r", or one for each of the \d+ classes, a dict of them by class\b", ""),
     (r"\breg_covar\b", "a weak prior"),
 )
 

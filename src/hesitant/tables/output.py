@@ -84,8 +84,11 @@ def write_together(
         for path in (*parts, *spares):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-    for folder in {path.parent for path in real}:
-        _sync(folder)
+    for folder in {path.parent for path in real}:  # new names survive a power cut,
+        with suppress(OSError), ExitStack() as close:  # where folders can be flushed
+            descriptor = os.open(folder, os.O_RDONLY)
+            close.callback(os.close, descriptor)
+            os.fsync(descriptor)
     return targets
 
 
@@ -161,20 +164,8 @@ def _reserve(target: Path, part: Path) -> None:
     """Take a name, unless somebody has it: no race can be lost."""
     try:
         os.link(part, target)
-    except FileExistsError:
-        raise
-    except OSError:  # no hard links here
+    except OSError:  # no hard links here, or somebody has it and this fails too
         open(target, "xb").close()
-
-
-def _sync(folder: Path) -> None:
-    """Have new names survive a power cut, where folders can be flushed to the disk."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def write_table(frame: "pd.DataFrame", path: PathLike, force: bool = False) -> Path:
@@ -200,8 +191,7 @@ def write_csv(
     frame: "pd.DataFrame", path: PathLike, force: bool = False, delimiter: str = ","
 ) -> Path:
     """Write a data frame as CSV whatever the file is called; see `write_table`."""
-    data = _csv_bytes(frame, Path(path).suffix.lower(), delimiter)
-    return write_atomically(path, data, force=force)
+    return write_atomically(path, table_bytes(frame, path, delimiter), force=force)
 
 
 def check_format(path: PathLike) -> str:
@@ -215,29 +205,25 @@ def check_format(path: PathLike) -> str:
     raise TableError(path, problem, "Let the name end in .csv, .tsv, .parquet or .feather.")
 
 
-def table_bytes(frame: "pd.DataFrame", path: PathLike = "") -> bytes:
-    suffix = check_format(path)
-    if suffix not in _COLUMNAR:
-        return _csv_bytes(frame, Path(path).suffix.lower(), "\t" if suffix == ".tsv" else ",")
-    buffer = io.BytesIO()
-    try:
-        getattr(frame.reset_index(drop=True), f"to_{suffix[1:]}")(buffer)
-    except (TypeError, ValueError, ImportError) as error:
-        problem = f"The table cannot be written as {suffix}: {reason(error)}."
-        raise TableError(path, problem, "Name the file .csv instead.") from error
-    return buffer.getvalue()
-
-
-def _csv_bytes(frame: "pd.DataFrame", suffix: str, delimiter: str) -> bytes:
+def table_bytes(frame: "pd.DataFrame", path: PathLike = "", delimiter: str = "") -> bytes:
+    """Return a table in the format of a file's name; with a delimiter, as text all the same."""
     import pyarrow as pa
     import pyarrow.csv
 
+    suffix = "" if delimiter else check_format(path)
+    buffer = io.BytesIO()
+    if suffix in _COLUMNAR:
+        try:
+            getattr(frame.reset_index(drop=True), f"to_{suffix[1:]}")(buffer)
+        except (TypeError, ValueError, ImportError) as error:
+            problem = f"The table cannot be written as {suffix}: {reason(error)}."
+            raise TableError(path, problem, "Name the file .csv instead.") from error
+        return buffer.getvalue()
     columns = [_csv_column(frame.iloc[:, j]) for j in range(frame.shape[1])]
     names = [re.sub(*GUARD, _whole(name)) for name in frame.columns]
-    buffer = io.BytesIO()
-    options = pyarrow.csv.WriteOptions(delimiter=delimiter)
+    options = pyarrow.csv.WriteOptions(delimiter=delimiter or ("\t" if suffix == ".tsv" else ","))
     pyarrow.csv.write_csv(pa.Table.from_arrays(columns, names), buffer, options)
-    return _PACK.get(suffix, bytes)(buffer.getvalue())
+    return _PACK.get(Path(path).suffix.lower(), bytes)(buffer.getvalue())
 
 
 def _csv_column(column: "pd.Series[Any]") -> Any:
@@ -276,4 +262,4 @@ def sha256_of(data: "PathLike | pd.DataFrame") -> str:
             problem = f"It cannot be read: {error.strerror}."
             raise TableError(data, problem, "Check the path.") from error
     wide = data.astype({k: "float64" for k in data.columns if data[k].dtype.kind == "f"})
-    return hashlib.sha256(_csv_bytes(wide, "", ",")).hexdigest()
+    return hashlib.sha256(table_bytes(wide)).hexdigest()

@@ -9,10 +9,13 @@ import numpy as np
 import pandas as pd
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
+from hesitant._words import did_you_mean, listed, noun
 
 from . import cells
-from .cells import Column, Sheet
-from .errors import option, quote_all, ways
+from .cells import BLANK_CELLS, Column, Sheet, as_shown
+from .errors import is_number, option, quote, quote_all, ways
+
+_COMPARED = 1_000  # more different labels are not compared with a misspelt one, which takes long
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +25,11 @@ class Columns:
     ``X`` (named by ``feature_names``) is finite, or NaN where blank and ``on_missing="model"``;
     ``y``, ``ids``, ``reviewed`` and ``weight`` are None where not asked for, and ``y`` is None
     where a label is blank. ``rows`` and ``dropped`` are the positions in the data frame of the
-    rows kept and of those left out. Of several label columns, ``opinions`` has what each of
-    ``readers`` said, and ``shown`` which rows each saw, if that is known.
+    rows kept and of those left out. ``ignored`` columns are not numeric, and those ``set_aside``
+    measure nothing of their own, for a reason. Classes that read like "no label" are
+    ``blank_like``, with their rows; ``notes`` say in words what else was found. Of several label
+    columns, ``opinions`` has what each of ``readers`` said, and ``shown`` which rows each saw, if
+    that is known.
     """
 
     X: FloatArray
@@ -34,14 +40,10 @@ class Columns:
     weight: FloatArray | None
     rows: IntArray
     dropped: IntArray
-    ignored: tuple[str, ...] = ()  # columns that are not numeric
-    set_aside: dict[str, str] = field(default_factory=dict)  # that measure nothing new, and why
-    unused_missing: tuple[str, ...] = ()  # values listed as missing that do not occur
-    blank_like: tuple[tuple[str, int], ...] = ()  # classes that read like "no label", their rows
-    alike: tuple[tuple[str, ...], ...] = ()  # groups of classes that differ in case or blanks
-    padded: tuple[str, ...] = ()  # labels written with blanks around them, and without
-    single: tuple[str, ...] = ()  # classes of one row
-    reviewed_like: str | None = None  # a column that reads like whether an expert saw the row
+    ignored: tuple[str, ...] = ()
+    set_aside: dict[str, str] = field(default_factory=dict)
+    blank_like: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
     opinions: AnyArray | None = None
     readers: tuple[str, ...] = ()
     shown: BoolArray | None = None
@@ -90,9 +92,9 @@ def select_columns(
     >>> columns.feature_names, columns.y
     (('CD3',), array(['B', 'T', None], dtype=object))
     """
-    for option_name, value in (("features", features), ("drop", drop), ("missing", missing)):
+    for name, value in (("features", features), ("drop", drop), ("missing", missing)):
         if isinstance(value, str):
-            raise TypeError(f"{option_name} must be a collection, not the str {value!r}")
+            raise TypeError(f"{name} must be a collection, not the str {value!r}")
     if on_missing not in ("error", "drop", "model"):
         raise ValueError(f"on_missing must be 'error', 'drop' or 'model', got {on_missing!r}")
     sheet = Sheet(frame)
@@ -106,59 +108,54 @@ def select_columns(
         sheet.leave_out = "" if features else f"choose other columns with {option('features')}"
     elif features is None:
         sheet.leave_out = f"leave such columns out with {option('drop')}"
+    names, ignored, aside = list(features or ()), list[str](), dict[str, str]()
     if features is None:
-        names, ignored = _default_features(sheet, taken)
-    elif features:
-        names, ignored = list(features), []
-    else:
+        names, ignored, aside = _default_features(sheet, taken)
+    elif not names:
         raise sheet.error("No feature is named.", f"Name at least one with {option('features')}.")
-    free = (name for name in sheet if name not in taken and readers and not reviewed)
-    offered = next((name for name in free if sheet[name].reads_like_reviewed()), None)
-
     X = sheet.features(names)
-    aside: dict[str, str] = {}
-    if features is None and readers:  # a model whose features have no names takes them all
-        aside = cells.unfit_features(X, names)
-        if offered in names:
-            aside[str(offered)] = "reads like whether an expert saw the row"
-        if len(aside) == len(names):
-            aside = {}  # where nothing else is left, it is for the fit to judge
-        X = X[:, [name not in aside for name in names]]
-        names = [name for name in names if name not in aside]
     dropped = _unusable_rows(sheet, X, names, on_missing)
     kept = np.delete(np.arange(len(frame)), dropped)
 
     y = opinions = None
-    said = [sheet[name].labels(missing) for name in readers]
-    unused = [v for v in said[0][1] if all(v in u for _, u in said)] if said else []
-    if len(said) > 1:
-        from hesitant.datasets import consensus
+    counts: Counter[object] = Counter()
+    if readers:
+        said = np.array(_read_labels(sheet, readers, missing), dtype=object).T[kept]
+        y = said[:, 0]
+        if len(readers) > 1:
+            from hesitant.datasets import consensus
 
-        opinions = np.stack([told for told, _ in said], axis=1)[kept]
-        y = consensus(opinions, 1, ties="blank")
-    elif said:
-        y = said[0][0][kept]
-    counts = Counter[object](() if y is None else y)
-    counts.pop(None, None)
-    if y is not None:
+            opinions, y = said, consensus(said, 1, ties="blank")
+        counts.update(label for label in y if label is not None)
         sheet[readers[0]].check_classes(counts, len(y), coded=missing is None)
+    groups: dict[str, list[str]] = {}
+    for name in sorted(name for name in counts if isinstance(name, str)):
+        groups.setdefault("".join(name.casefold().split()), []).append(name)
+    sheet.notes += [
+        f"Are {' and '.join(map(quote, group))} one class? They differ only in case or blanks and "
+        "are taken for several; if they are one, write them alike."
+        for group in groups.values()
+        if len(group) > 1
+    ]
+    single = [name for name, count in counts.items() if count == 1]
+    if single:
+        told = "A single labelled row says little about a class"
+        sheet.notes.append(f"{told}: {quote_all(single)}.")
+    # who gives "none" says that the number -1 is a class
+    known = {"-1"} if "none" in (missing or ()) else set()
     return Columns(
         X=X if len(kept) == len(X) else X[kept],
         feature_names=tuple(names),
         y=y,
-        ids=None if id is None else sheet[id].cells()[kept],
+        ids=None if id is None else sheet[id].cells[kept],
         reviewed=None if reviewed is None else sheet[reviewed].truths()[kept],
         weight=None if weight is None else _weights(sheet[weight], kept),
         rows=kept,
         dropped=dropped,
-        ignored=tuple(name for name in ignored if name != offered),
+        ignored=tuple(ignored),
         set_aside=aside,
-        unused_missing=tuple(unused),
-        blank_like=tuple(cells.blank_like(counts)),
-        alike=tuple(cells.alike(counts)),
-        padded=tuple(word for name in readers for word in sheet[name].padded()),
-        single=tuple(str(label) for label, count in counts.items() if count == 1)[:100],
-        reviewed_like=offered,
+        blank_like=tuple(found for found in cells.blank_like(counts) if found[0] not in known),
+        notes=tuple(sheet.notes),
         opinions=opinions,
         readers=tuple(readers),
     )
@@ -170,7 +167,7 @@ def likeliest_label(frame: pd.DataFrame) -> str | None:
     words = ("label", "class", "population", "diagnos", "category", "type", "target", "gate")
     scores: dict[str, int] = {}
     for name, column in Sheet(frame).items():
-        given, classes = int((column.codes >= 0).sum()), column.values
+        given, classes = int(pd.notna(column.cells).sum()), column.values
         few = 2 <= len(classes) <= max(2, min(50, given // 2))
         if few and not all(isinstance(c, float) and c % 1 for c in classes):
             named = 4 * any(word in name.casefold() for word in words) + (name == "y")
@@ -187,29 +184,75 @@ def _roles(sheet: Sheet, parts: dict[str, Any]) -> dict[str, str]:
             if name in taken:
                 problem = f"The column is given both as {taken[name]} and as {role}."
                 remedy = f"Choose another column with {option(taken[name])} or {option(role)}."
+                if taken[name] == role:
+                    problem, remedy = f"{option(role)} names the column twice.", "Name it once."
                 raise sheet.error(problem, remedy, column=name)
             taken[name] = role
     return taken
 
 
-def _default_features(sheet: Sheet, taken: Collection[str]) -> tuple[list[str], list[str]]:
-    """Return the numeric columns that have no other part, and those that are not numeric."""
-    chosen, left = list[str](), list[str]()
+def _default_features(
+    sheet: Sheet, taken: dict[str, str]
+) -> tuple[list[str], list[str], dict[str, str]]:
+    """Return the numeric columns without a part, those not numeric, and why others are aside."""
+    chosen, text, aside = list[str](), list[str](), dict[str, str]()
+    learning = "label" in taken.values()  # a model whose features have no names takes them all
     for name in (name for name in sheet if name not in taken):
-        if not sheet[name].is_numeric():
+        if learning and "reviewed" not in taken.values() and sheet[name].reads_like_reviewed():
+            aside[name] = "reads like whether an expert saw the row: if so, name it with "
+            aside[name] += option("reviewed")
+        elif learning and name.startswith("Unnamed: "):
+            aside[name] = "has no name, and may number the rows"
+        elif not sheet[name].is_numeric():
             sheet[name].refuse_mostly_numbers()
-            left.append(name)
-        elif name.startswith("Unnamed: "):
-            problem = "The column has no name: such columns are often row numbers."
-            remedy = ways(sheet.leave_out, f"use it with {option('id')}", "name it")
-            raise sheet.error(problem, remedy, column=name)
+            text.append(name)
         else:
             chosen.append(name)
     if not chosen:
-        text = f"; these are text: {quote_all(left)}" if left else ""
+        also = f"; these are text: {quote_all(text)}" if text else ""
         remedy = "Check the table, or the columns that are given another part or left out."
-        raise sheet.error(f"No numeric column is left to use as a feature{text}.", remedy)
-    return chosen, left
+        raise sheet.error(f"No numeric column is left to use as a feature{also}.", remedy)
+    unfit = cells.unfit_features(sheet.features(chosen), chosen) if learning else {}
+    if len(unfit) < len(chosen):  # where nothing else is left, it is for the fit to judge
+        aside |= unfit
+    if text:
+        sheet.notes.append(f"Columns that are not numeric have no part: {quote_all(text)}.")
+    if aside:
+        why = "; ".join(f"{quote(name)} {reason}" for name, reason in aside.items())
+        features = option("features")
+        sheet.notes.append(f"Columns set aside, unless you name them with {features}: {why}.")
+    return [name for name in chosen if name not in aside], text, aside
+
+
+def _read_labels(
+    sheet: Sheet, readers: list[str], missing: Collection[object] | None
+) -> list[list[Any]]:
+    """Return what each reader said, None where blank; note what is listed as missing in vain."""
+    labels = [sheet[name].labels() for name in readers]
+    every = {label for said in labels for label in said.values()}
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in every)
+    # where no value is listed, the number -1 is blank, as it is in Python
+    given = ([-1] if numbers else []) if missing is None else missing
+    texts = [as_shown(value).strip() for value in given]  # options arrive as text
+    blank = {as_shown(float(t)) if numbers and is_number(t) else t for t in texts}
+    written = sorted(map(as_shown, every))
+    # empty cells and their like were blank before anybody looked for them
+    unused = sorted(blank.difference(written, BLANK_CELLS, ["none"])) if missing else []
+    for value in unused:  # one that the column writes otherwise would stay a class
+        hint = "" if is_number(value) else did_you_mean(value, written[:_COMPARED])
+        if hint:
+            problem = f"{quote(value)} is listed as missing, but is not in the column."
+            remedy = f"{hint[1:]} List it so, or leave it out of {option('missing')}."
+            raise sheet.error(problem, remedy, column=readers[0])
+    if unused:
+        told = f"Given to {option('missing')}, and not among the labels"
+        sheet.notes.append(f"{told}: {quote_all(unused)}.")
+    for said in labels:
+        said |= {cell: None for cell, label in said.items() if as_shown(label) in blank}
+    return [
+        [said.get(cell) for cell in sheet[name].cells]
+        for name, said in zip(readers, labels, strict=True)
+    ]
 
 
 def _weights(column: Column, kept: IntArray) -> FloatArray:
@@ -227,7 +270,12 @@ def _unusable_rows(sheet: Sheet, X: FloatArray, names: list[str], on_missing: st
     bad = np.isinf(X) if on_missing == "model" else ~np.isfinite(X)
     rows = np.flatnonzero(bad.any(axis=1))
     every = len(rows) == len(X)
-    if len(rows) == 0 or (on_missing == "drop" and not every):
+    if len(rows) == 0:
+        return rows
+    if on_missing == "drop" and not every:
+        left = noun(len(rows), "row was", "rows were")
+        which = listed([str(row + 1) for row in rows])
+        sheet.notes.append(f"{left} left out for a blank or infinite feature: {which}.")
         return rows
     counts = bad.sum(axis=0)
     worst = [

@@ -1,4 +1,4 @@
-"""From what the user named (a path, ``-`` or an open stream) to unpacked bytes."""
+"""From what the user named (a path, ``-`` or an open stream) to unpacked bytes and text."""
 
 import bz2
 import gzip
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from hesitant._words import close_names
 
-from .errors import TableError, quote, quote_all, reason
+from .errors import TableError, option, quote, quote_all, reason
 
 TableSource: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -31,6 +31,15 @@ _PACKINGS: dict[str, tuple[str, bytes, Any]] = {
     "gzip": (".gz", rb"\x1f\x8b\x08", gzip.open),
     "bzip2": (".bz2", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", bz2.open),
     "xz": (".xz", rb"\xfd7zXZ\x00", lzma.open),
+}
+# the four-byte marks first: the mark of UTF-32-LE starts with the mark of UTF-16-LE
+_MARKS = {rb"\xff\xfe\0\0|\0\0\xfe\xff": "utf-32", rb"\xff\xfe|\xfe\xff": "utf-16"}
+# what people give by mistake, by its first bytes
+_FOREIGN = {
+    rb"\xd0\xcf\x11\xe0": "an Excel 97-2003 workbook",
+    rb"(?i)\s*<(!doctype )?html": "a web page",
+    rb"%PDF": "a PDF document",
+    rb"RDX|RDA|X\n\x00|\x89HDF|\x93NUMPY|\$FL2|SQLite format 3|FEA1": "a file of another program",
 }
 
 
@@ -49,31 +58,30 @@ class Source:
 def open_source(source: TableSource) -> Source:
     """Read and unpack a path, standard input (``-``) or an open stream; refuse an empty one."""
     is_path = isinstance(source, str | os.PathLike) and source != "-"
-    packed = _load(os.fspath(source)) if is_path else _drain(source)  # type: ignore[arg-type]
-    content = _unpack(packed)
+    name, data = _load(os.fspath(source)) if is_path else _drain(source)  # type: ignore[arg-type]
+    content = _unpack(Source(name, name, data))
     if not content.data or content.data.isspace():
         raise content.error(*EMPTY)
     return content
 
 
-def _drain(source: Any) -> Source:
-    stream, given = source, getattr(source, "name", None)  # a number for a descriptor
-    filename = os.path.basename(given) if isinstance(given, str) else ""
-    name = str(given) if filename else "the stream"
+def _drain(source: Any) -> tuple[str, bytes]:
+    name, stream = getattr(source, "name", None), source
+    name = name if isinstance(name, str) else "the stream"  # a descriptor is called by a number
     if source == "-":
-        stream, name = getattr(sys.stdin, "buffer", sys.stdin), "standard input"
+        name, stream = "standard input", getattr(sys.stdin, "buffer", sys.stdin)
         if stream is None:
             raise TableError(name, "It is closed.", "Pipe a table into it, or name a file.")
     if not hasattr(stream, "read"):
         raise TypeError(f"source must be a path, '-' or an open file, got {type(source).__name__}")
     try:
         content: Any = stream.read()
-        if isinstance(content, str):  # decoded already; surrogates are bytes that could not be
-            content = content.encode("utf-8", "surrogateescape")
-        return Source(name, filename, content)
+        # text is decoded already; surrogates are bytes that could not be
+        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
     except (OSError, ValueError) as error:
         remedy = "Open it anew, in binary mode, or name a file."
         raise TableError(name, f"It cannot be read: {reason(error)}.", remedy) from error
+    return name, data
 
 
 def refuse_folder(path: str) -> None:
@@ -82,12 +90,12 @@ def refuse_folder(path: str) -> None:
         raise TableError(path or quote(path), problem, "Name a file.")
 
 
-def _load(path: str) -> Source:
+def _load(path: str) -> tuple[str, bytes]:
     refuse_folder(path)
-    folder, filename = os.path.split(path)
     try:
-        return Source(path, filename, Path(path).read_bytes())
+        return path, Path(path).read_bytes()
     except (OSError, ValueError) as error:  # of a NUL character in the path
+        folder, filename = os.path.split(path)
         close = []
         with suppress(OSError, ValueError), os.scandir(folder or ".") as entries:
             # a suggestion is not worth listing a huge folder
@@ -102,7 +110,7 @@ def blaming(source: Source, what: str) -> Iterator[None]:
     """Whatever a library makes of it, the file is at fault."""
     try:
         yield
-    except (TableError, ImportError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
+    except (TableError, ImportError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of calamine is no Exception
         why = "it ends too early" if isinstance(error, EOFError) else reason(error)
@@ -130,12 +138,11 @@ def _unpack(source: Source) -> Source:
 
 
 def _read_all(file: Any, source: Source) -> bytes:
-    chunks, total = [], 0
+    data = bytearray()
     while chunk := file.read(_CHUNK):
-        chunks.append(chunk)
-        total += len(chunk)
-        check_size(total, source)
-    return b"".join(chunks)
+        data += chunk
+        check_size(len(data), source)
+    return bytes(data)
 
 
 def _unzip(source: Source) -> Source:
@@ -156,4 +163,36 @@ def _unzip(source: Source) -> Source:
             problem = f"The zip holds {len(tables)} files: {quote_all(tables) or 'none'}."
             raise source.error(problem, "Unpack it and name the table you want.")
         data = _read_all(archive.open(tables[0]), source)
-    return replace(source, data=data, filename=PurePath(tables[0]).name)
+    return replace(source, data=data, filename=tables[0])
+
+
+def decode(source: Source, encoding: str | None) -> str:
+    """Return the content as text without NUL, or say which byte is in the way."""
+    data, line, known = source.data, None, encoding
+    if encoding is None:
+        for magic, what in _FOREIGN.items():
+            if re.match(magic, data):
+                remedy = "Save or export the table itself as .xlsx, Parquet or 'CSV UTF-8'."
+                raise source.error(f"This is {what}, not a table in text form.", remedy)
+        known = next((name for mark, name in _MARKS.items() if re.match(mark, data)), None)
+    remedy = f"Save the file as UTF-8, or name its encoding with {option('encoding')}."
+    try:
+        # NUL says more than the first byte that is not UTF-8
+        text = "\0" if not known and b"\0" in data else data.decode(known or "utf-8")
+        if "\0" not in text:
+            return text.removeprefix("\ufeff")
+        problem = f"This is binary data, not text: byte 0x00 at offset {data.find(0):,}."
+        remedy = "Use CSV, .xlsx, JSON, Parquet, Feather or FCS; if it is text in UTF-16, give"
+        remedy += f" utf-16-le or utf-16-be to {option('encoding')}."
+    except UnicodeDecodeError as error:
+        byte, line = data[error.start], data.count(b"\n", 0, error.start) + 1
+        valid = f"is not valid {error.encoding.upper()}"
+        problem = f"Byte 0x{byte:02X} at offset {error.start:,} {valid}."
+        western = bytes([byte]).decode("cp1252", "replace")
+        if error.encoding == "utf-8" and byte >= 0x80 and western.isprintable():
+            meant = f"if this is {western!r}, give cp1252 to {option('encoding')}"
+            remedy = f"Save it as UTF-8; {meant}."
+    except (LookupError, UnicodeError) as error:
+        problem = f"It cannot be decoded as {quote(encoding)}: {reason(error)}."
+        remedy = f"Give {option('encoding')} a name such as utf-8, cp1252 or utf-16."
+    raise source.error(problem, remedy, line=line)
