@@ -25,9 +25,7 @@ class Chart:
         value, vector = np.linalg.eigh(self.total * (np.diag(pi) - np.outer(pi, pi)))
         keep = value > 1e-9 * self.total
         self.weight_axes = vector[:, keep] / np.sqrt(value[keep])
-        self.family = likelihood.family.coordinates(
-            reference.params, self.total * pi, *likelihood.survey(reference)
-        )
+        self.family = likelihood.family.coordinates(reference.params, self.total * pi)
         if mechanism and reference.theta.size:
             bend = likelihood.mechanism.information(reference.theta, evaluation.theta_curvature)
             self.theta_axes = standard_steps(bend)

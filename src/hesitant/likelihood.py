@@ -10,7 +10,7 @@ was said of the row. The family turns weights into statistics, for its M-step an
 
 import dataclasses
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -86,19 +86,6 @@ class Likelihood:
         objective, gradient = self.mechanism.add_prior(state.theta, value, gradient)
         objective += self.family.log_prior(state.params)
         return Evaluation(value, objective, counts, gradient, curvature, tuple(statistics))
-
-    def survey(self, state: State) -> Statistics:
-        """Return what the family wants to know of the rows for a chart about a state."""
-        family, alpha = self.family, self.alpha
-        if type(family).survey is Family.survey:
-            return ()
-
-        def look(block: Block) -> Statistics:
-            posterior, nothing = log_posterior(family, state, block.X), np.empty((0, 0))
-            *_, w = _weigh(posterior, block.codes, sided(block, alpha), nothing)
-            return family.survey(state.params, block.X, w)
-
-        return cast(Statistics, self.rows.sum(look))
 
     def maximise(self, state: State, evaluation: Evaluation) -> State:
         """Return the M-step's answer to weighted statistics; theta stays."""

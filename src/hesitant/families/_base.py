@@ -162,10 +162,6 @@ class Family(BaseEstimator):
         """Return a chart about ``params``, for the quasi-Newton solvers."""
         raise NotImplementedError
 
-    def survey(self, params: Params, X: AnyArray, weights: FloatArray) -> Statistics:
-        """Return sums over rows that :meth:`coordinates` wants as further arguments."""
-        return ()
-
     def from_attributes(self, given: Mapping[str, Any], X: AnyArray) -> Params:
         """Return parameters from named values such as :meth:`attributes` gives, for ``init``."""
         raise NotImplementedError

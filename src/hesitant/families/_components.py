@@ -34,17 +34,11 @@ class ComponentsParams:
 
 
 class Components(Family):
-    """Classes that are mixtures of several components each.
+    """Classes that are mixtures of several components each, of some family.
 
-    ``MixtureClassifier(family, components=...)`` makes one.
-
-    Parameters
-    ----------
-    family : Family
-        Of the components.
-    components : int, sequence of int, mapping or "auto", default=2
-        How many a class has: one number for all, one each, or a number for each class by name
-        (one for those not named). "auto" asks rows left out of a fit to each class.
+    ``MixtureClassifier(family, components=...)`` makes one. How many components a class has is one
+    number for all, one each, or a number for each class by name (one for those not named). "auto"
+    asks rows left out of a fit to each class.
     """
 
     in_words = "mixtures"
@@ -181,14 +175,8 @@ class Components(Family):
     def inside_bounds(self, params: Any) -> Any:
         return dataclasses.replace(params, base=self._base.inside_bounds(params.base))
 
-    def survey(self, params: Any, X: AnyArray, weights: FloatArray) -> Statistics:
-        if type(self._base).survey is Family.survey:
-            return ()
-        chances, _ = Components.look(self, params, X)[1]
-        return self._base.survey(params.base, X, weights[:, params.owner] * chances)
-
-    def coordinates(self, params: Any, counts: FloatArray, *survey: FloatArray) -> Coordinates:
-        return _ComponentsCoordinates(self, params, counts, *survey)
+    def coordinates(self, params: Any, counts: FloatArray) -> Coordinates:
+        return _ComponentsCoordinates(self, params, counts)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
         g = weights.shape[1]
@@ -259,10 +247,10 @@ class Components(Family):
 class _ComponentsCoordinates(Coordinates):
     """The components' chart, then directions in which shares can move within each class."""
 
-    def __init__(self, family: Any, reference: Any, counts: FloatArray, *survey: Any) -> None:
+    def __init__(self, family: Any, reference: Any, counts: FloatArray) -> None:
         self.reference, self.counts = reference, counts
         owner, shares = reference.owner, reference.shares
-        self.base = family._base.coordinates(reference.base, counts[owner] * shares, *survey)
+        self.base = family._base.coordinates(reference.base, counts[owner] * shares)
         self.caution = self.base.caution
         # Contrasts of the shares within a class, each about one standard error long.
         sizes = np.bincount(owner).tolist()

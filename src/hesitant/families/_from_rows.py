@@ -41,15 +41,9 @@ class KernelDensity(Family):
 
     A feature's width, the same in all classes, is that with which labelled rows predict each
     other's classes best: one that says nothing of the class stops counting. Blank rows tell how
-    frequent the classes are, and nothing else. There are no standard errors.
+    frequent the classes are, and nothing else. There are no standard errors. ``most`` is how many
+    rows have a kernel at most.
 
-    Parameters
-    ----------
-    most : int, default=2000
-        Rows that have a kernel, at most.
-
-    Examples
-    --------
     >>> from sklearn.datasets import make_moons
     >>> from hesitant import MixtureClassifier, families
     >>> X, y = make_moons(300, noise=0.1, random_state=0)
@@ -172,18 +166,11 @@ def _forward(name: str) -> Any:
 
 
 class Ranked(Family):
-    """Another family, of features that are first spread like a normal sample, by their ranks.
+    """Another family, by default Gaussian, of features spread like a normal sample by their ranks.
 
     For skewed features and far outliers: only the order of a feature's values counts, in all rows
     together. There are no standard errors, and empty cells are not allowed.
 
-    Parameters
-    ----------
-    family : Family, optional
-        Of the features so spread; Gaussian by default.
-
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier, families
     >>> MixtureClassifier(families.Ranked(), covariance="tied", mechanism=None)
     MixtureClassifier(covariance='tied', family=Ranked(), mechanism=None)

@@ -25,6 +25,7 @@ from hesitant.families._gaussian_chart import GaussianChart
 from hesitant.families._kernels import (
     Place,
     add_to_columns,
+    inverse,
     log_volumes,
     robust_units,
     some_rows,
@@ -93,14 +94,6 @@ class LocationScaleParams:
     @property
     def scales(self) -> FloatArray:
         return self.scale * np.multiply.outer(self.spread, self.spread)
-
-
-def inverse(whitener: FloatArray) -> Any:
-    """Return inverses, NaN where a step led out of bounds."""
-    try:
-        return np.linalg.inv(whitener)
-    except np.linalg.LinAlgError:
-        return np.full_like(whitener, np.nan)
 
 
 class Gaussian(Family):

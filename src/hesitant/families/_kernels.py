@@ -230,6 +230,14 @@ def _whiteners(scales: FloatArray) -> FloatArray | None:
     return out
 
 
+def inverse(whitener: FloatArray) -> Any:
+    """Return inverses, NaN where a step led out of bounds."""
+    try:
+        return np.linalg.inv(whitener)
+    except np.linalg.LinAlgError:
+        return np.full_like(whitener, np.nan)
+
+
 def add_to_columns(table: FloatArray, values: FloatArray) -> None:
     """Add a number to each column: of a few columns in a fifth of broadcasting's time."""
     for column, value in zip(table.T, values.tolist(), strict=True):

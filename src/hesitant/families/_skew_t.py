@@ -24,7 +24,7 @@ from hesitant.families import _student_t as tails
 from hesitant.families._base import Coordinates, Statistics, StepError, of_classes
 from hesitant.families._gaps import Seen, complete
 from hesitant.families._gaussian import Gaussian, Given, positive_counts
-from hesitant.families._kernels import Place, some_rows, standardise, weighted_moments, whiten
+from hesitant.families._kernels import Place, some_rows, standardise, whiten
 from hesitant.families._skew_t_chart import STEEPEST, dot, outer, slants, t_times, times
 from hesitant.families._student_t import StudentT
 
@@ -40,12 +40,6 @@ _EDGES = 4  # features tried
 _ROUNDS = 5  # of EM's step: one is enough to climb, five come close to the best
 
 
-def _along(params: Any, X: AnyArray) -> FloatArray:
-    """Return whitened residuals along the slants (n, g)."""
-    x = standardise(X, params.center, params.spread)
-    return x @ params.axis.T - np.einsum("hj,hj->h", params.location, params.axis)
-
-
 def _hold(params: Any, X: AnyArray) -> Any:
     """Return parameters with a prior that is right for so many rows."""
     share = np.clip(len(X) / len(params.slant), _FEW, _MANY) / _MANY
@@ -56,29 +50,16 @@ class SkewT(StudentT):
     """Multivariate skew-t classes: heavy tails, and one side heavier than the other.
 
     Azzalini's skew-t, also called the restricted one: location ξ, scale matrix Ω, shape α and
-    degrees of freedom ν, with α = 0 the Student-t and ν → ∞ the skew-normal.
+    degrees of freedom ν, with α = 0 the Student-t and ν → ∞ the skew-normal. Options, and where
+    means and covariances exist, are as for :class:`StudentT`; shapes are free in every covariance
+    structure, which is that of Ω (``scales_``).
 
-    Parameters
-    ----------
-    dof : float, sequence of float or None, default=None
-        Degrees of freedom as for :class:`StudentT`. Infinity gives skew-normal classes.
-    tied_dof : bool, default=False
-        Whether all classes share one estimated value.
+    The likelihood often rises for ever as a shape grows. A prior ``−½ log(1 + (|λ|/s)⁴)`` on the
+    slant λ of each class, its shape in units in which features are uncorrelated, keeps it finite,
+    with s from 25 for few rows to 250: it is flat where slants can be told apart, and falls as a
+    Cauchy density does where a class is half of a symmetric one to all appearances. A warning says
+    where it was felt. There are many local maxima: raise ``n_init``.
 
-    Notes
-    -----
-    The covariance structure is that of Ω (``scales_``); shapes are free in every structure.
-
-    The likelihood often rises for ever as a shape grows. A prior ``−½ log(1 + (|λ|/25)⁴)`` on the
-    slant λ of each class, its shape in units in which features are uncorrelated, keeps it finite:
-    it is flat where slants can be told apart, and falls as a Cauchy density does where a class
-    is half of a symmetric one to all appearances. A warning says where it was felt.
-
-    Means and covariances exist as for :class:`StudentT`. The likelihood has many local maxima:
-    raise ``n_init``.
-
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier, datasets, families
     >>> data = datasets.simulate(n=300, random_state=0)
     >>> clf = MixtureClassifier(families.SkewT(dof=10)).fit(data.features, data.labels)
@@ -97,7 +78,8 @@ class SkewT(StudentT):
     def look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
         q, (gaps, filled, seen, volume) = Gaussian.look(self, params, X)
         q[~(q < tails.FAR)] = np.inf
-        along, left = _along(params, X if gaps is None else gaps.rest), None
+        x, left = standardise(X if gaps is None else gaps.rest, *params.place[:2]), None
+        along = x @ params.axis.T - dot(params.location, params.axis)
         if gaps is not None:
             # The spread of V grows by ``ratio`` where not all of x is seen.
             toward = gaps.left_along(params, params.axis)
@@ -200,19 +182,8 @@ class SkewT(StudentT):
     def _residual_score(self, params: Any, z: FloatArray, h: int) -> None:
         return None  # slants have no formula
 
-    def survey(self, params: Any, X: AnyArray, weights: FloatArray) -> Statistics:
-        whole = ~np.isnan(X).any(axis=1)
-        X, weights = np.ascontiguousarray(X[whole]), np.ascontiguousarray(weights[whole])
-        nu, p = params.nu, X.shape[1]
-        q, along = tails.distances(params, X), _along(params, X)
-        *_, drive = chart.skew_t_rows(q, along, nu, p)
-        # In the left tail of a t the curvature is negative: it says nothing then.
-        bend = drive * ((nu + p + 1.0) * along / (nu + q + along**2) + drive)
-        bent = weights * np.maximum(bend, 0.0)
-        return weighted_moments(X, params.place, bent)
-
-    def coordinates(self, params: Any, counts: FloatArray, *edge: FloatArray) -> Coordinates:
-        return chart.SkewTChart(self, params, counts, edge)
+    def coordinates(self, params: Any, counts: FloatArray) -> Coordinates:
+        return chart.SkewTChart(self, params, counts)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
         return self._lean(self._symmetric().initial(X, weights), X, weights)

@@ -37,15 +37,14 @@ from hesitant._compile import njit
 from hesitant._typing import FloatArray, IntArray
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip
 from hesitant.families._base import Statistics, standard_steps
-from hesitant.families._gaussian import NOTHING, inverse
-from hesitant.families._kernels import REORDERED
+from hesitant.families._gaussian import NOTHING
+from hesitant.families._kernels import REORDERED, inverse
 from hesitant.families._student_t import HeavyTailedChart, HeavyTailedParams, dof_score
 
 STEEPEST = 250.0  # where the prior on the size of slants sets in, with rows enough
 _DRAWS = 1000
 _LARGEST = 250  # coordinates
 _FLOOR = 1e-2  # near symmetry skewness and location are all but confounded: no direction is free
-_FEW = 10.0  # slants of this size put so few rows at the edge that draws may miss it
 
 # Of each class: a bᵀ, a·b, M a and Mᵀ a
 outer, dot = partial(np.einsum, "hj,hk->hjk"), partial(np.einsum, "hj,hj->h")
@@ -212,14 +211,13 @@ class SkewTChart(HeavyTailedChart):
     size of ζ moves as ``sinh`` does: by amounts if it is small, by factors if it is large.
 
     Location, skewness and tails are strongly correlated, and would leave long valleys but for the
-    information in the scores of a thousand draws of each class. At the edge of a class that leans
-    far a few rows know more than all draws: what they say is added. Some directions stay a
-    thousand times flatter than the chart is scaled for, and promise too little.
+    information in the scores of a thousand draws of each class. Some directions stay a thousand
+    times flatter than the chart is scaled for, and promise too little.
     """
 
     caution = 1e-3
 
-    def __init__(self, family: Any, reference: Any, counts: FloatArray, edge: Any = ()) -> None:
+    def __init__(self, family: Any, reference: Any, counts: FloatArray) -> None:
         super().__init__(family, reference, counts)
         self.slants = self.size
         self.size += self.g * self.p
@@ -227,7 +225,7 @@ class SkewTChart(HeavyTailedChart):
         unit = reference.slant / np.maximum(size, 1e-300)[:, None]
         self.toward = np.where(size[:, None] > 0, unit, np.eye(self.p)[:1])
         self.bend = np.arcsinh(size)
-        self.blocks = self._blocks(np.maximum(counts, 1.0), edge)
+        self.blocks = self._blocks(np.maximum(counts, 1.0))
 
     def decode(self, vector: FloatArray) -> SkewTParams:
         free = vector.copy()
@@ -268,7 +266,7 @@ class SkewTChart(HeavyTailedChart):
             out[places] = free[places] @ axes
         return out
 
-    def _blocks(self, counts: FloatArray, edge: Statistics) -> list[tuple[IntArray, FloatArray]]:
+    def _blocks(self, counts: FloatArray) -> list[tuple[IntArray, FloatArray]]:
         """Return coordinates that belong together, with steps of one standard error along them.
 
         Those of a class do; those of all classes, if they share any. A matrix for very many
@@ -283,9 +281,6 @@ class SkewTChart(HeavyTailedChart):
             # Not a matrix product: so small a one would wait for threads longer than it runs.
             information = counts[h] * np.einsum("ki,kj->ij", scores, scores) / _DRAWS
             information.flat[:: len(places) + 1] *= 1.0 + _FLOOR
-            if edge:
-                spots = np.r_[: self.p, -self.p : 0]  # of its location and slant
-                information[np.ix_(spots, spots)] += self._edge(h, *edge)
             own.append((places, information))
         if shared:
             joint = np.zeros((self.size, self.size))
@@ -306,20 +301,8 @@ class SkewTChart(HeavyTailedChart):
         group = np.flatnonzero(self.groups[:, h])
         tails = dof_score(nu, p, 1.0, precision, logs) * self.dof_slope[group]
         own = self.slants + h * p + np.arange(p)
-        scores = np.concatenate((scores.T, tails, drive * z @ self._turn(h)), axis=1)
-        return np.concatenate((places, self.base + group, own)), scores
-
-    def _turn(self, h: int) -> FloatArray:
-        """Return how the slant ζ of class h moves with its coordinates, at the reference."""
+        # How the slant ζ moves with its coordinates, at the reference
         line = np.multiply.outer(self.toward[h], self.toward[h])
-        return np.eye(self.p) + (math.cosh(self.bend[h]) - 1.0) * line
-
-    def _edge(self, h: int, mass: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Return the information of rows at the edge of class h on its location and slant."""
-        p, slant, turn = self.p, self.reference.slant[h], self._turn(h)
-        W, unit = turn @ self.reference.whitener[h], slant * self.unit[h * p : (h + 1) * p]
-        cross = -np.multiply.outer(unit, W @ first[h])
-        own = mass[h] * np.multiply.outer(unit, unit)
-        out: FloatArray = np.block([[own, cross], [cross.T, W @ second[h] @ W.T]])
-        size = float(slant @ slant)
-        return size / (size + _FEW**2) * out
+        turn = np.eye(p) + (math.cosh(self.bend[h]) - 1.0) * line
+        scores = np.concatenate((scores.T, tails, drive * z @ turn), axis=1)
+        return np.concatenate((places, self.base + group, own)), scores
