@@ -36,23 +36,18 @@ _HEADLINES = {
     "all": "Every {row} has a label.",
     "none": "No {row} has a label.",
     "unseen": "No row was reviewed.",
+    "by class": "The blanks mark whole classes, or depend on difficulty.",  # no more is claimed
 }
-_BY_CLASS = "The blanks mark whole classes, or depend on difficulty."  # no more is claimed then
-_NO_PATTERN = (
-    "Without both labelled and blank rows among those reviewed there is no pattern to learn from; "
-    "the classes were fitted as usual."
-)
 _EVIDENCE = {
-    **dict.fromkeys(("all", "none", "unseen"), _NO_PATTERN),
+    "nothing": "Without both labelled and blank rows among those reviewed there is no pattern to "
+    "learn from; the classes were fitted as usual.",
+    "pairs": "Take a blank row and a labelled one at random: the blank one is the harder to "
+    "classify in {share} of cases, where pure chance would give about 50 % ({test} test, {p}).",
     "few": "{blank} beside {labelled} show no clear link with difficulty, and are too few to rule "
     "one out.",
     "crowded": "There are {each:.2g} rows for each parameter of the model; with fewer than "
     "{needed:g} the tests find a link where there is none and miss one where there is.",
 }
-_PAIRS = (
-    "Take a blank row and a labelled one at random: the blank one is the harder to classify in "
-    "{share} of cases, where pure chance would give about 50 % ({test} test, {p})."
-)
 _MEANING = {
     "hard": "Labels are missing where the classes overlap, so the pattern of blanks is itself "
     "evidence of where that is.",
@@ -64,20 +59,20 @@ _MEANING = {
     "random": "These data show no link between missing labels and difficulty: mechanism=None "
     "loses nothing that can be seen here.",
     "crowded": "Use fewer features or a simpler covariance, and ask again.",
+    "by class": "Some classes are labelled far more readily than their difficulty explains: "
+    "labels may be missing by class, and then their pattern says little about where the classes "
+    "overlap.",
 }
-_MISSING_BY_CLASS = (
-    "Some classes are labelled far more readily than their difficulty explains: labels may be "
-    "missing by class, and then their pattern says little about where the classes overlap."
-)
-_SHARES = (
-    "Labels are given to {most} but to {least}: ask how labels were given, and see whether "
-    "another family says the same. The data favour mechanism={best!r} (BIC): use it, and compare."
-)
-_SHAPE = (
-    "The chance of a label does not follow difficulty along quite the curve that was assumed "
-    "({p}): take labelling probabilities as approximate, and try a more flexible curve (in Python "
-    "EntropyMechanism(basis='spline')) or another family."
-)
+_CAUTIONS = {
+    "shares": "Labels are given to {most} but to {least}: ask how labels were given, and see "
+    "whether another family says the same. The data favour mechanism={best!r} (BIC): use it, and "
+    "compare.",
+    "shape": "The chance of a label does not follow difficulty along quite the curve that was "
+    "assumed ({p}): take labelling probabilities as approximate, and try a more flexible curve "
+    "(in Python EntropyMechanism(basis='spline')) or another family.",
+    "weights": "Likelihood ratio, Wald, score and shape tests and the labelled shares by class "
+    "count rows by their weights; all else counts every row of positive weight once.",
+}
 _CAVEATS = (
     "The evidence uses a model fitted to these same rows. The rank tests treat its entropies as "
     "measured; the likelihood ratio and Wald tests come out too sure when rows are few for the "
@@ -87,10 +82,6 @@ _CAVEATS = (
     "may look easy or hard for the wrong reason: see whether another family says the same.",
     "That labels are missing where the classes meet does not prove why: anything else that makes "
     "labels rare there looks alike.",
-)
-_WEIGHED = (
-    "Likelihood ratio, Wald, score and shape tests and the labelled shares by class count rows by "
-    "their weights; all else counts every row of positive weight once."
 )
 
 
@@ -281,7 +272,7 @@ def diagnose(
         draws = {"random_state": random_state, "n_jobs": n_jobs, "progress": progress}
         tests["bootstrap"] = _tests.bootstrap_likelihood_ratio(fits, n_boot, **draws)
     if np.unique(measured.weight).size > 1:
-        remarks.append(_WEIGHED)
+        remarks.append(_CAUTIONS["weights"])
     if fits.full is not None:
         shares, _, doubtful = _groups.labelled_shares(fits)
         bic, given, words = _groups.compare_mechanisms(fits)
@@ -325,8 +316,8 @@ def _decide(fits: Fits, tests: dict[str, Test], found: dict[str, Any]) -> dict[s
     able = [tests[k] for k in _ORDER if k in tests and not tests[k].was_skipped]
     test = next((test for test in able if test.least_p < ALPHA), None)
     finding = _finding(fits, test, share)
-    headline, evidence = _HEADLINES[finding], _EVIDENCE.get(finding, _PAIRS)
-    meaning, bent, cautions = _MEANING.get(finding, ""), tests["shape"].p_value, []
+    shown, bent, cautions = finding, tests["shape"].p_value, []
+    usual = "pairs" if all(fits.counts) else "nothing"
     words = {
         "row": "row" if sum(fits.counts) == fits.rows.tally.n else "reviewed row",
         "labelled": noun(fits.counts[0], "labelled row"),
@@ -341,26 +332,26 @@ def _decide(fits: Fits, tests: dict[str, Test], found: dict[str, Any]) -> dict[s
     }
     # a skipped test has a p-value of NaN, which is not below anything
     if bent < ALPHA and finding in ("hard", "easy", "mixed"):
-        cautions.append(_SHAPE.format(p=p_value(bent)))
+        cautions.append(_CAUTIONS["shape"].format(p=p_value(bent)))
     if found["missing_by_class"]:
-        if finding in ("hard", "easy", "mixed", "random"):
-            headline, meaning = _BY_CLASS, _MISSING_BY_CLASS
+        shown = "by class" if finding in ("hard", "easy", "mixed", "random") else finding
         ranked = sorted(found["by_class"], key=lambda r: r["labelled"] - r["expected"])
-        least, most = (_given_to(record) for record in (ranked[0], ranked[-1]))
-        cautions.append(_SHARES.format(most=most, least=least, best=found["suggested"]))
+        least, most = (
+            f"{percent(r['labelled'])} of class {short(r['class'])} (of rows as hard, "
+            f"{percent(r['expected'])})"
+            for r in (ranked[0], ranked[-1])
+        )
+        own = {"least": least, "most": most, "best": found["suggested"]}
+        cautions.append(_CAUTIONS["shares"].format_map(own))
+    evidence = _EVIDENCE.get(finding, _EVIDENCE[usual]).format_map(words)
     return {
         "finding": finding,
-        "decisive": None if evidence is _NO_PATTERN else test,
-        "headline": headline.format_map(words),
-        "explanation": f"{evidence.format_map(words)} {meaning}".strip(),
+        "decisive": test,
+        "headline": _HEADLINES[shown].format_map(words),
+        "explanation": f"{evidence} {_MEANING.get(shown, '')}".strip(),
         "caution": " ".join(cautions),
         "caveats": [caveat.format_map(words) for caveat in _CAVEATS],
     }
-
-
-def _given_to(record: dict[str, Any]) -> str:
-    labelled, expected = percent(record["labelled"]), percent(record["expected"])
-    return f"{labelled} of class {short(record['class'])} (of rows as hard, {expected})"
 
 
 def _finding(fits: Fits, test: Test | None, harder_share: float) -> str:

@@ -146,16 +146,14 @@ class ReadersDiagnosis(Result):
         return draw_readers(names, self.entropy, self.speaking, axes)
 
 
-def draw_readers(
-    readers: Sequence[str], difficulty: FloatArray, speaking: FloatArray, axes: Any = None
-) -> Drawing:
-    """Draw a curve for each reader: difficulty (n,) against chances of a label (n, J)."""
-    display, order = Drawing(), np.argsort(difficulty)
+def draw_readers(names: Sequence[str], u: FloatArray, speaking: Any, axes: Any = None) -> Drawing:
+    """Draw a curve for each reader: entropies u (n,) against chances of a label (n, J)."""
+    display, order = Drawing(), np.argsort(u)
     with drawing():
         display.use(axes, (5.0, 3.2))
-        for j, name in enumerate(readers):
+        for j, name in enumerate(names):
             look = {"color": class_color(j), "linestyle": _DASHES[j // len(COLORS) % 4]}
-            line = difficulty[order], speaking[order, j]
+            line = u[order], speaking[order, j]
             display.ax_.plot(*line, **look, label=as_text(name, 20))
         display.ax_.set(xlabel="entropy", ylabel="chance of a label", ylim=(0, 1.02))
         display.ax_.legend()

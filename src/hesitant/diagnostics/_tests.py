@@ -220,10 +220,9 @@ def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str
     mechanism, remarks = own.testable() or EntropyMechanism(), []
     explains = own.informative
     if mechanism is not own and explains:
-        remarks = [
-            f"The tests of difficulty use the mechanism {mechanism.in_words!r} in place of "
-            f"{own.in_words!r}: its other parts are not identified where difficulty plays no part."
-        ]
+        instead = f"the mechanism {mechanism.in_words!r} in place of {own.in_words!r}"
+        why = "its other parts are not identified where difficulty plays no part"
+        remarks = [f"The tests of difficulty use {instead}: {why}."]
     warned: list[str] = []
     how: dict[str, Any] = {"solver": "auto", "warned": warned}
     rows = dict(zip(("sample_weight", "reviewed"), given, strict=False))
@@ -352,11 +351,9 @@ def shape_test(fits: Fits) -> Test:
 def _information(rows: Block, model: FittedModel) -> Weights:
     """Return weights of the information about classes and mechanism, averaged over chance."""
     mechanism, (log_tau, tau, _) = model.mechanism, model.posterior(rows.X)
-    difficulty, unknown = mechanism.difficulty(log_tau, tau), np.full(len(tau), -1)
-    said, not_said = (
-        row_term(mechanism.evidence(difficulty, told, model.state.theta), log_tau, tau, unknown)
-        for told in (unknown < 0, unknown >= 0)
-    )
+    difficulty, theta, n = mechanism.difficulty(log_tau, tau), model.state.theta, len(tau)
+    seen, blank = (mechanism.evidence(difficulty, np.full(n, r), theta) for r in (True, False))
+    said, not_said = (row_term(each, log_tau, tau, np.full(n, -1)) for each in (seen, blank))
     # The scores of a row that is labelled and of one that is not differ by the slopes of the log
     # odds, whose variance is the product of both chances.
     pull, gradient = said.pull - not_said.pull, said.gradient - not_said.gradient

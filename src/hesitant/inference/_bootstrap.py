@@ -126,15 +126,13 @@ def bootstrap(
     drawn[~np.isfinite(drawn)] = np.nan  # a t of two degrees of freedom has no covariance
     units = units.reduce(np.nan_to_num(drawn - estimate).T, clf.state_)
     drawn, estimate = drawn[:, units.kept], estimate[units.kept]
-    n_not_converged, n_relabelled = len(converged) - sum(converged), sum(moved)
+    n_loose, n_relabelled = len(converged) - sum(converged), sum(moved)
     undefined = np.isnan(drawn)
     names = listed([units.names[k] for k in np.flatnonzero(undefined.any(axis=0))], 3)
     kept_counts = stratify and kind == "nonparametric" and clf.mechanism_.informative
     remarks = {
         f"{failed}.": failed,
-        f"{n_not_converged} replicates had not converged and are counted as they are.": (
-            n_not_converged
-        ),
+        f"{n_loose} replicates had not converged and are counted as they are.": n_loose,
         f"In {n_relabelled} replicates classes with few labels changed places and were matched to "
         "the original ones.": n_relabelled,
         "The numbers of labelled and blank rows were kept, so the mechanism's intercept hardly "
@@ -150,7 +148,7 @@ def bootstrap(
         bias=np.nanmean(drawn, axis=0) - estimate,
         n_replicates=len(drawn),
         n_failed=n_boot - len(done),
-        n_not_converged=n_not_converged,
+        n_not_converged=n_loose,
         n_relabelled=n_relabelled,
         failures=failures,
         replicates=drawn,

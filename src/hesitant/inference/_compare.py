@@ -199,9 +199,8 @@ def _agreed(name: str, models: dict[str, Any]) -> Any:
     """Return an option that all candidates must share, for they are judged on the same rows."""
     values = {repr(getattr(clf, name)): getattr(clf, name) for clf in models.values()}
     if len(values) > 1:
-        raise ValueError(
-            f"candidates disagree about {name} ({', '.join(values)}): give all of them the same."
-        )
+        shown = ", ".join(values)
+        raise ValueError(f"candidates disagree about {name} ({shown}): give all of them the same.")
     return next(iter(values.values()))
 
 

@@ -137,10 +137,7 @@ class Efficiency(Result):
         if not worth > 0:
             return "The pattern of blanks adds nothing to the labels and the features."
         if self.error_efficiency["full / ignorance"] - 1 < 2 * mc["error full / ignorance"]:
-            return (
-                "The pattern of blanks adds little to the error rate, less than the draws can "
-                "tell from nothing."
-            )
+            return "To the error rate the pattern adds less than the draws can tell from nothing."
         blanks, among, labels = f"about {n * (1 - self.share_labelled):,.0f}", "they", "labels for"
         if self.reviewed_share < 1:
             blanks = f"{percent(self.reviewed_share, 0)} are reviewed, and {blanks} of all"
@@ -152,14 +149,11 @@ class Efficiency(Result):
         if self.worth_all["error"]:
             return f"{start} more than {labels} all of them would be."
         if beside_all - 1 > -2 * doubt:
-            return (
-                f"{start} about as much as {labels} all of them; whether less or more the draws "
-                f"cannot tell ({beside_all:.2f} ± {doubt:.2g} times as much)."
-            )
-        return (
-            f"{start} {labels} {worth:,.0f} of them, chosen at random (± "
-            f"{mc['labels_worth error']:.2g} from the draws)."
-        )
+            figure = f"({beside_all:.2f} ± {doubt:.2g} times as much)"
+            about = f"about as much as {labels} all of them; whether less or more"
+            return f"{start} {about} the draws cannot tell {figure}."
+        by = f"(± {mc['labels_worth error']:.2g} from the draws)"
+        return f"{start} {labels} {worth:,.0f} of them, chosen at random {by}."
 
 
 @one_blas_thread()
@@ -213,10 +207,8 @@ def efficiency(
         n_draws = int(np.clip(DRAWS * (250 / model.n_parameters) ** 2, DRAWS // 4, DRAWS))
     check_number("n_draws", n_draws, Integral, 40 * BATCHES)
     if not model.family.has_coordinates:
-        raise ValueError(
-            f"The family {type(model.family).__name__} has no `coordinates` method, so its "
-            "information cannot be computed: write one."
-        )
+        name = type(model.family).__name__
+        raise ValueError(f"{name} has no `coordinates` method, so no information: write one.")
     review = _review(clf, reviewed_share)
     rng = generator(random_state).spawn(1)[0]
     axes, log_unit, batches = _fisher.draw_moments(model, n_draws, BATCHES, review, rng)
@@ -307,34 +299,29 @@ def _exceeds(info: Any, share: float) -> bool:
     return positive(info - share * np.trace(info) / len(info) * np.eye(len(info)))
 
 
-def _remarks(
-    clf: Any, usable: bool, found: dict[str, float], error: dict[str, float], told: bool
-) -> list[str]:
+def _remarks(clf: Any, usable: bool, found: Any, error: Any, told: bool) -> list[str]:
     mechanism, beside = clf.fitted_.mechanism, "error ignorance / complete"
-    out = [
+    silent = not getattr(mechanism, "hesitation", mechanism).informative
+    readers_know = found[beside] > 1 + 2 * error[beside]
+    remarks = {
         "All numbers take the fitted model for the truth and many rows for granted (first-order "
-        "asymptotics): read them as orders of magnitude."
-    ]
-    if not getattr(mechanism, "hesitation", mechanism).informative:
-        out.append(
-            "The model has no mechanism, so its pattern says nothing: fit one with "
-            "mechanism='entropy' to ask what it would buy."
-        )
+        "asymptotics): read them as orders of magnitude.": True,
+        "The model has no mechanism, so its pattern says nothing: fit one with "
+        "mechanism='entropy' to ask what it would buy.": silent,
+    }
     doubts = {
         "Too few of the rows drawn came near a boundary between classes to say anything of error "
         "rates: ask for more with n_draws, unless the classes are so far apart that nothing is "
         "left to gain.": not usable,
         "What the readers report depends on the features too, and tells more than the class of "
-        "every row would: there is no number of labels to measure hesitation by.": (
-            found[beside] > 1 + 2 * error[beside]
-        ),
+        "every row would: there is no number of labels to measure hesitation by.": readers_know,
         "Neither labels for the blanks nor their pattern add anything to the error rate that "
-        "could be told from rounding: the classes are far apart, or next to nothing is blank.": (
-            np.isnan(found["labels_worth error"])
-        ),
+        "could be told from rounding: the classes are far apart, or next to nothing is "
+        "blank.": math.isnan(found["labels_worth error"]),
         "The draws leave much doubt in the excess error (the ± beside it): ask for more with "
         "n_draws.": error["excess ignorance"] > 0.2 * found["excess ignorance"],
     }
+    out = [words for words, there in remarks.items() if there]
     out += [words for words, there in doubts.items() if there][:1]
     if clf.fit_rows is None and not told:
         shown = "every row counts as reviewed by somebody: give reviewed_share if not all were"

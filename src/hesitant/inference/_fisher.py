@@ -49,6 +49,9 @@ Batches: TypeAlias = list[FloatArray]
 Figure: TypeAlias = tuple[float, FloatArray]
 """A number, and the batches' influence on it (to first order, and relative to it)."""
 Rng: TypeAlias = np.random.Generator
+Drawn: TypeAlias = tuple[FloatArray, ...]
+Said: TypeAlias = tuple[float, Weights, Weights]
+"""How many rows get a label, and the weights of information by ignorance and in full."""
 ZERO = (np.zeros(()),) * 3
 
 
@@ -61,9 +64,7 @@ class Review(NamedTuple):
     like: Statements | None = None
 
 
-def draw_rows(
-    model: FittedModel, proposals: list[Any], shares: FloatArray, n: int, rng: Rng
-) -> tuple[FloatArray, ...]:
+def draw_rows(model: FittedModel, proposals: Any, shares: FloatArray, n: int, rng: Rng) -> Drawn:
     """Draw n rows; return them with posteriors (log, plain) and log weights.
 
     Proposals are SciPy's distributions of rows in the model's own units; each has its share every
@@ -183,11 +184,9 @@ def _kernel(log_tau: FloatArray, log_w: FloatArray) -> tuple[FloatArray, float]:
     return half_width, max(sizes)
 
 
-def _answers(
-    model: FittedModel, review: Review, w: FloatArray, log_tau: FloatArray, tau: FloatArray
-) -> tuple[float, Weights, Weights]:
-    """Return how many rows one expert labels, and weights of all that may be said of them."""
-    mechanism, theta, n = model.mechanism, model.state.theta, len(tau)
+def _answers(model: FittedModel, review: Review, w: FloatArray, *posterior: FloatArray) -> Said:
+    """Average over all that one expert may say of rows."""
+    (log_tau, tau), mechanism, theta, n = posterior, model.mechanism, model.state.theta, len(w)
     difficulty, labelled, ignorance, full = mechanism.difficulty(log_tau, tau), 0.0, ZERO, ZERO
     for code in range(-1, tau.shape[1]):  # a blank, and a label of each class
         given, chance, known = np.full(n, code >= 0), w, 1 - review.known
@@ -209,10 +208,8 @@ def _answers(
     return labelled, ignorance, full
 
 
-def _said(
-    model: FittedModel, review: Review, rng: Rng, w: FloatArray, *posterior: FloatArray
-) -> tuple[float, Weights, Weights]:
-    """Return the same of what a panel might say, once, shown as some rows of the fit were."""
+def _said(model: FittedModel, review: Review, rng: Rng, w: FloatArray, *posterior: Any) -> Said:
+    """Draw once what a panel might say, shown as some rows of the fit were."""
     panel, (log_tau, tau), n = model.mechanism, posterior, len(w)
     assert isinstance(panel, Panel)
     codes = (rng.random((n, 1)) > np.cumsum(tau[:, :-1], axis=1)).sum(axis=1)
@@ -243,11 +240,9 @@ def of_classes(batches: Batches, k: int) -> Batches:
     if len(batches[0]) == k:
         return batches
     C = _regression(sum(J[:k, k:] for J in batches), sum(J[k:, k:] for J in batches))
-    crosses = [J[:k, k:] @ C for J in batches]
-    return [
-        J[:k, :k] - cross - cross.T + C.T @ J[k:, k:] @ C
-        for J, cross in zip(batches, crosses, strict=True)
-    ]
+    # with half of the last term in either of two that are each other's transpose
+    halves = [(J[:k, k:] - 0.5 * C.T @ J[k:, k:]) @ C for J in batches]
+    return [J[:k, :k] - half - half.T for J, half in zip(batches, halves, strict=True)]
 
 
 def _regression(B: Any, D: Any) -> FloatArray:

@@ -15,6 +15,7 @@ from hesitant._drawing import Drawing, class_color, dotted_line, drawing, one_a_
 from hesitant._typing import BoolArray, FloatArray
 from hesitant._words import Result, Table, listed, percent
 from hesitant.base import check_classifier
+from hesitant.chart import Chart
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
 from hesitant.inference._scores import STEP, Axes, axes_at, curvature, invert, nudged, scatter
@@ -313,7 +314,7 @@ def information(
     std_error[lost] = np.inf
     with np.errstate(over="ignore", under="ignore"):
         covariance = slope[:, None] * covariance * slope
-    edge = _at_the_edge(units, axes, V, std_error)
+    edge = _at_the_edge(units, axes.chart, V, std_error)
     std_error[edge] = np.nan
     estimate, scales = units.values(state), units.scales
     each = zip(scales, estimate, std_error, strict=True)
@@ -325,9 +326,8 @@ def information(
     remarks = {
         "The likelihood is not at a smooth maximum: it has a kink, or curves upwards, along "
         f"{listed(kinks, 1)}. A mechanism whose basis has a kink (logit, log) can end there; "
-        "standard errors do not exist. Try another basis, more starts (n_init), or bootstrap().": (
-            kinks
-        ),
+        "standard errors do not exist. Try another basis, more starts (n_init), or "
+        "bootstrap().": kinks,
         f"At the edge of what is possible: {at_edge}. Standard errors do not exist there; "
         "bootstrap() gives intervals.": at_edge,
         f"The information is singular: the data do not determine {undetermined}. Standard errors "
@@ -362,21 +362,19 @@ def summary(clf: Any, X: Any = None, y: Any = None, **options: Any) -> Any:
     return result.to_frame()
 
 
-def _at_the_edge(
-    units: NaturalUnits, axes: Axes, V: FloatArray, std_error: FloatArray
-) -> BoolArray:
+def _at_the_edge(units: NaturalUnits, chart: Chart, V: FloatArray, error: FloatArray) -> BoolArray:
     """Whether each estimate sits where its range ends, so that no slope tells its error.
 
     A chart folds there: a small step either way, here a tenth of a standard error, moves the
     parameter the same way and further than the slope would.
     """
-    chart, bend = axes.chart, np.zeros(len(units.numbers))
+    bend = np.zeros(len(units.numbers))
     value, vector = np.linalg.eigh(V) if chart.family.folds else (np.zeros(0), V[:, :0])
     middle = units.values(chart.reference)
     for step in (0.1 * np.sqrt(np.maximum(value, 0.0)) * vector).T:
         ahead, behind = units.values(chart.decode(step)), units.values(chart.decode(-step))
         bend = np.maximum(bend, 0.5 * np.abs(ahead + behind - 2 * middle))
-    return np.isfinite(std_error) & (bend > 0.1 * std_error)
+    return np.isfinite(error) & (bend > 0.1 * error)
 
 
 def _in_words(direction: FloatArray, names: list[str], jacobian: FloatArray) -> str:

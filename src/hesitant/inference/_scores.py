@@ -17,7 +17,7 @@ One pass over the rows gives the second, and the first where no formula gives it
 import dataclasses
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
-from itertools import combinations_with_replacement, zip_longest
+from itertools import combinations, combinations_with_replacement, zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -170,12 +170,9 @@ def class_scores(axes: Axes, X: AnyArray) -> list[FloatArray]:
 
 def outer(chance: FloatArray, pull: FloatArray, gradient: FloatArray) -> Weights:
     """Return the weights of the outer products of rows' scores, each counted by a chance (n,)."""
-    each = chance[:, None] * pull
-    return (
-        each[:, :, None] * pull[:, None],
-        each[:, :, None] * gradient[:, None],
-        (chance[:, None] * gradient).T @ gradient,
-    )
+    each = (chance[:, None] * pull)[:, :, None]
+    inner = (chance[:, None] * gradient).T @ gradient
+    return each * pull[:, None], each * gradient[:, None], inner
 
 
 def products(
@@ -225,11 +222,9 @@ class Scores:
         edges = np.zeros((*weights.shape[:2], 0)) if edges is None else edges
         out = np.zeros((k + edges.shape[2], k + edges.shape[2]))
         short = balanced and turn is not None  # products of a class with itself follow
-        sums = {
-            (h, j): _product(parts[h], weights[:, h, j], parts[j])
-            for h, j in combinations_with_replacement(range(len(own)), 2)
-            if h < j or not short
-        }
+        sums = {}
+        for h, j in (combinations if short else combinations_with_replacement)(range(len(own)), 2):
+            sums[h, j] = _product(parts[h], weights[:, h, j], parts[j])
         if short:
             for h in range(len(own)):
                 sums[h, h] = -np.sum([s for pair, s in sums.items() if h in pair], axis=0)
@@ -311,9 +306,8 @@ def _slopes(block: Block, model: FittedModel) -> Weights:
         return slopes, edges, np.zeros((0, 0))
     for h, nudge in enumerate(NUDGE * np.eye(g)[1:], start=1):
         ahead, behind = (_said(block, model, normalise(joint + d)) for d in (nudge, -nudge))
-        steps[:, :, h], edges[:, h] = (
-            (a - b) / (2 * NUDGE) for a, b in zip(ahead, behind, strict=True)
-        )
+        steps[:, :, h] = (ahead[0] - behind[0]) / (2 * NUDGE)
+        edges[:, h] = (ahead[1] - behind[1]) / (2 * NUDGE)
     # A row's posterior stays where all its densities rise alike.
     steps[:, :, 0], edges[:, 0] = -steps.sum(axis=2), -edges.sum(axis=1)
     seen = model.mechanism.difficulty(log_tau, tau, slopes=False)

@@ -102,17 +102,14 @@ class Sensitivity(Result):
             f"such a tilt, and from {percent(own.min())} to {percent(own.max())} with it (from "
             f"{percent(band[0])} to {percent(band[1])} with two standard errors)."
         )
-        yield (
-            f"{keep:,} of {n:,} rows ({percent(keep / n)}) keep their predicted class whatever "
-            "the tilt."
-        )
+        share = f"{keep:,} of {n:,} rows ({percent(keep / n)})"
+        yield f"{share} keep their predicted class whatever the tilt."
         best = int(self.log_likelihood.argmax())
         gain = self.log_likelihood[best] - self.log_likelihood[none]
         if gain > CLEAR:
-            yield (
-                f"The data themselves speak for a tilt of about {self.tilts[best]:.2g} (log-"
-                f"likelihood {gain:.1f} above none): consider mechanism='entropy+class'."
-            )
+            about = f"about {self.tilts[best]:.2g} (log-likelihood {gain:.1f} above none)"
+            consider = "consider mechanism='entropy+class'"
+            yield f"The data themselves speak for a tilt of {about}: {consider}."
         yield Table.of(self._columns())
 
     def _columns(self) -> dict[str, Any]:
@@ -193,8 +190,6 @@ def tilted(mechanism: Any, tilt: FloatArray) -> Any:
     if not mechanism.informative:
         return ClassMechanism(tilt=tilt.tolist())
     if "tilt" not in mechanism.get_params(deep=False):
-        raise TypeError(
-            f"sensitivity knows no tilt of the mechanism {mechanism.in_words!r}: fit with "
-            "mechanism='entropy' or None."
-        )
+        words = f"sensitivity knows no tilt of the mechanism {mechanism.in_words!r}"
+        raise TypeError(f"{words}: fit with mechanism='entropy' or None.")
     return clone(mechanism).set_params(tilt=tilt.tolist())
