@@ -187,9 +187,20 @@ def simulate(
     """
     check_number("n", n, Integral, 1)
     check_number("reviewed_share", reviewed_share, Real, 1e-6, 1)
-    rng = np.random.default_rng(random_state)
-    mu, sigma, pi = _classes(means, covariances, weights)
+    mu, sigma = np.asarray(means, dtype=float), np.asarray(covariances, dtype=float)
+    if mu.ndim != 2:
+        raise ValueError(f"means has shape {mu.shape}; give one row per class")
     g, p = mu.shape
+    if sigma.shape != (g, p, p):
+        needed = f"{g} classes in {p} dimensions need ({g}, {p}, {p})"
+        raise ValueError(f"covariances has shape {sigma.shape}; {needed}")
+    symmetric = np.allclose(sigma, sigma.swapaxes(1, 2))
+    if not symmetric or np.linalg.eigvalsh(sigma).min() <= 0:
+        raise ValueError("covariances are not all symmetric and positive definite")
+    pi = np.full(g, 1 / g) if weights is None else np.asarray(weights, dtype=float)
+    if pi.shape != (g,) or not (pi > 0).all() or not np.isclose(pi.sum(), 1):
+        raise ValueError(f"weights={weights!r} must be {g} positive numbers that sum to 1")
+    rng, pi = np.random.default_rng(random_state), pi / pi.sum()
     truth = rng.choice(g, size=n, p=pi)
     roots, noise = np.linalg.cholesky(sigma), rng.standard_normal((n, p))
     X = mu[truth] + np.einsum("nij,nj->ni", roots[truth], noise)
@@ -234,24 +245,6 @@ def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabel
     classes, names = np.array(_POPULATIONS, dtype=object)[truth], ("CD3", "CD5", "CD19")
     made = PartlyLabelled("cytometry-like", X, classes, names, _CELLS.format(n=n), classes)
     return _withhold(made, class_scores(X, populations, _SHARES), (4, -9), rng)
-
-
-def _classes(means: ArrayLike, covariances: ArrayLike, weights: Any) -> tuple[AnyArray, ...]:
-    """Check the parameters of the mixture; return means, covariances and weights."""
-    mu, sigma = np.asarray(means, dtype=float), np.asarray(covariances, dtype=float)
-    if mu.ndim != 2:
-        raise ValueError(f"means has shape {mu.shape}; give one row per class")
-    g, p = mu.shape
-    if sigma.shape != (g, p, p):
-        needed = f"{g} classes in {p} dimensions need ({g}, {p}, {p})"
-        raise ValueError(f"covariances has shape {sigma.shape}; {needed}")
-    symmetric = np.allclose(sigma, sigma.swapaxes(1, 2))
-    if not symmetric or np.linalg.eigvalsh(sigma).min() <= 0:
-        raise ValueError("covariances are not all symmetric and positive definite")
-    pi = np.full(g, 1 / g) if weights is None else np.asarray(weights, dtype=float)
-    if pi.shape != (g,) or not (pi > 0).all() or not np.isclose(pi.sum(), 1):
-        raise ValueError(f"weights={weights!r} must be {g} positive numbers that sum to 1")
-    return mu, sigma, pi / pi.sum()
 
 
 def class_scores(X: AnyArray, classes: Any, weights: Any) -> AnyArray:

@@ -230,30 +230,30 @@ class PairsDisplay(draw.Drawing):
         with draw.drawing():
             self.use(None, (side + 0.4, side + 0.2), p, p, squeeze=False, sharex="col")
             for (i, j), ax in np.ndenumerate(self.axes_):
-                if j > i:
+                if i < j:
                     ax.remove()
                     self.axes_[i, j] = None
+                    continue
+                if i == j:
+                    self._histogram(ax, i)
                 else:
-                    self._panel(ax, i, j)
+                    draw.scatter(ax, self.X[:, [j, i]], self.codes)
+                    ax.set_ylabel(as_text(self.features[i]))
+                ax.set_xlabel(as_text(self.features[j]))
+                ax.label_outer()
             handles = draw.legend_handles(self.classes, self.codes)
             where = "upper right" if p > 1 else "outside right upper"
             self.figure_.legend(handles=handles, loc=where, fontsize=9)
         return self
 
-    def _panel(self, ax: Any, i: int, j: int) -> None:
-        if i == j:
-            edges = np.histogram_bin_edges(self.X[:, i], bins=30)
-            for h in np.unique(self.codes)[::-1]:  # blanks, an outline, come last
-                style = {"histtype": "step", "linewidth": 1.1} if h < 0 else {"alpha": 0.45}
-                style |= {"color": class_color(h), "density": True}
-                ax.hist(self.X[self.codes == h, i], edges, **style)
-            ax.set_yticks([])
-            ax.spines["left"].set_visible(False)
-        else:
-            draw.scatter(ax, self.X[:, [j, i]], self.codes)
-            ax.set_ylabel(as_text(self.features[i]))
-        ax.set_xlabel(as_text(self.features[j]))
-        ax.label_outer()
+    def _histogram(self, ax: Any, i: int) -> None:
+        edges = np.histogram_bin_edges(self.X[:, i], bins=30)
+        for h in np.unique(self.codes)[::-1]:  # blanks, an outline, come last
+            style = {"histtype": "step", "linewidth": 1.1} if h < 0 else {"alpha": 0.45}
+            style |= {"color": class_color(h), "density": True}
+            ax.hist(self.X[self.codes == h, i], edges, **style)
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
 
 
 def find_features(wanted: Sequence[Any], names: list[str]) -> list[int]:

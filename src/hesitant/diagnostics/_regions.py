@@ -133,7 +133,13 @@ class RegionsDisplay(draw.Drawing):
         with draw.drawing():
             self.use(ax, (5.6, 4.4))
             ax = self.ax_
-            self._shade(ax)
+            logs = np.log(np.maximum(self.proba, 1e-300))
+            levels = [*(level for level, _ in _SHADES), 1e4]
+            for h in range(len(self.classes)):
+                odds = logs[..., h] - np.delete(logs, h, axis=2).max(axis=2)
+                if (odds > 0).any():
+                    fill = [(class_color(h), strength) for _, strength in _SHADES]
+                    ax.contourf(self.grid_x, self.grid_y, odds, levels, colors=fill, zorder=0)
             draw.scatter(ax, self.points, self.codes)
             handles = draw.legend_handles(self.classes, self.codes)
             self._boundaries(ax, self.proba, "-")
@@ -147,17 +153,6 @@ class RegionsDisplay(draw.Drawing):
             ax.set(xlabel=x, ylabel=y, xlim=self.grid_x[[0, -1]], ylim=self.grid_y[[0, -1]])
             ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return self
-
-    def _shade(self, ax: Any) -> None:
-        from matplotlib.colors import to_rgba
-
-        logs = np.log(np.maximum(self.proba, 1e-300))
-        levels = [*(level for level, _ in _SHADES), 1e4]
-        for h in range(len(self.classes)):
-            odds = logs[..., h] - np.delete(logs, h, axis=2).max(axis=2)
-            if (odds > 0).any():
-                fill = [to_rgba(class_color(h), strength) for _, strength in _SHADES]
-                ax.contourf(self.grid_x, self.grid_y, odds, levels, colors=fill, zorder=0)
 
     def _boundaries(self, ax: Any, proba: FloatArray, style: Any) -> None:
         logs, winner = np.log(np.maximum(proba, 1e-300)), proba.argmax(axis=2)

@@ -37,10 +37,13 @@ def class_css(h: int) -> str:
 def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, str]:
     with warnings.catch_warnings(), drawing(**{"font.size": 8.5, "axes.labelsize": 8.5}):
         warnings.simplefilter("ignore")  # names in scripts that matplotlib's font lacks
-        drawn = {"map": _map(case) if case.values.shape[1] > 1 else _strip(case)}
-        drawn |= _evidence(case)
+        drawn = {"map": (_map if case.values.shape[1] > 1 else _strip)(case)} | _evidence(case)
         if case.tilted is not None:
-            drawn["tilt"] = _tilt(case.tilted)
+            figure, ax = panel(2.4)
+            SensitivityDisplay(case.tilted).changes(ax)
+            most = f"{100 * case.tilted.changed.max():.1f} %"
+            title = f"Rows that change class if labels depended on it: {most}."
+            drawn["tilt"] = svg(figure, title)
         if isinstance(case.main.mechanism_, Panel):
             drawn["hesitation"] = _hesitation(case)
         if held_out["available"]:
@@ -101,13 +104,6 @@ def _evidence(case: Case) -> dict[str, str]:
         ax.set(title="", xlim=display.limits_, xlabel="← easier · difficulty · harder →")
         out[name] = svg(figure, title)
     return out
-
-
-def _tilt(result: Any) -> str:
-    figure, ax = panel(2.4)
-    SensitivityDisplay(result).changes(ax)
-    most = 100 * result.changed.max()
-    return svg(figure, f"Rows that change class if labels depended on it: {most:.1f} %.")
 
 
 def _hesitation(case: Case) -> str:

@@ -6,14 +6,17 @@ import hashlib
 import html
 import json
 import os
+import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import hesitant
 from hesitant._drawing import COLORS
 from hesitant._optional import templates
 from hesitant._typing import AnyArray
@@ -115,6 +118,9 @@ def make_report(
     given = check_in_memory(getattr(clf, "model_", clf), X, y, sample_weight, reviewed)
     case = Case(clf, given, ids, rows, wording, n_boot=n_boot, random_state=random_state)
     repeat = {
+        "version": hesitant.__version__,
+        "python": platform.python_version(),
+        "libraries": {k: version(k) for k in ("numpy", "scipy", "scikit-learn", "numba")},
         "seed": random_state,
         "options": clf.get_params(deep=False) if options is None else dict(options),
         "data": _provenance(case, name) if data is None else dict(data),

@@ -1,14 +1,11 @@
 """Each section of the report as plain numbers and words."""
 
-import platform
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-import hesitant
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import decimals, noun, percent, plain, short
 from hesitant.diagnostics._smoother import wilson
@@ -25,12 +22,10 @@ EDGES = (0.0, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0)
 BANDS = (0.0, 0.7, 0.9, 0.99, 1.0)
 BAND_NAMES = ("less than 70 %", "70 % to 90 %", "90 % to 99 %", "99 % or more")
 MOST_LISTED, KEPT, VALUES = 12, 1000, 4
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 REFERENCE = "D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning."
 
 
-def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> Section:
-    """Return the whole report as plain lists, numbers and strings."""
+def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> Any:
     found, candidates = case.diagnosis, _candidates(case.whole)
     held_out, labels, change = _held_out(case), _labels(case), _change(case)
     triage, doubtful = _triage(case), _doubtful_labels(case, held_out)
@@ -44,7 +39,7 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> S
     told = {part: [case.wording(text) for text in texts] for part, texts in told.items()}
     # The curve is a picture, not numbers to read; the notes and the method say the rest.
     hidden = {"curve", "remarks", "caveats"}
-    out: Section = plain(
+    return plain(
         {
             "name": name,
             "classes": case.classes,
@@ -63,12 +58,7 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> S
             "parameters": _parameters(case),
             "candidates": candidates,
             "method": _method(case, candidates),
-            "repeat": {
-                "version": hesitant.__version__,
-                "python": platform.python_version(),
-                "libraries": {name: version(name) for name in LIBRARIES},
-                **repeat,
-            },
+            "repeat": repeat,
             "verdict": {
                 "finding": found.finding,
                 "headline": found.headline,
@@ -78,7 +68,6 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> S
             "notes": list(dict.fromkeys(map(case.wording, (*notes, *found.remarks)))),
         }
     )
-    return out
 
 
 def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str]:
@@ -147,20 +136,19 @@ def _what_next(triage: Section, doubtful: Section) -> Iterator[str]:
 
 
 def _cautions(case: Case, held_out: Section) -> Iterator[str]:
-    clf, diagnosis = case.clf, case.diagnosis
-    if not clf.converged_:
-        yield f"The fit did not settle ({clf.termination_}): every number here is provisional."
+    if not case.clf.converged_:
+        yield f"The fit did not settle ({case.clf.termination_}): every number is provisional."
     if held_out["available"] and held_out["upper"] < max(0.8, held_out["guess"]):
         yield (
             f"On held-out rows the model names only {percent(held_out['accuracy'])} of the labels "
             f"(always naming the commonest class would give {percent(held_out['guess'])}), so its "
             "classes may not be those of the labels. Try another family, or other features."
         )
-    if diagnosis.caution:
-        yield diagnosis.caution
+    if case.diagnosis.caution:
+        yield case.diagnosis.caution
 
 
-def _records(columns: Mapping[str, Any]) -> list[Section]:
+def _records(columns: Section) -> list[Section]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -300,8 +288,8 @@ def _named(case: Case, rows: IntArray) -> Section:
 
 def _doubtful_labels(case: Case, held_out: Section) -> Section:
     """List labels that the model contradicts, as far as it may: judged without the label."""
-    every, _ = case.held_out
-    tau, codes = np.where(np.isfinite(every), every, case.proba), case.labels.codes
+    every, codes = case.held_out[0], case.labels.codes
+    tau = np.where(np.isfinite(every), every, case.proba)
     given = tau[np.arange(case.n), np.maximum(codes, 0)]
     wrong = ~case.blank & (tau.max(axis=1) >= SURE) & (given <= 1 - SURE) & ~case.unusual
     # a model that is wrongly sure contradicts nobody
@@ -313,8 +301,8 @@ def _doubtful_labels(case: Case, held_out: Section) -> Section:
 
 def _readers(case: Case) -> Section:
     said, shown, given = case.said, case.said.shown.sum(axis=0), case.said.given.sum(axis=0)
-    columns = {"reader": said.readers, "shown": shown, "labelled": given}
-    columns["share"] = np.where(shown > 0, given / np.maximum(shown, 1), np.nan)
+    share = np.where(shown > 0, given / np.maximum(shown, 1), np.nan)
+    columns = {"reader": said.readers, "shown": shown, "labelled": given, "share": share}
     found = getattr(case.main, "readers_", None)  # none if all that was said is in the labels
     return {
         "names": list(said.readers),
@@ -423,15 +411,13 @@ def _parameters(case: Case) -> Section:
 
 
 def _candidates(whole: Any) -> list[Section]:
-    """Return the models that were tried, largest weight first; nothing if there was one only."""
-    found = getattr(whole, "cv_results_", {})
+    found = getattr(whole, "cv_results_", {})  # nothing of a single model
     columns = {k: found[k] for k in ("name", "weight", "gap", "gap_error", "note") if found}
     return sorted(_records(columns), key=lambda row: -row["weight"])
 
 
 def _method(case: Case, candidates: list[Section]) -> Section:
-    clf = case.clf
-    likelihood = clf.mechanism_.describe()
+    clf, likelihood = case.clf, case.clf.mechanism_.describe()
     if clf.alpha != 0.5:
         likelihood += (
             f" Labelled rows were given a weight of {2 * clf.alpha:g} against "
@@ -451,5 +437,5 @@ def _method(case: Case, candidates: list[Section]) -> Section:
         f"they were chosen to make the data most likely (log-likelihood "
         f"{decimals(clf.log_likelihood_)}, {noun(clf.n_iter_, 'iteration')}; {clf.termination_})."
     )
-    caveats = case.diagnosis.caveats
-    return {"paragraphs": [fitted, likelihood], "caveats": caveats, "reference": REFERENCE}
+    words = {"paragraphs": [fitted, likelihood], "reference": REFERENCE}
+    return {**words, "caveats": case.diagnosis.caveats}

@@ -151,11 +151,10 @@ def load_gastrointestinal(
     targets = {"labels": labels, "histology": truth, "three-class": opinions["truth"]}
     measured = records.drop(columns=["lesion", "class", "light"])
     names, how = _chosen(measured, features, look_up("select_on", select_on, targets), select_on)
-    about = FACTS["about"]["gastrointestinal"].format(
-        n=len(records), lesions=records["lesion"].nunique(), light=seen_in, panel=panel, how=how,
-        labelled=labels.notna().sum(), blank=labels.isna().sum(), experts=len(members),
-        at_least=at_least,
-    )  # fmt: skip
+    told = {"n": len(records), "lesions": records["lesion"].nunique(), "light": seen_in}
+    told |= {"panel": panel, "at_least": at_least, "experts": len(members), "how": how}
+    told |= {"labelled": labels.notna().sum(), "blank": labels.isna().sum()}
+    about = FACTS["about"]["gastrointestinal"].format(**told)
     details = records[["lesion"]].assign(
         light=records["light"].map({1: "white", 2: "nbi"}),
         histology=opinions["truth"],
@@ -237,8 +236,21 @@ def sparse_discriminant_features(
     >>> sparse_discriminant_features(X, y, n_features=2).names
     (3, 50)
     """
-    names = tuple(getattr(X, "columns", ()))
-    columns, Y = _regression(np.asarray(X, dtype=float), y)
+    names, X, labels = tuple(getattr(X, "columns", ())), np.asarray(X, float), encode(y, None)
+    n, g = len(labels.codes), len(labels.classes)
+    if X.ndim != 2 or len(X) != n:
+        raise ValueError(f"X has shape {X.shape} and y {n} rows; one label per row is needed")
+    X, Y = X[labels.labelled], np.eye(g)[labels.codes[labels.labelled]]
+    if not np.isfinite(X).all():
+        raise ValueError("X has missing or infinite values in labelled rows; drop those first")
+    if g < 2:
+        raise ValueError(f"y has {g} classes among its labelled rows; a discriminant needs two")
+    # Dividing by the largest value first keeps squares of huge or tiny columns finite.
+    scaled = X / np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
+    centred = scaled - scaled.mean(axis=0)
+    # Less than this is rounding of a constant, and stays zero.
+    centred[:, np.linalg.norm(centred, axis=0) <= 1e-12 * np.sqrt(len(X))] = 0.0
+    columns = normalize(centred, axis=0)
     varying = np.flatnonzero(columns.any(axis=0))
     alike = np.abs(columns[:, varying].T @ columns[:, varying]) > 1 - _SAME
     usable = varying[~np.triu(alike, k=1).any(axis=0)]
@@ -248,8 +260,8 @@ def sparse_discriminant_features(
             "distinct columns that vary among the labelled rows"
         )
     check_number("ridge", ridge, Real, 0)
-    earlier, betas = np.ones((Y.shape[1], 1)), []
-    for _ in range(Y.shape[1] - 1):
+    earlier, betas = np.ones((g, 1)), []
+    for _ in range(g - 1):
         theta, beta = _direction(columns[:, usable], Y, earlier, n_features, ridge)
         earlier = np.column_stack([earlier, theta])
         betas.append(beta)
@@ -260,25 +272,6 @@ def sparse_discriminant_features(
         indices=tuple(usable[chosen].tolist()),
         directions=tuple({called[k]: float(b[k]) for k in np.flatnonzero(b)} for b in betas),
     )
-
-
-def _regression(X: FloatArray, y: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the labelled rows' columns, centred and of unit length or zero, and indicators."""
-    labels = encode(y, missing_label=None)
-    n, g = len(labels.codes), len(labels.classes)
-    if X.ndim != 2 or len(X) != n:
-        raise ValueError(f"X has shape {X.shape} and y {n} rows; one label per row is needed")
-    X = X[labels.labelled]
-    if not np.isfinite(X).all():
-        raise ValueError("X has missing or infinite values in labelled rows; drop those first")
-    if g < 2:
-        raise ValueError(f"y has {g} classes among its labelled rows; a discriminant needs two")
-    # Dividing by the largest value first keeps squares of huge or tiny columns finite.
-    scaled = X / np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
-    centred = scaled - scaled.mean(axis=0)
-    # Less than this is rounding of a constant, and stays zero.
-    centred[:, np.linalg.norm(centred, axis=0) <= 1e-12 * np.sqrt(len(X))] = 0.0
-    return normalize(centred, axis=0), np.eye(g)[labels.codes[labels.labelled]]
 
 
 def _direction(

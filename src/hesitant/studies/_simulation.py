@@ -46,8 +46,7 @@ class Design:
 
     def settings(self) -> Row:
         """Return what a checkpoint should record: the design, and what computes it."""
-        versions = {"hesitant": hesitant.__version__, "numpy": np.__version__}
-        return {**asdict(self), "alphas": list(self.alphas), **versions}
+        return asdict(self) | {"hesitant": hesitant.__version__, "numpy": np.__version__}
 
 
 class StudyError(RuntimeError):
