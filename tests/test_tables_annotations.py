@@ -2,6 +2,7 @@
 
 import json
 import random
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -101,19 +102,21 @@ EXPORTS = {
 }
 
 
-def noted(joined):
-    return joined.frame.attrs["hesitant"]["notes"]
+def joined(export, features, source="export", *, id="id", label=None):
+    """Return what `join` gives and notes, under names."""
+    frame, labels, shown = join(export, features, source, id=id, label=label)
+    notes = frame.attrs["hesitant"]["notes"]
+    return SimpleNamespace(frame=frame, labels=labels, shown=shown, notes=notes)
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_labelled_withheld_and_never_shown(tool):
-    joined = join(EXPORTS[tool], FEATURES, "export", id="id", label=None)
-    notes = noted(joined)
-    assert joined.frame[joined.labels[0]].tolist() == ["T", "B", None, None, None]
-    assert joined.shown.tolist() == [[True], [True], [True], [False], [False]]
-    assert "2 rows labelled, 1 withheld, 2 never shown" in notes[0]
-    assert notes[0].startswith(tool.split(",")[0] if "table" not in tool else "Labels")
-    assert "'c9'" in notes[-1]
+    found = joined(EXPORTS[tool], FEATURES, "export", id="id", label=None)
+    assert found.frame[found.labels[0]].tolist() == ["T", "B", None, None, None]
+    assert found.shown.tolist() == [[True], [True], [True], [False], [False]]
+    assert "2 rows labelled, 1 withheld, 2 never shown" in found.notes[0]
+    assert found.notes[0].startswith(tool.split(",")[0] if "table" not in tool else "Labels")
+    assert "'c9'" in found.notes[-1]
     assert list(FEATURES) == ["id", "x"]  # untouched
 
 
@@ -127,14 +130,13 @@ def test_every_reader_has_a_column():
         ],
         columns=["id", "annotator_id", "kind"],
     )  # fmt: skip
-    joined = join(long, FEATURES, "long.csv", id="id", label="kind")
-    notes = noted(joined)
-    assert joined.labels == ["ada", "bo", "cy"]
-    assert joined.frame["ada"].tolist() == ["T", "T", "B", None, None]
-    assert joined.frame["cy"].tolist() == ["B", None, None, "B", "B"]
-    assert joined.shown.sum(axis=0).tolist() == [3, 3, 3]
-    assert "5 rows labelled, 0 withheld, 0 never shown" in notes[0]
-    assert "disagree on 2 cases" in notes[1]
+    found = joined(long, FEATURES, "long.csv", id="id", label="kind")
+    assert found.labels == ["ada", "bo", "cy"]
+    assert found.frame["ada"].tolist() == ["T", "T", "B", None, None]
+    assert found.frame["cy"].tolist() == ["B", None, None, "B", "B"]
+    assert found.shown.sum(axis=0).tolist() == [3, 3, 3]
+    assert "5 rows labelled, 0 withheld, 0 never shown" in found.notes[0]
+    assert "disagree on 2 cases" in found.notes[1]
 
 
 def test_exports_that_do_not_fit_are_refused():
@@ -162,9 +164,9 @@ def test_exports_that_do_not_fit_are_refused():
     asked = [task("c1", {"result": [choice("T"), choice("no", from_name="sure")]})]
     refused(asked, "The questions asked were 'kind', 'sure'", "--label")
     refused(asked, "The questions asked were 'kind', 'sure'", "--label", label="knd")
-    joined = join(asked, FEATURES, "e", id="id", label="kind")
-    assert joined.frame["kind"][0] == "T"
-    assert join(asked, FEATURES, "e", id="id", label="sure").frame["sure"][0] == "no"
+    found = joined(asked, FEATURES, "e", id="id", label="kind")
+    assert found.frame["kind"][0] == "T"
+    assert joined(asked, FEATURES, label="sure").frame["sure"][0] == "no"
 
 
 ODD = [None, 3, "x", [], {}, [1], {"a": 1}, [None], float("nan"), [{"value": [{}]}]]
@@ -185,10 +187,10 @@ def test_spoilt_exports_are_refused_or_read(tool):
     rng = random.Random(0)
     for _ in range(200):
         try:
-            joined = join(spoilt(EXPORTS[tool], rng), FEATURES, "e", id="id", label=None)
+            found = joined(spoilt(EXPORTS[tool], rng), FEATURES, "e", id="id", label=None)
         except TableError:
             continue
-        assert len(joined.frame) == len(FEATURES)
+        assert len(found.frame) == len(FEATURES)
 
 
 def test_an_export_alone_has_no_features(tmp_path):
@@ -203,17 +205,17 @@ def test_an_export_alone_has_no_features(tmp_path):
 
 def test_what_an_export_leaves_out_is_said():
     csv = LONG.assign(annotation_id=[1, 2, 3, 4], lead_time=1.0)
-    assert "skipped tasks" in noted(join(csv, FEATURES, "e", id="id", label="label"))[-2]
+    assert "skipped tasks" in joined(csv, FEATURES, label="label").notes[-2]
     images = [{"filename" if k == "text" else k: v for k, v in row.items()} for row in DOCCANO]
-    assert noted(join(images, FEATURES, "e", id="id", label=None))[0].startswith("doccano")
+    assert joined(images, FEATURES).notes[0].startswith("doccano")
     unconfirmed = [{k: v for k, v in row.items() if k != "is_confirmed"} for row in DOCCANO]
-    joined = join(unconfirmed, FEATURES, "e", id="id", label=None)
-    assert "confirmed" in noted(joined)[-2]
-    assert joined.shown[:, 0].tolist() == [True, True, True, True, False]
+    found = joined(unconfirmed, FEATURES, "e", id="id", label=None)
+    assert "confirmed" in found.notes[-2]
+    assert found.shown[:, 0].tolist() == [True, True, True, True, False]
 
 
 def test_names_that_the_features_have_already_are_kept():
     taken = FEATURES.assign(label=1.0, shown=2.0)
-    joined = join(PRODIGY, taken, "e", id="id", label=None)
-    assert joined.labels == ["label_"]
-    assert joined.frame["label"].tolist() == [1.0] * 5
+    found = joined(PRODIGY, taken, "e", id="id", label=None)
+    assert found.labels == ["label_"]
+    assert found.frame["label"].tolist() == [1.0] * 5

@@ -7,14 +7,14 @@ import shlex
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import hesitant
-from hesitant._words import listed, noun, short
+from hesitant._words import listed, noun, percent, short
 from hesitant.cli import _options as o
 from hesitant.cli import _tables as tables
 from hesitant.cli._terminal import Terminal, in_options
@@ -24,6 +24,7 @@ from hesitant.tables import output, sources
 FEWEST_LABELS = 10  # of fewer, none can be held out to compare models by
 LISTED = 12  # features that are named; the report has them all
 _BESIDE = "beside the table, named after it"
+_NO_STREAM = "--out -: name a file. What was found is printed anyway, with --json as JSON."
 
 
 def classifier(model: o.ModelOptions, y: Any = None) -> Any:
@@ -52,6 +53,8 @@ def classifier(model: o.ModelOptions, y: Any = None) -> Any:
 
 def output_files(source: str, out: str | None) -> dict[str, Path]:
     """Return where the files of an analysis go: beside the table, or where ``--out`` says."""
+    if out == "-":
+        raise typer.BadParameter(_NO_STREAM)
     if source != "-":
         sources.refuse_folder(source)  # it has no name to call the files after
     start = Path(source).parent if out is None else Path(out)
@@ -59,13 +62,6 @@ def output_files(source: str, out: str | None) -> dict[str, Path]:
         start /= tables.stem(source)
     ends = {"report": ".report.html", "predictions": ".predictions.csv", "model": ".model"}
     return {what: start.with_name(start.name + end) for what, end in ends.items()}
-
-
-def _refuse_stream(out: str | None) -> None:
-    if out == "-":
-        raise typer.BadParameter(
-            "--out -: name a file. What was found is printed anyway, with --json as JSON."
-        )
 
 
 def analyse(
@@ -80,19 +76,19 @@ def analyse(
     """Fit a model to a table with blanks; write a report, predictions and the model."""
     from hesitant.persistence._files import to_bytes
 
-    _refuse_stream(out)
     files = output_files(table.table, out)
     with terminal.stage("Reading"):
         gaps = classifier(model).__sklearn_tags__().input_tags.allow_nan
         gaps = gaps and not (model.standardise or model.pca)
         frame, columns = tables.learn(table, gaps)
     output.prepare_targets(files.values(), force=force, keep=table.inputs)
-    command = _command(table, model) + (f" --out {shlex.quote(out)}" if out else "")
+    options = {k: v for k, v in (asdict(table) | asdict(model)).items() if k != "table"}
+    command = _command(table.table, options | {"out": out})
     notes = tables.table_notes(columns, command)
     X, preparation = prepare(columns, model.standardise, model.pca)
     with terminal.stage("Fitting"), collect_warnings() as warned:
-        said, reviewed = columns.said, columns.reviewed
-        reviewed = reviewed if said is columns.y else None  # statements say who saw what
+        said = columns.said  # statements, where there are several readers, say who saw what
+        reviewed = columns.reviewed if said is columns.y else None
         clf = classifier(model, said).fit(X, said, columns.weight, reviewed)
         checked = clf.check()  # as the fit has them: nobody looks through them again
     notes += warned
@@ -101,8 +97,14 @@ def analyse(
         from sklearn.pipeline import Pipeline
 
         saved = Pipeline([("prepare", preparation), ("classify", clf)])
-        notes.append(_preparation_note(model, preparation))
-    data, options = _provenance(table, frame, columns), _options(table, model)
+        units = "standard deviations from the mean" if model.standardise else "their own units"
+        done = "Features were standardised"
+        if preparation.rotation_ is not None:
+            kept = noun(preparation.rotation_.shape[1], "principal component")
+            share = percent(float(preparation.explained_.sum()))
+            done = f"Features were replaced by {kept} with {share} of their variance"
+        notes.append(f"{done}: all numbers about them are in {units}.")
+    data = _provenance(table, frame, columns)
     with terminal.stage("Weighing the evidence"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what matters is among the report's notes
         report = hesitant.report.make_report(
@@ -126,12 +128,11 @@ def analyse(
         tells = getattr(clf, "mechanism_", None)  # whether what was said tells of the class
         told = clf.resolve(checked) if tells is not None and tells.by_class else None
         predictions = tables.prediction_frame(clf, checked, columns, frame, told)
-        contents: tuple[str | bytes, ...] = (
-            report.to_html(),
-            output.table_bytes(predictions, files["predictions"]),
-            to_bytes(saved, notes=origin),
-        )
-        targets = dict(zip(files.values(), contents, strict=True))
+        targets: dict[Path, str | bytes] = {
+            files["report"]: report.to_html(),
+            files["predictions"]: output.table_bytes(predictions, files["predictions"]),
+            files["model"]: to_bytes(saved, notes=origin),
+        }
         output.write_together(targets, force=force, keep=table.inputs)
     shown = {what: str(path) for what, path in (also | files).items()}
     _print(report.to_dict(), shown, terminal)
@@ -148,30 +149,15 @@ def prepare(columns: Any, standardise: bool, pca: int | None) -> tuple[Any, Any]
     return preparation.set_output(transform="pandas").fit_transform(X), preparation
 
 
-def _preparation_note(model: o.ModelOptions, preparation: Any) -> str:
-    what = "standard deviations from the mean" if model.standardise else "the features' own units"
-    if preparation.rotation_ is None:
-        return f"Features were standardised: all numbers about them are in {what}."
-    kept = noun(preparation.rotation_.shape[1], "principal component")
-    share = f"{100 * float(preparation.explained_.sum()):.1f} % of their variance"
-    return f"The features were replaced by {kept}, in {what}, with {share}."
-
-
-def _options(table: o.TableOptions, model: o.ModelOptions) -> dict[str, Any]:
-    return {name: v for name, v in (asdict(table) | asdict(model)).items() if name != "table"}
-
-
-def _command(table: o.TableOptions, model: o.ModelOptions) -> str:
+def _command(table: str, options: dict[str, Any]) -> str:
     """Return the command line that repeats the analysis, defaults left out."""
-    words = ["hesitant", "analyse", table.table]
-    defaults = {f.name: f.default for f in (*fields(table), *fields(model))}
-    for name, value in _options(table, model).items():
-        # a 0 that was asked for is no False
-        if value == defaults[name] or value in (None, [], ()):
-            continue
-        option = "--" + name.replace("_", "-")
-        for one in value if isinstance(value, list | tuple) else [value]:
-            words += [option] if one is True else [option, str(one)]
+    words = ["hesitant", "analyse", table]
+    defaults = asdict(o.TableOptions("")) | asdict(o.ModelOptions())
+    for name, value in options.items():
+        if value != defaults.get(name):
+            option = "--" + name.replace("_", "-")
+            for one in value if isinstance(value, list | tuple) else [value]:
+                words += [option] if one is True else [option, str(one)]
     return shlex.join(words)
 
 
@@ -258,7 +244,8 @@ def compare(
         "mechanism": list(map(str, mechanism or ("entropy", "none"))),
         "random_state": (seed,),
     }
-    _refuse_stream(out)
+    if out == "-":
+        raise typer.BadParameter(_NO_STREAM)
     if out is not None:
         tables.check_target(out, terminal, force=force, keep=table.inputs)
     with terminal.stage("Reading"):

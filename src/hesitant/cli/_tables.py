@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hesitant.tables import Columns
-    from hesitant.tables.annotations import Joined
 
 _BESIDE = "beside it, as TABLE.predictions.csv"
 _SUFFIXES = r"\.(csv|tsv|txt|tab|xlsx|jsonl?|ndjson|parquet|pq|feather|arrow|fcs)"
@@ -48,31 +47,24 @@ def select(options: o.ReadOptions, frame: "pd.DataFrame", gaps: bool, **chosen: 
 
 
 def learn(table: o.TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns"]:
-    shown = None
+    label, shown = table.label or "", None
     if table.features_from:
         frame, labels, shown = _join(table)
     else:
-        label = table.label or ""
         frame = read(table, label, *map(str.strip, label.split(",")))
-        if table.label is None:
-            from hesitant.tables.selection import likeliest_label
-
-            likely = likeliest_label(frame)
-            guess = f" Is it {quote(likely)}? Then add --label {likely!r}." if likely else ""
-            names = f"The columns are {quote_all(frame.columns, limit=12)}."
-            problem = f"which column holds the labels?{guess} {names}"
-            raise typer.BadParameter(problem, param_hint="'--label'")
         labels = split_names([label], frame)
-    columns = select(
-        table,
-        frame,
-        gaps,
-        label=labels[0] if len(labels) == 1 else labels,
-        drop=split_names(table.drop or (), frame),
-        reviewed=table.reviewed,
-        weight=table.weight,
-        missing=table.missing or None,
-    )
+    if not (label or table.features_from):
+        from hesitant.tables.selection import likeliest_label
+
+        likely = likeliest_label(frame)
+        guess = f" Is it {quote(likely)}? Then add --label {likely!r}." if likely else ""
+        names = f"The columns are {quote_all(frame.columns, limit=12)}."
+        problem = f"which column holds the labels?{guess} {names}"
+        raise typer.BadParameter(problem, param_hint="'--label'")
+    chosen = {"reviewed": table.reviewed, "weight": table.weight, "missing": table.missing or None}
+    drop = split_names(table.drop or (), frame)
+    one_or_all = labels[0] if len(labels) == 1 else labels
+    columns = select(table, frame, gaps, label=one_or_all, drop=drop, **chosen)
     if shown is not None and not shown.all() and table.reviewed is None:
         seen = shown[columns.rows]
         several, alone = (seen, None) if len(labels) > 1 else (None, seen[:, 0])
@@ -80,18 +72,14 @@ def learn(table: o.TableOptions, gaps: bool) -> tuple["pd.DataFrame", "Columns"]
     return frame, columns
 
 
-def _join(options: o.TableOptions) -> "Joined":
+def _join(options: o.TableOptions) -> tuple["pd.DataFrame", list[str], Any]:
     from hesitant.tables import annotations, read_table, reading, sources
 
     if options.id is None:
         problem = "--features-from needs the column of identifiers that both files have."
         raise typer.BadParameter(problem, param_hint="'--id'")
-    table = read_table(
-        str(options.features_from),
-        text=[options.id],
-        transform=options.transform,
-        compensate=options.compensate,
-    )
+    scale: dict[str, Any] = {"transform": options.transform, "compensate": options.compensate}
+    table = read_table(str(options.features_from), text=[options.id], **scale)
     content = sources.open_source(options.table)
     if (options.format or reading.recognise(content)) in ("json", "jsonl"):
         export = reading.parse_json(content, options.encoding)
@@ -174,9 +162,7 @@ def prediction_frame(
     own.columns = pd.Index([f"{name} (table)" if name in ours else name for name in own.columns])
     # one by one, because two names may be alike once printed
     added = [pd.Series(values, name=name) for name, values in said]
-    frame = pd.concat([pd.Series(columns.rows + 1, name="row"), own, *added], axis=1)
-    frame.attrs = {}
-    return frame
+    return pd.concat([pd.Series(columns.rows + 1, name="row"), own, *added], axis=1)
 
 
 def predict(
@@ -233,7 +219,6 @@ def check_target(target: str, terminal: Terminal, force: bool, keep: Sequence[st
 
 
 def write_frame(frame: "pd.DataFrame", target: str, *, force: bool) -> None:
-    """Write a table in the format of its file's name, or as CSV to standard output for ``-``."""
     if target != "-":
         output.write_table(frame, target, force=force)
     elif sys.stdout.isatty():  # names and cells must not steer a terminal

@@ -30,7 +30,6 @@ class Terminal:
     quiet: Annotated[bool, output("Print mistakes only.", False, "--quiet", "-q")] = False
 
     def answer(self, document: dict[str, Any]) -> None:
-        """Print the document for a program; do nothing for a person."""
         if self.json:
             # ASCII, so that a terminal or pipe of any encoding can carry it
             print(json.dumps(document, indent=2, allow_nan=False))
@@ -64,7 +63,6 @@ class Terminal:
             _say(f"Error: {message}", sys.stderr, fg="red")
 
     def stage(self, what: str) -> AbstractContextManager[Any]:
-        """Show that work is going on, where somebody may be watching."""
         if self.json or self.quiet or not _is_terminal(sys.stderr):
             return nullcontext()
         from rich.console import Console
@@ -145,10 +143,9 @@ def reporting(
 def _told(error: Exception) -> tuple[dict[str, Any], str]:
     """Return what went wrong as data (what, what to do, and where), and as a sentence."""
     if isinstance(error, TableError):
-        names = ("source", "problem", "remedy", "row", "line", "column")
-        document = {name: getattr(error, name) for name in names}
-        document |= {name: in_options(document[name]) for name in ("problem", "remedy")}
-        return document, str(TableError(**document))
+        source, problem, remedy, *place = error.args
+        own = TableError(source, in_options(problem), in_options(remedy), *place)
+        return vars(own), str(own)
     # the package's own checks speak to whoever wrote the options: their words are the message
     document = {"problem": in_options(str(error))}
     if isinstance(error, MemoryError):

@@ -1,8 +1,8 @@
 """Tables in, files out: everything between a user's file and the arrays of a fit.
 
-The way of a table: `sources` gives bytes or text, `reading` makes a data frame of them,
-`selection` and `cells` take the columns apart, and `output` writes files, whole sets of them or
-none. Every mistake in a user's file is a `TableError`, which says where and what to do.
+`sources` gives bytes or text, `reading` makes a data frame of them, `selection` and `cells` take
+its columns apart, and `output` writes files, whole sets of them or none. Every mistake in a user's
+file is a `TableError`, which says where and what to do.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -6,9 +6,9 @@ kinds of rows apart: labelled, withheld (shown and left without a label) and nev
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -22,18 +22,12 @@ from .errors import TableError, option, quote, quote_all
 _READER = re.compile(r"(?i)(reader|annotator|rater|expert|user|coder|label+er)([\W_]?(id|name))?")
 _CONFIRMED = ("is_confirmed", "confirmed", "approved", "annotation_approver")
 
-Record: TypeAlias = Mapping[str, Any]
-Said: TypeAlias = Iterator[tuple[Any, Any, Any]]  # who, which question (None: any), the answer
-Line: TypeAlias = tuple[str, str | None, Any, Any]  # the same of a case; nobody if never shown
+_INSIDE = ("data", "metadata", "meta", "fields")  # where an identifier may be
+
+Said: TypeAlias = Iterator[tuple[Any, ...]]  # who, which question (None: any), the answer
 
 
-class Joined(NamedTuple):
-    frame: pd.DataFrame
-    labels: list[str]  # the columns added, one for each reader
-    shown: BoolArray  # which reader saw which row
-
-
-def _label_studio(record: Record) -> Said:
+def _label_studio(record: Any) -> Said:
     for annotation in record.get("annotations") or ():
         who = annotation.get("completed_by")
         who = who.get("email", who.get("id")) if isinstance(who, Mapping) else who
@@ -46,7 +40,7 @@ def _label_studio(record: Record) -> Said:
             yield from ((who, question, value) for question, value in answers.items())
 
 
-def _argilla(record: Record) -> Said:
+def _argilla(record: Any) -> Said:
     given: Any = record.get("responses") or []
     if isinstance(given, Mapping):  # by question, each a list of what users said
         given = [{**r, "values": {name: r}} for name, told in given.items() for r in told]
@@ -65,32 +59,26 @@ def _argilla(record: Record) -> Said:
                 yield response.get("user_id"), question, None if state == "discarded" else value
 
 
-def _doccano(record: Record) -> Said:
+def _doccano(record: Any) -> Said:
     known = [record[key] for key in _CONFIRMED if key in record]
     if record.get("label") or not known or any(known):
         yield None, None, record.get("label")
 
 
-def _prodigy(record: Record) -> Said:
+def _prodigy(record: Any) -> Said:
     accepted = record.get("answer") == "accept"
     said = record.get("accept", record.get("label")) if accepted else None
     yield record.get("_annotator_id") or record.get("_session_id"), None, said
 
 
-# how a tool's records are read, and where in them an identifier may be
-_TOOLS: dict[str, tuple[Callable[[Record], Said], tuple[str, ...]]] = {
-    "Label Studio": (_label_studio, ("data", "meta")),
-    "Argilla": (_argilla, ("metadata", "fields")),
-    "doccano": (_doccano, ("meta", "metadata")),
-    "Prodigy": (_prodigy, ("meta",)),
-}
+_TOOLS = {"Label Studio": _label_studio, "Argilla": _argilla, "doccano": _doccano}
+_TOOLS["Prodigy"] = _prodigy
 
 
 def tool_of(document: Any) -> str | None:
     """Tell which annotation tool wrote a JSON document, None for none that is known."""
-    if not isinstance(document, list) or not document or not isinstance(document[0], Mapping):
-        return None
-    start = [row for row in document[:100] if isinstance(row, Mapping)]
+    listed = isinstance(document, list) and document and isinstance(document[0], Mapping)
+    start = [row for row in document[:100] if isinstance(row, Mapping)] if listed else []
     keys = set[Any]().union(*start)
     if {"annotations", "data"} <= keys:
         return "Label Studio"
@@ -98,16 +86,16 @@ def tool_of(document: Any) -> str | None:
         return "Argilla"
     if "answer" in keys and {"_task_hash", "_input_hash", "meta", "options"} & keys:
         return "Prodigy"
-    listed = all(isinstance(row.get("label"), list) for row in start)
-    return "doccano" if {"text", "filename"} & keys and listed else None
+    labels = all(isinstance(row.get("label"), list) for row in start)
+    return "doccano" if {"text", "filename"} & keys and labels else None
 
 
-def _exported(document: list[Any], tool: str, id: str, source: str) -> Iterator[Line]:
-    read, inside = _TOOLS[tool]
+def _exported(document: list[Any], tool: str, id: str, source: str) -> Said:
+    """Yield the case, and what was said of it; nobody, where it was never shown."""
     for number, record in enumerate(document, 1):
         try:
             # what the user put into a task comes before what the tool calls it
-            places = [record[key] for key in inside if isinstance(record.get(key), Mapping)]
+            places = [record[key] for key in _INSIDE if isinstance(record.get(key), Mapping)]
             places.append(record)
             found = [place[id] for place in places if place.get(id) is not None]
             if not found:
@@ -115,7 +103,7 @@ def _exported(document: list[Any], tool: str, id: str, source: str) -> Iterator[
                 problem = f"A case has no {quote(id)}, which {option('id')} names."
                 raise TableError(source, problem, f"It has {quote_all(names, limit=12)}.")
             case = _name(found[0])
-            said = [(case, _name(who), *answer) for who, *answer in read(record)]
+            said = [(case, _name(who), *answer) for who, *answer in _TOOLS[tool](record)]
         except (AttributeError, TypeError, KeyError) as error:
             problem = f"Record {number} is not as {tool} writes it."
             raise TableError(source, problem, "Export it again, and leave it as it is.") from error
@@ -135,8 +123,8 @@ def _name(value: Any) -> str:
     return "reader" if value is None else as_shown(value)
 
 
-def _long_table(frame: pd.DataFrame, id: str, label: str | None) -> Iterator[Line]:
-    """Yield the statements of a table with a line for each; a blank label was withheld."""
+def _long_table(frame: pd.DataFrame, id: str, label: str | None) -> Said:
+    """Yield the same of a table with a line for each statement; a blank label was withheld."""
     sheet = Sheet(frame)
     reader = next((name for name in sheet if name != id and _READER.fullmatch(name)), None)
     if label is None:
@@ -157,12 +145,12 @@ def _long_table(frame: pd.DataFrame, id: str, label: str | None) -> Iterator[Lin
 
 def join(
     export: Any, features: pd.DataFrame, source: str, *, id: str, label: str | None
-) -> Joined:
+) -> tuple[pd.DataFrame, list[str], BoolArray]:
     """Join what was said to the features it was said of, by the identifier that both have.
 
     ``export`` is the documents of an annotation tool, or a table with a line for each statement;
-    ``label`` is its question or column, where there are several. What was found is noted in the
-    frame's ``attrs``.
+    ``label`` is its question or column, where there are several. Returned are the features with a
+    column for each reader, the names of those, and which reader saw which row.
     """
     table = Sheet(features)
     table.require([id], f"named in {option('id')}")
@@ -227,4 +215,4 @@ def join(
         lost = noun(len(strange), "case")
         notes.append(f"{lost} of the export not in {table.source}: {quote_all(strange)}.")
     frame.attrs["hesitant"] = {**features.attrs.get("hesitant", {}), "notes": notes}
-    return Joined(frame, labels, shown)
+    return frame, labels, shown

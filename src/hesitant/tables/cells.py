@@ -61,7 +61,6 @@ class Sheet(dict[str, "Column"]):
         super().__init__({k: Column(self, k, frame.iloc[:, j]) for j, k in enumerate(names)})
 
     def require(self, names: Iterable[str], asked: str) -> None:
-        """Refuse names that the table lacks, and suggest what may be meant."""
         absent = [name for name in names if name not in self]
         if absent:
             close = close_names(absent[0], self)
@@ -81,7 +80,6 @@ class Sheet(dict[str, "Column"]):
         return TableError(self.source, problem, remedy, row, line, column)
 
     def features(self, names: Sequence[str]) -> FloatArray:
-        """Return columns as floats, blank cells as NaN; text that is no number is an error."""
         X = np.empty((len(self._numbers), len(names)))
         remedy = ways("correct or empty the cell", self.leave_out)
         for j, name in enumerate(names):
@@ -118,7 +116,6 @@ class Column:
         return self.sheet.error(problem, remedy, position, self.name)
 
     def refuse(self, bad: BoolArray, what: str, remedy: str) -> None:
-        """Refuse cells, if there are any; the error names the first."""
         if bad.any():
             first, count = int(bad.argmax()), f"{int(bad.sum()):,} such cell(s) in the column"
             raise self.error(f"{quote(self.series.iloc[first])} {what} ({count}).", remedy, first)
@@ -244,7 +241,6 @@ def as_shown(value: object) -> str:
 
 
 def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
-    """Return the features that measure nothing of their own, and why."""
     found: dict[str, str] = {}
     first: dict[bytes, str] = {}
     for name, column in zip(names, X.T, strict=True):
@@ -265,7 +261,6 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
 
 
 def blank_like(counts: Counter[Any]) -> list[tuple[str, int]]:
-    """Return the classes that read like "no label", and their rows."""
     if set(counts) == {-1, 1}:  # how two classes are often coded
         return []
     found = {as_shown(value): count for value, count in counts.items()}

@@ -69,8 +69,11 @@ def write_together(
                 _fill(parts[at], data, replaces=real[at] if force else None)
             for at, target in enumerate(real):
                 is_new = not os.path.lexists(target)
-                if not force:
-                    _reserve(target, parts[at])
+                if not force:  # take the name, unless somebody has it: no race can be lost
+                    try:
+                        os.link(parts[at], target)
+                    except OSError:  # no hard links here, or it is taken and this fails too
+                        open(target, "xb").close()
                 elif not is_new and len(real) > 1:
                     shutil.copy2(target, spares[at])
                     undo.callback(os.replace, spares[at], target)
@@ -154,18 +157,14 @@ def _fill(part: Path, data: Content, replaces: Path | None) -> None:
                 shutil.copymode(replaces, part)
         if callable(data):
             data(file)
-        else:  # broken exports have lone surrogates, which UTF-8 does not
-            file.write(data.encode("utf-8", "replace") if isinstance(data, str) else data)
+        else:
+            file.write(_as_utf8(data) if isinstance(data, str) else data)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _reserve(target: Path, part: Path) -> None:
-    """Take a name, unless somebody has it: no race can be lost."""
-    try:
-        os.link(part, target)
-    except OSError:  # no hard links here, or somebody has it and this fails too
-        open(target, "xb").close()
+def _as_utf8(value: object) -> bytes:
+    return str(value).encode("utf-8", "replace")  # broken exports have lone surrogates
 
 
 def write_table(frame: "pd.DataFrame", path: PathLike, force: bool = False) -> Path:
@@ -220,14 +219,13 @@ def table_bytes(frame: "pd.DataFrame", path: PathLike = "", delimiter: str = "")
             raise TableError(path, problem, "Name the file .csv instead.") from error
         return buffer.getvalue()
     columns = [_csv_column(frame.iloc[:, j]) for j in range(frame.shape[1])]
-    names = [re.sub(*GUARD, _whole(name)) for name in frame.columns]
+    names = [re.sub(*GUARD, _as_utf8(name).decode()) for name in frame.columns]
     options = pyarrow.csv.WriteOptions(delimiter=delimiter or ("\t" if suffix == ".tsv" else ","))
     pyarrow.csv.write_csv(pa.Table.from_arrays(columns, names), buffer, options)
     return _PACK.get(Path(path).suffix.lower(), bytes)(buffer.getvalue())
 
 
 def _csv_column(column: "pd.Series[Any]") -> Any:
-    """Return a column as numbers, or as text that is safe in a spreadsheet."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -239,14 +237,9 @@ def _csv_column(column: "pd.Series[Any]") -> Any:
     try:
         text = pa.array(column, pa.large_string(), from_pandas=True)
     except (pa.ArrowException, TypeError, UnicodeError):  # of other things than text
-        words = column.map(_whole, na_action="ignore").astype(object)
+        words = column.map(_as_utf8, na_action="ignore").astype(object)
         text = pa.array(words, pa.large_string(), from_pandas=True)
     return pc.replace_substring_regex(text, *GUARD)
-
-
-def _whole(value: object) -> str:
-    """Return text without lone surrogates, as broken exports have them."""
-    return str(value).encode("utf-8", "replace").decode()
 
 
 def sha256_of(data: "PathLike | pd.DataFrame") -> str:

@@ -5,10 +5,9 @@ import io
 import json
 import re
 import warnings
-import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial, reduce
+from functools import partial
 from inspect import signature
 from itertools import islice
 from pathlib import PurePath
@@ -41,8 +40,6 @@ _SPACE: Any = re.compile(r"\s*")
 _ROW_LABELS = re.compile(r"__index_level_\d+__")  # an index that pandas saved without a name
 # A compressed buffer of an Arrow file: its length when unpacked, and a frame of LZ4 or Zstandard.
 _FRAME = re.compile(rb"(?s)(.{6})\0\0(?:\x04\x22\x4d\x18|\x28\xb5\x2f\xfd)")
-_MAX_CELLS = 20_000_000  # of a workbook
-_CELL = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
 _SAMPLE = 1 << 16
 _BOOLEANS = ["True", "TRUE", "true", "False", "FALSE", "false"]
 
@@ -63,17 +60,15 @@ def read_table(
     r"""Read a table from a file, a stream or standard input (``"-"``).
 
     CSV, TSV, Excel's ``.xlsx``, JSON, JSONL, Parquet, Feather and FCS (with the extra ``fcs``) are
-    read, also packed with gzip, bzip2, xz or zip. What cannot be read is a `TableError`, which
-    says where and what to do.
+    read, also packed with gzip, bzip2, xz or zip; what cannot be is a `TableError`.
 
     ``format`` is one of these in lower case; None tells it from the content, then the suffix. Of
     a text table, ``encoding`` is UTF-8 unless a byte-order mark says otherwise, ``delimiter`` the
     one of comma, semicolon, tab and bar that fits, and ``decimal`` a comma where all numbers have
     one. Cells in ``na``, blanks around them or not, are absent values, as empty ones always are.
-    Columns in ``text`` are labels or names: kept as text in a text table, so that ``007`` stays
-    ``"007"``, and on no other scale in an FCS file. ``transform`` ("logicle" or "asinh") is the
-    scale of an FCS file's fluorescence channels, and ``compensate`` undoes spillover by the
-    matrix that it holds. Fewer columns than ``min_columns`` are an error.
+    Columns in ``text`` stay text, so that ``007`` is not 7, and in an FCS file are on no other
+    scale. ``transform`` ("logicle" or "asinh") is the scale of its fluorescence channels, and
+    ``compensate`` undoes spillover by the matrix that it holds.
 
     >>> import io
     >>> read_table(io.BytesIO(b"CD3;population\n0,5;T\n0,1;B\n"))
@@ -185,7 +180,6 @@ def _read_fcs(
 def _read_xlsx(source: Source, *, na: Collection[str]) -> pd.DataFrame:
     calamine = need("python_calamine")
     with blaming(source, "This is not a readable .xlsx file"):
-        _check_extent(source)
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(source.data))
         sheets = ((name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names)
         name, rows = next(((n, rows) for n, rows in sheets if rows), ("", []))
@@ -194,28 +188,13 @@ def _read_xlsx(source: Source, *, na: Collection[str]) -> pd.DataFrame:
     header = [str(cell).strip() or f"Unnamed: {i}" for i, cell in enumerate(rows[0])]
     filled = [row for row in rows[1:] if any(cell != "" for cell in row)]
     check_shape(header, source.name, rows=len(filled))
-    columns = zip(header, zip(*filled, strict=True), strict=True)
-    frame = pd.DataFrame({column: _series(cells, na) for column, cells in columns})
+    frame = _typed(header, zip(*filled, strict=True), na)
     note = frame.attrs["hesitant"] = {} if len(filled) < len(rows) - 1 else {"first_line": 2}
     others = [other for other in book.sheet_names if other != name]
     if others:
         also = f"the workbook also has {quote_all(others)}"
         note["notes"] = [f"The sheet {quote(name)} was read; {also}."]
     return frame
-
-
-def _check_extent(source: Source) -> None:
-    """Refuse cells so far apart that the table between them would not fit in memory."""
-    with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
-        for name in archive.namelist():
-            found = _CELL.findall(archive.read(name)) if name.startswith("xl/worksheets/") else []
-            depth = max((int(row) for _, row in found), default=0)
-            letters = {letters for letters, _ in found}  # as digits of base 26
-            width = max((reduce(lambda n, c: 26 * n + c - 64, c, 0) for c in letters), default=0)
-            if width * depth > _MAX_CELLS:
-                problem = f"A sheet reaches over {depth:,} rows and {width:,} columns."
-                remedy = "Delete the cells that lie far from the table, or save it as CSV."
-                raise source.error(problem, remedy)
 
 
 def parse_json(source: Source, encoding: str | None) -> Any:
@@ -257,19 +236,20 @@ def _read_json(source: Source, *, encoding: str | None, na: Collection[str]) -> 
         frame = pd.DataFrame(document, dtype=object)
     names = [str(name).strip() for name in frame.columns]
     check_shape(names, source.name, min_columns=0)
-    columns = zip(names, frame.to_numpy().T.tolist(), strict=True)
-    return pd.DataFrame({name: _series(cells, na) for name, cells in columns})
+    return _typed(names, frame.to_numpy().T, na)
 
 
-def _series(cells: Sequence[Any], na: Collection[str]) -> "pd.Series[Any]":
+def _typed(names: Sequence[str], columns: Iterable[Any], na: Collection[str]) -> pd.DataFrame:
     """Return numbers as floats only where none is lost, since a label may be a huge integer."""
-    blank = {"", *na}
-    cells = [None if isinstance(c, str) and c.strip() in blank else c for c in cells]
-    kinds = {type(cell) for cell in cells} - {type(None)}
-    large = any(isinstance(c, int) and abs(c) > 2**53 for c in cells)
-    if kinds <= {int, float} and not large:
-        return pd.Series(cells, dtype="float64" if float in kinds or None in cells else None)
-    return pd.Series(cells, dtype=object)
+    frame, blank = dict[str, Any](), {"", *na}
+    for name, column in zip(names, columns, strict=True):
+        cells = [None if isinstance(c, str) and c.strip() in blank else c for c in column]
+        kinds = {type(cell) for cell in cells} - {type(None)}
+        large = any(isinstance(c, int) and abs(c) > 2**53 for c in cells)
+        whole = None if None not in cells and float not in kinds else "float64"
+        exact = kinds <= {int, float} and not large
+        frame[name] = pd.Series(cells, dtype=whole if exact else object)
+    return pd.DataFrame(frame)
 
 
 def _read_delimited(
@@ -398,7 +378,6 @@ def _first_rows(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _evenness(text: str, delimiter: str) -> tuple[float, int]:
-    """Judge how evenly, then how finely, a delimiter cuts the first lines."""
     widths = [len(row) for row in _first_rows(text, delimiter)[:100]] or [1]
     return (0.0, 0) if widths[0] == 1 else (widths.count(widths[0]) / len(widths), widths[0])
 

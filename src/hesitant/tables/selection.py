@@ -75,8 +75,6 @@ def select_columns(
 ) -> Columns:
     """Take the columns of a table, as `read_table` returns it, apart and check them.
 
-    If they are not what they are taken for, a `TableError` says where and what to do.
-
     ``label`` is the column of labels, blank where the expert gave none; several are the readers
     of a panel, and ``y`` what most of them said. ``features`` are used in this order, and those
     in ``drop`` left out; by default, every numeric column is used that has no other part and
@@ -108,11 +106,10 @@ def select_columns(
         sheet.leave_out = "" if features else f"choose other columns with {option('features')}"
     elif features is None:
         sheet.leave_out = f"leave such columns out with {option('drop')}"
-    names, ignored, aside = list(features or ()), list[str](), dict[str, str]()
-    if features is None:
-        names, ignored, aside = _default_features(sheet, taken)
-    elif not names:
+    if features is not None and not len(features):
         raise sheet.error("No feature is named.", f"Name at least one with {option('features')}.")
+    chosen = _default_features(sheet, taken) if features is None else (list(features), [], {})
+    names, ignored, aside = chosen
     X = sheet.features(names)
     dropped = _unusable_rows(sheet, X, names, on_missing)
     kept = np.delete(np.arange(len(frame)), dropped)
@@ -137,10 +134,9 @@ def select_columns(
         for group in groups.values()
         if len(group) > 1
     ]
-    single = [name for name, count in counts.items() if count == 1]
+    single = quote_all(name for name, count in counts.items() if count == 1)
     if single:
-        told = "A single labelled row says little about a class"
-        sheet.notes.append(f"{told}: {quote_all(single)}.")
+        sheet.notes.append(f"A single labelled row says little about a class: {single}.")
     # who gives "none" says that the number -1 is a class
     known = {"-1"} if "none" in (missing or ()) else set()
     return Columns(
@@ -162,7 +158,6 @@ def select_columns(
 
 
 def likeliest_label(frame: pd.DataFrame) -> str | None:
-    """Return the column that most looks like a label: a few words, some of them blank."""
     frame = frame.head(10_000)
     words = ("label", "class", "population", "diagnos", "category", "type", "target", "gate")
     scores: dict[str, int] = {}
@@ -266,7 +261,6 @@ def _weights(column: Column, kept: IntArray) -> FloatArray:
 
 
 def _unusable_rows(sheet: Sheet, X: FloatArray, names: list[str], on_missing: str) -> IntArray:
-    """Find the rows with an unusable feature, and refuse them unless told what to do."""
     bad = np.isinf(X) if on_missing == "model" else ~np.isfinite(X)
     rows = np.flatnonzero(bad.any(axis=1))
     every = len(rows) == len(X)

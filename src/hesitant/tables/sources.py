@@ -11,9 +11,9 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import reduce
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, TypeAlias, cast
 
 from hesitant._words import close_names
 
@@ -24,6 +24,8 @@ TableSource: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 # A table that shrinks this well and is this large is a decompression bomb, not a table.
 MAX_RATIO = 200
 SAFE_BYTES = 1 << 25
+_MAX_CELLS = 20_000_000  # of a workbook
+_CELL = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
 EMPTY = "The file is empty.", "Check that it was written, and that this is the right one."
 _CHUNK = 1 << 20
 # with the number that follows, so that a CSV may start with the letters BZh
@@ -57,52 +59,39 @@ class Source:
 
 def open_source(source: TableSource) -> Source:
     """Read and unpack a path, standard input (``-``) or an open stream; refuse an empty one."""
+    name, stream = getattr(source, "name", None), cast("Any", source)
     is_path = isinstance(source, str | os.PathLike) and source != "-"
-    name, data = _load(os.fspath(source)) if is_path else _drain(source)  # type: ignore[arg-type]
+    if is_path:
+        name = os.fspath(stream)
+        refuse_folder(name)
+    elif source == "-":  # which may be closed
+        name, stream = "standard input", getattr(sys.stdin, "buffer", sys.stdin) or io.BytesIO()
+    elif not hasattr(source, "read"):
+        raise TypeError(f"source must be a path, '-' or an open file, got {type(source).__name__}")
+    name = name if isinstance(name, str) else "the stream"  # a descriptor is called by a number
+    try:
+        data = Path(name).read_bytes() if is_path else stream.read()
+        if isinstance(data, str):  # decoded already; surrogates are bytes that could not be
+            data = data.encode("utf-8", "surrogateescape")
+    except (OSError, ValueError) as error:  # of a NUL character in a path, of bytes in a text
+        why, remedy = getattr(error, "strerror", None) or reason(error), "Check the path."
+        folder, filename = os.path.split(name)
+        with suppress(OSError, ValueError):
+            close = close_names(filename, os.listdir(folder or "."))
+            remedy = f"Did you mean {quote_all(close)}?" if close else remedy
+        if not is_path:
+            remedy = "Open it anew, in binary mode, or name a file."
+        raise TableError(name, f"It cannot be read: {why}.", remedy) from error
     content = _unpack(Source(name, name, data))
     if not content.data or content.data.isspace():
         raise content.error(*EMPTY)
     return content
 
 
-def _drain(source: Any) -> tuple[str, bytes]:
-    name, stream = getattr(source, "name", None), source
-    name = name if isinstance(name, str) else "the stream"  # a descriptor is called by a number
-    if source == "-":
-        name, stream = "standard input", getattr(sys.stdin, "buffer", sys.stdin)
-        if stream is None:
-            raise TableError(name, "It is closed.", "Pipe a table into it, or name a file.")
-    if not hasattr(stream, "read"):
-        raise TypeError(f"source must be a path, '-' or an open file, got {type(source).__name__}")
-    try:
-        content: Any = stream.read()
-        # text is decoded already; surrogates are bytes that could not be
-        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
-    except (OSError, ValueError) as error:
-        remedy = "Open it anew, in binary mode, or name a file."
-        raise TableError(name, f"It cannot be read: {reason(error)}.", remedy) from error
-    return name, data
-
-
 def refuse_folder(path: str) -> None:
     if not path or os.path.isdir(path):
         problem = "This is a folder, not a table." if path else "The name of the table is empty."
         raise TableError(path or quote(path), problem, "Name a file.")
-
-
-def _load(path: str) -> tuple[str, bytes]:
-    refuse_folder(path)
-    try:
-        return path, Path(path).read_bytes()
-    except (OSError, ValueError) as error:  # of a NUL character in the path
-        folder, filename = os.path.split(path)
-        close = []
-        with suppress(OSError, ValueError), os.scandir(folder or ".") as entries:
-            # a suggestion is not worth listing a huge folder
-            close = close_names(filename, [entry.name for entry in islice(entries, 10_000)])
-        why = getattr(error, "strerror", None) or reason(error)
-        remedy = f"Did you mean {quote_all(close)}?" if close else "Check the path."
-        raise TableError(path, f"It cannot be read: {why}.", remedy) from error
 
 
 @contextmanager
@@ -119,14 +108,12 @@ def blaming(source: Source, what: str) -> Iterator[None]:
 
 
 def check_size(total: int, source: Source) -> None:
-    """Refuse content that is out of proportion to the file it comes from."""
     if total > max(SAFE_BYTES, MAX_RATIO * len(source.data)):
         remedy = "If you trust it, unpack it first, or write it anew as CSV, and name that."
         raise source.error(f"It unpacks to more than {MAX_RATIO} times its size.", remedy)
 
 
 def _unpack(source: Source) -> Source:
-    """Return the source with its content unpacked and the packing's suffix removed."""
     if source.data.startswith(b"PK\x03\x04"):
         return _unzip(source)
     for name, (suffix, magic, opener) in _PACKINGS.items():
@@ -152,8 +139,20 @@ def _unzip(source: Source) -> Source:
         names = archive.namelist()
         tables = [n for n in names if not n.endswith("/") and not n.startswith("__MACOSX/")]
         if "xl/workbook.xml" in names:
-            # read rather than believed: what the directory says of a size need not be true
-            check_size(sum(len(_read_all(archive.open(n), source)) for n in set(tables)), source)
+            total = 0
+            for part in set(tables):
+                # read rather than believed: what the directory says of a size need not be true
+                data = _read_all(archive.open(part), source)
+                total += len(data)
+                check_size(total, source)
+                found = _CELL.findall(data) if part.startswith("xl/worksheets/") else []
+                depth = max((int(row) for _, row in found), default=0)
+                letters = {letters for letters, _ in found}  # as digits of base 26
+                widths = [reduce(lambda n, c: 26 * n + c - 64, name, 0) for name in letters]
+                if max(widths, default=0) * depth > _MAX_CELLS:  # more than fits in memory
+                    problem = f"A sheet reaches over {depth:,} rows and {max(widths):,} columns."
+                    remedy = "Delete the cells that lie far from the table, or save it as CSV."
+                    raise source.error(problem, remedy)
             return source
         if "[Content_Types].xml" in names or "mimetype" in names:
             problem = "This is a document (Word, LibreOffice or the like), not a table."
