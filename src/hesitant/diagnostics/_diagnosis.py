@@ -162,12 +162,10 @@ class Diagnosis(Result):
         yield Table(("rows", "count", "mean", "median"), rows, f"{words} the pattern")
         if self.n_not_reviewed:
             yield f"{self.n_not_reviewed:,} rows that were not reviewed are in no test."
-        yield Table(
-            ("test", "statistic", "df", "p-value", "how"),
-            [(t.name, t.statistic, number(t.df), t.p_value, t.method) for t in self.tests],
-            "Chance (labels missing at random) against difficulty; whether the fitted curve has "
-            "the right shape; difficulty and class, each given the other",
-        )
+        words = "Chance (labels missing at random) against difficulty; whether the fitted curve"
+        words += " has the right shape; difficulty and class, each given the other"
+        rows = [[t.name, t.statistic, number(t.df), t.p_value, t.method] for t in self.tests]
+        yield Table(("test", "statistic", "df", "p-value", "how"), rows, words)
         if self.missing_by_class:
             words = "Share labelled by class, and that of equally difficult rows"
             rows = [list(record.values()) for record in self.by_class]

@@ -1,7 +1,6 @@
 """Which blank cases should go back to an expert: a list, best first."""
 
 import warnings
-from functools import partial
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -91,7 +90,13 @@ def triage(
         rows = Rows(values, np.full(len(values), -1), n_classes=len(model.classes))
     else:
         rows = clf.check(X, y, sample_weight, reviewed)
-    parts = rows.collect(partial(_look, model=model))
+
+    def look(block: Block) -> tuple[FloatArray, ...]:
+        log_tau, tau, density = model.posterior(block.X)
+        entropy, chance = Shannon().evaluate(log_tau, tau)[0], model.mechanism.probability
+        return tau, entropy, density, chance(log_tau, tau)
+
+    parts = rows.collect(look)
     tau, entropy, density, chance = (np.concatenate(part) for part in zip(*parts, strict=True))
     if model.mechanism.by_class and not new:  # what was said tells of the class itself
         features, tau = tau, model.resolve(rows)
@@ -119,13 +124,6 @@ def triage(
     columns |= {f"P({name})": tau[places, h] for h, name in enumerate(model.class_names)}
     library = "polars" if type(X).__module__.startswith("polars") else "pandas"
     return need(library, "data").DataFrame(columns)
-
-
-def _look(block: Block, model: FittedModel) -> tuple[FloatArray, ...]:
-    """Return posteriors, their entropies, log densities and chances of a label."""
-    log_tau, tau, density = model.posterior(block.X)
-    entropy, _ = Shannon().evaluate(log_tau, tau)
-    return tau, entropy, density, model.mechanism.probability(log_tau, tau)
 
 
 def least_density(model: FittedModel, rows: ManyRows) -> float:

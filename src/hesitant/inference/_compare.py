@@ -101,10 +101,8 @@ class Comparison(Result):
         low = min((c.bic for c in self.candidates if not math.isnan(c.bic)), default=math.nan)
         before = attrgetter("name", "log_likelihood", "n_parameters", "aic", "bic")
         after = attrgetter("icl", "cv_log_loss", "cv_gap", "cv_gap_error")
-        yield Table(
-            ("model", "log-lik", "params", "AIC", "BIC", "ΔBIC", "ICL", "CV log loss", "gap", "±"),
-            [(*before(c), c.bic - low, *after(c)) for c in self.candidates],
-        )
+        head = "model", "log-lik", "params", "AIC", "BIC", "ΔBIC", "ICL", "CV log loss", "gap", "±"
+        yield Table(head, [(*before(c), c.bic - low, *after(c)) for c in self.candidates])
         for note in dict.fromkeys(c.note for c in self.candidates if c.note):
             names = "; ".join(c.name for c in self.candidates if c.note == note)
             yield f"* {names}: {note}"

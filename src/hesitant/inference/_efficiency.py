@@ -114,18 +114,14 @@ class Efficiency(Result):
         shares = f"{percent(self.share_labelled, 0)} of them labelled{by}"
         if self.reviewed_share < 1:
             shares = f"{percent(self.reviewed_share, 0)} of them reviewed and {shares}"
-        yield Table(
-            ("likelihood", "error rate", "excess", "± (draws)"),
-            [(w, bayes + excess[w], excess[w], mc[f"excess {w}"]) for w in WAYS],
-            f"Expected error rate of the fitted rule with {self.n_rows:,} rows, {shares}; "
-            f"Bayes error {number(bayes)} ± {number(mc['bayes_error'], 2)}",
-        )
+        words = f"Expected error rate of the fitted rule with {self.n_rows:,} rows, {shares}; "
+        words += f"Bayes error {number(bayes)} ± {number(mc['bayes_error'], 2)}"
+        rows = [[w, bayes + excess[w], excess[w], mc[f"excess {w}"]] for w in WAYS]
+        yield Table(("likelihood", "error rate", "excess", "± (draws)"), rows, words)
         means, rates = self.parameter_efficiency, self.error_efficiency
-        yield Table(
-            ("efficiency", "parameters", "±", "error rate", "±"),
-            [(k, means[k], mc[f"parameters {k}"], rates[k], mc[f"error {k}"]) for k in PAIRS],
-            "One row of the first is worth so many of the second",
-        )
+        rows = [[k, means[k], mc[f"parameters {k}"], rates[k], mc[f"error {k}"]] for k in PAIRS]
+        words = "One row of the first is worth so many of the second"
+        yield Table(("efficiency", "parameters", "±", "error rate", "±"), rows, words)
         columns = {"parameter": self.parameters, **self.std_errors}
         yield Table.of(columns, f"Standard errors with {self.n_rows:,} rows")
 
@@ -167,22 +163,13 @@ def efficiency(
 ) -> Efficiency:
     """Ask how much precision the pattern of blanks adds, at a fitted model taken as the truth.
 
-    Parameters
-    ----------
-    clf : fitted MixtureClassifier
-        After a fit to several readers' statements "ignorance" is what they say, "full" that and
-        who hesitates at what.
-    n_rows : int, default=1000
-        Rows of the study imagined. Variances and excess error are proportional to 1 / n_rows.
-    n_draws : int, optional
-        Rows drawn to average over; the error this leaves is reported. By default 20,000, and
-        fewer for models of more than 250 parameters.
-    reviewed_share : float, optional
-        Share of the rows that somebody is shown; only those have a pattern. By default as in the
-        fit; of a loaded model all rows, or of a panel as many for each reader as in the fit.
+    Variances and excess error are proportional to 1 / ``n_rows``, the rows of the study imagined.
+    Averages are over ``n_draws`` rows, and the error this leaves is reported: by default 20,000,
+    and fewer for models of more than 250 parameters. Of the rows a ``reviewed_share`` is shown to
+    somebody, and only those have a pattern: by default as in the fit; of a loaded model all, or of
+    a panel as many for each reader as in the fit. After a fit to several readers' statements
+    "ignorance" is what they say, "full" that and who hesitates at what.
 
-    Notes
-    -----
     Between the true boundary ``D(x) = 0``, D the log odds of the two best classes a and b, and a
     fitted one, rows are misplaced at a cost of ``|π_a f_a − π_b f_b|``; to second order
 
@@ -191,8 +178,6 @@ def efficiency(
     with V the covariance of the estimates (inverse information) and δ Dirac's delta, for which a
     narrow kernel stands.
 
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier, datasets
     >>> data = datasets.simulate(n=500, random_state=0)
     >>> clf = MixtureClassifier().fit(data.features, data.labels)
@@ -224,14 +209,13 @@ def efficiency(
         jacobian = jacobian @ U
     if review.share == 0 or not len(batches["full"][0]) > len(batches["ignorance"][0]):
         parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
+    V = {}
     for way in WAYS:
-        if not _exceeds(sum(parts[way]), 1e-10):
-            raise ValueError(
-                f"The information of the classes is singular under {way} labels: with so few "
-                "labels the model is not identified, so there is no efficiency to compute. "
-                "summary() names what the data do not determine."
-            )
-    V = {way: np.linalg.inv(sum(parts[way])) for way in WAYS}
+        known = sum(parts[way])
+        if not _exceeds(known, 1e-10):
+            words = f"The information of the classes is singular under {way} labels"
+            raise ValueError(f"{words}: see summary() for what so few labels do not determine.")
+        V[way] = np.linalg.inv(known)
     units = units.reduce(jacobian, model.state)
     slopes, scale = jacobian[units.kept], sum(batches["n"]) / n_rows
     std_errors = {w: np.sqrt(scale * np.einsum("ij,ij->i", slopes @ V[w], slopes)) for w in WAYS}

@@ -35,6 +35,7 @@ from hesitant.rows import Block, ManyRows, sided
 Weights: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Of products of rows' scores (n, g, g), symmetric; of those with the mechanism's parameters
 (n, g, q); and the sum of products among these (q, q)."""
+Weigh: TypeAlias = Callable[[Block], Weights]
 
 # In units of one complete-data standard error: far from rounding, and from curvature too.
 STEP = 1e-3
@@ -176,12 +177,7 @@ def outer(chance: FloatArray, pull: FloatArray, gradient: FloatArray) -> Weights
 
 
 def products(
-    rows: ManyRows,
-    axes: Axes,
-    weigh: Callable[[Block], Weights],
-    *,
-    balanced: bool = False,
-    stride: int = 1,
+    rows: ManyRows, axes: Axes, weigh: Weigh, *, balanced: bool = False, stride: int = 1
 ) -> FloatArray:
     """Return ``Σ_i Σ_hj c_ihj s_ih s_ijᵀ``, the mechanism's parameters last.
 
