@@ -52,10 +52,7 @@ def encode(
     if isinstance(missing_label, list | tuple | set | dict | np.ndarray):
         raise TypeError(f"missing_label={missing_label!r}: give one value; turn others into None.")
     if hasattr(y, "said") and hasattr(y, "readers"):
-        raise TypeError(
-            "y holds Statements, and this is about the labels of one reader: give y, reviewed = "
-            "statements.of(reader), for each reader in turn."
-        )
+        raise TypeError("y holds Statements: give y, reviewed = statements.of(reader), of each.")
     values, _ = read(y, names[0])
     if values.ndim == 2 and values.shape[1] == 1:
         words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."

@@ -36,10 +36,8 @@ class Answers(BaseEstimator):
         """Return the model for statements that may list what can be said in another way."""
         kind, options = self.menu(statements.classes)
         if kind != statements.kind or len(options) != len(statements.options):
-            raise ValueError(
-                f"the fit was to {kind} with {len(options)} options, and these are "
-                f"{statements.kind} with {len(statements.options)}: give statements of one kind."
-            )
+            these = f"{statements.kind} with {len(statements.options)}"
+            raise ValueError(f"the fit was to {kind} with {len(options)} options, not {these}.")
         return self
 
     @abstractmethod

@@ -18,7 +18,7 @@ from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant._words import listed
 from hesitant.checks import check_number, check_shown, look_up
 from hesitant.experts import _answers as ways
-from hesitant.experts._answers import Answers, Confusion, Rng
+from hesitant.experts._answers import Answers, Certain, Confusion, Rng
 from hesitant.labels import encode
 from hesitant.mechanisms import Evidence, Ignorable, Mechanism
 from hesitant.mechanisms._base import Difficulty, Value
@@ -240,28 +240,20 @@ class Panel(Mechanism):
         return Statements(kind, said, tuple(self.readers), classes, options, nobody, chances)
 
     def remarks(self) -> list[str]:
-        out = []
-        counts = zip(self.readers, self.counts or (), strict=False)
+        counts, out = zip(self.readers, self.counts or (), strict=False), []
         few = [f"{reader!r} ({said})" for reader, (_, said) in counts if said < FEW]
         if few and self.pooling != "shared":
-            out.append(
-                f"Some readers spoke of fewer than {FEW} rows, {listed(few)}: what is found of "
-                "them comes mostly from the prior. pooling='shared' takes all readers for alike."
-            )
+            found = f"Some readers spoke of fewer than {FEW} rows, {listed(few)}: what is found of"
+            out.append(f"{found} them is mostly the prior. pooling='shared' takes all for alike.")
         if not isinstance(self.answers, Confusion):
             return out
         if self.apart and len(self.readers) > 1:
-            out.append(
-                "No row was labelled by two readers: how often each is right is learnt from the "
-                "features alone. Show some rows to several of them, or give truth= for some."
-            )
+            found = "No row was labelled by two readers: how often each is right is learnt from"
+            out.append(f"{found} features alone. Show rows to several of them, or give truth=.")
         _, order = linear_sum_assignment(self.confusion().mean(axis=0), maximize=True)
         if (order != np.arange(len(order))).any():
-            out.append(
-                "Most readers seem to be wrong about some classes more often than right, so two "
-                "classes may have exchanged names: look at confusion_, and give truth= for a few "
-                "rows of each class."
-            )
+            found = "Most readers err about some classes more often than not: these may have"
+            out.append(f"{found} exchanged names. Look at confusion_, and give truth= for each.")
         return out
 
 
@@ -271,18 +263,12 @@ class Readers(BaseEstimator):
     >>> from hesitant import MixtureClassifier, experts
     >>> clf = MixtureClassifier(experts=experts.Readers(pooling="own"))
 
-    Parameters
-    ----------
-    fallible : bool, default=True
-        Whether a label may be wrong; each reader then has a confusion matrix. (Probabilities and
-        grades are never certain.)
-    pooling : {"partial", "own", "shared"}, default="partial"
-        Whether readers have parameters of their own. With "partial" those of hesitation,
-        probabilities and grades are drawn together as strongly as the readers are alike; confusion
-        matrices are not. With "shared" all readers are the same: for anonymous ones.
-    right, rows : float, default=0.9 and 2.0
-        The weak prior of the confusion matrices: as if each reader had labelled ``rows`` rows of
-        every class before, a share ``right`` of them rightly.
+    ``fallible`` readers may be wrong: each has a confusion matrix, with a weak prior as if it came
+    from ``rows`` rows of every class, a share ``right`` of them rightly labelled. (Probabilities
+    and grades are never certain.) ``pooling`` says whether readers have parameters of their "own",
+    or are all the same ("shared", for anonymous ones); with "partial" those of hesitation,
+    probabilities and grades, but not confusion matrices, are drawn together as strongly as the
+    readers are alike.
     """
 
     def __init__(
@@ -321,10 +307,8 @@ class Readers(BaseEstimator):
         none = np.flatnonzero(~possible.any(axis=1))
         if none.size:
             more = f" (and those of {none.size - 1:,} more)" * (none.size > 1)
-            raise ValueError(
-                f"the statements about row {none[0]}{more} contradict each other, and readers who "
-                "are never wrong agree: use experts='fallible'."
-            )
+            rows = f"the statements about row {none[0]}{more} contradict each other"
+            raise ValueError(f"{rows}: readers who are never wrong agree. Use experts='fallible'.")
         return np.where(possible.sum(axis=1) == 1, possible.argmax(axis=1), -1)
 
     def rough(self, statements: Statements) -> IntArray:
@@ -366,9 +350,7 @@ class Readers(BaseEstimator):
             answers = ways.Grades(len(statements.options))
         else:
             sets = np.asarray(statements.sets).tolist()
-            answers = (
-                Confusion(sets, self.right, self.rows) if self.fallible else ways.Certain(sets)
-            )
+            answers = Confusion(sets, self.right, self.rows) if self.fallible else Certain(sets)
         return Panel(list(statements.readers), mechanism, answers, self.pooling).prepare(g)
 
 

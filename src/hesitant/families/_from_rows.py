@@ -29,11 +29,9 @@ _DRAWN = 2000  # rows that moments are taken from
 
 @dataclasses.dataclass(frozen=True)
 class KernelParams:
-    """The classes' moments, and which of the family's classes each of them is."""
-
     means: FloatArray
     covariances: FloatArray
-    order: IntArray
+    order: IntArray  # which of the family's classes each of them is
 
 
 class KernelDensity(Family):

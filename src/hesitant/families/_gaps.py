@@ -33,11 +33,6 @@ class Gaps:
     seen: BoolArray  # which features a pattern has (patterns, p)
     pattern: IntArray  # of each row
 
-    @property
-    def n_seen(self) -> IntArray:
-        """How many features each row has."""
-        return self.seen.sum(axis=1)[self.pattern]
-
     def sums(self, rows: FloatArray, axis: int = 0) -> FloatArray:
         """Return sums over the rows of each pattern."""
         return np.add.reduceat(rows, self.starts[:-1], axis=axis)

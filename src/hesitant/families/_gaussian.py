@@ -185,7 +185,7 @@ class Gaussian(Family):
         if gaps is not None:
             filled, q[gaps.places], own = gaps.fill(params)
             volume, seen = np.repeat(volume[None], len(X), axis=0), np.full(len(X), seen)
-            volume[gaps.places], seen[gaps.places] = own, gaps.n_seen
+            volume[gaps.places], seen[gaps.places] = own, gaps.seen.sum(axis=1)[gaps.pattern]
         density, kept = self._densities(params, q, volume, seen)
         return density, (gaps, filled, seen, kept)
 

@@ -11,6 +11,7 @@ too sure of themselves. The density alone misleads where classes are not of the 
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -27,11 +28,7 @@ MOST = 3000  # rows that are looked at
 CLOSE = 0.02
 FARTHEST = 10.0  # robust spreads: an outlier must not decide
 # In numbers of made-up rows: towards the pooled matrix, its diagonal, the common mean.
-GRID = (
-    10.0 ** np.arange(-1, 5.1, 0.5),
-    10.0 ** np.arange(0, 4.1),
-    10.0 ** np.arange(-2, 2.1, 0.5),
-)
+GRID: Any = [10.0 ** np.arange(*ends) for ends in ((-1, 5.1, 0.5), (0, 4.1), (-2, 2.1, 0.5))]
 
 
 def pool(scatter: FloatArray, total: float, towards_diagonal: float, floor: float) -> FloatArray:

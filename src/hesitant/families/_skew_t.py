@@ -167,13 +167,10 @@ class SkewT(StudentT):
             toward = times(scale, turned)
             share = v0 / (alpha * (1.0 + dot(turned, toward)))
             shift = (first - share[:, None] * toward) / mass[:, None]
-        whitener = whiten(scale)
-        return params.moved(
-            location=params.location + shift,
-            whitener=whitener,
-            slant=slants(whitener, turned),
-            **self._shape_step(params, count, mass, logs),
-        )
+        own = self._shape_step(params, count, mass, logs)
+        location, whitener = params.location + shift, whiten(scale)
+        slant = slants(whitener, turned)
+        return params.moved(location=location, whitener=whitener, slant=slant, **own)
 
     def log_prior(self, params: Any) -> float:
         share, _ = params.slant_share

@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -48,22 +47,13 @@ class HeavyTailedParams(LocationScaleParams):
 class StudentT(Gaussian):
     """Multivariate Student-t classes: Gaussian ones with heavier tails.
 
-    Parameters
-    ----------
-    dof : float, sequence of float or None, default=None
-        Degrees of freedom, fixed for all classes or for each; None estimates them, within 0.5
-        and 200. Infinity gives Gaussian classes.
-    tied_dof : bool, default=False
-        Whether all classes share one estimated value.
+    Degrees of freedom ``dof`` are fixed for all classes or for each, or estimated if None, within
+    0.5 and 200: one value for all classes if they are ``tied_dof``. Infinity gives Gaussian ones.
 
-    Notes
-    -----
     The covariance structure is that of the scale matrix Ω (``scales_``), not of the covariance
     ``Ω ν/(ν − 2)``. Means exist for degrees of freedom above 1 and covariances above 2; elsewhere
     ``means_`` and ``covariances_`` hold NaN, and a warning says so.
 
-    Examples
-    --------
     >>> from hesitant import MixtureClassifier, datasets, families
     >>> data = datasets.simulate(n=300, random_state=0)
     >>> clf = MixtureClassifier(families.StudentT(dof=4)).fit(data.features, data.labels)
@@ -83,9 +73,8 @@ class StudentT(Gaussian):
     def specialise(self, covariance: Any, reg_covar: float) -> Self:
         if not isinstance(self.tied_dof, bool | np.bool_):
             raise TypeError(f"tied_dof={self.tied_dof!r}: give True or False.")
-        values = np.asarray([] if self.dof is None else self.dof, dtype=object).ravel()
-        numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in values)
-        if not (numbers and all(v >= _SMALLEST_FIXED for v in values)):
+        given = np.asarray(math.inf if self.dof is None else self.dof)
+        if given.dtype.kind not in "iuf" or not (given >= _SMALLEST_FIXED).all():
             known = f"numbers from {_SMALLEST_FIXED} to inf, one for all classes or one each"
             raise ValueError(f"dof={self.dof!r}: give {known}, or None to estimate them.")
         if self.dof is not None and self.tied_dof:
@@ -215,21 +204,16 @@ class StudentT(Gaussian):
 
     def remarks(self, params: Any, names: list[str]) -> list[str]:
         free, dof = self.dof is None, params.dof
-        said = (
-            (
-                free & (dof > 0.98 * HIGHEST),
-                f" degrees of freedom at their upper bound ({HIGHEST:g}): tails are effectively "
-                f"{self._limit}.",
-            ),
-            (
-                free & (dof < 1.02 * LOWEST),
-                f" degrees of freedom at their lower bound ({LOWEST:g}): tails are heavier than "
-                "the family allows. Look for outliers or stray rows.",
-            ),
-            (dof <= 1, f" neither mean nor covariance{_NO_MOMENTS}"),
-            ((dof > 1) & (dof <= 2), f" no covariance{_NO_MOMENTS}"),
-        )
-        return [of_classes(names, which) + words for which, words in said if which.any()]
+        bound = "degrees of freedom at their {} bound ({:g}): tails are"
+        high, low = bound.format("upper", HIGHEST), bound.format("lower", LOWEST)
+        heavy = "heavier than the family allows. Look for outliers or stray rows."
+        said = {
+            f"{high} effectively {self._limit}.": free & (dof > 0.98 * HIGHEST),
+            f"{low} {heavy}": free & (dof < 1.02 * LOWEST),
+            f"neither mean nor covariance{_NO_MOMENTS}": dof <= 1,
+            f"no covariance{_NO_MOMENTS}": (dof > 1) & (dof <= 2),
+        }
+        return [f"{of_classes(names, which)} {k}" for k, which in said.items() if which.any()]
 
 
 class HeavyTailedChart(LocationScaleChart):

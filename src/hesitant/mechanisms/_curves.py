@@ -225,14 +225,9 @@ class Dropout(Link):
         p = expit(eta)
         log_blank = np.logaddexp(log_drop, log_keep + log_expit(-eta))
         by_chance = np.exp(log_drop - log_blank)  # the share of a blank that chance explains
-        return Chance(
-            log_keep + log_expit(eta),
-            log_blank,
-            expit(-eta),
-            -p * (1.0 - by_chance),
-            np.broadcast_to(-drop, eta.shape),
-            by_chance * p * (1.0 - drop),
-        )
+        log_seen, d_seen, d_blank = log_keep + log_expit(eta), expit(-eta), -p * (1.0 - by_chance)
+        s_seen, s_blank = np.broadcast_to(-drop, eta.shape), by_chance * p * (1.0 - drop)
+        return Chance(log_seen, log_blank, d_seen, d_blank, s_seen, s_blank)
 
 
 class ArandaOrdaz(Link):

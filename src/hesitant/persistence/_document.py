@@ -140,11 +140,8 @@ def _attributes(value: Any) -> dict[str, Any]:
 def _decode_object(document: dict[str, Any]) -> Any:
     name = document["class"]
     kind: Any = _classes().get(name)
-    if kind is None:  # in a room that nobody has entered yet
-        import hesitant
-
-        for room in hesitant._PACKAGES:
-            import_module(f"hesitant.{room}")
+    if kind is None:  # in the one room that nobody may have entered yet
+        import_module("hesitant.model_selection")
         kind = _classes().get(name)
     # Importing what a file names would let the file choose what runs.
     own = f" (import {name.partition(':')[0][:60]!r} first, if you trust it)" * (":" in name)

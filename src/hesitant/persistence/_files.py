@@ -148,9 +148,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         if type(version) is not int or not 1 <= version <= FORMAT:
             writer = str(document.get("written_by", "a later version"))[:60]
             remedy = "Upgrade hesitant, or save the model with the older version."
-            problem = (
-                f"Its format {str(version)[:20]}, of {writer}, is not one from 1 to {FORMAT}."
-            )
+            problem = f"Format {str(version)[:20]}, of {writer}, is not one from 1 to {FORMAT}."
             raise ValueError(problem)
         if b"\\ud" in data.lower():
             problem = "The model file has text with half a character in it (a lone surrogate)."
