@@ -238,9 +238,7 @@ def _surface(plane: Plane, clf: Any, mesh: FloatArray, others: str) -> FloatArra
     return gaussian_filter(mean.reshape(shape), (2, 2, 0))  # what is left is noise of the draws
 
 
-def _proba(clf: Any, rows: FloatArray) -> FloatArray:
-    names = getattr(clf, "feature_names_in_", None)
-    if names is None:
-        return np.asarray(clf.predict_proba(rows))
-    # A model fitted to a data frame wants its names back.
-    return np.asarray(clf.predict_proba(need("pandas", "data").DataFrame(rows, columns=names)))
+def _proba(clf: Any, rows: Any) -> FloatArray:
+    if hasattr(clf, "feature_names_in_"):  # a model fitted to a data frame wants its names back
+        rows = need("pandas", "data").DataFrame(rows, columns=clf.feature_names_in_)
+    return np.asarray(clf.predict_proba(rows))

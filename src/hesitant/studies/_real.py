@@ -146,63 +146,50 @@ _SAMPLE = 100_000
 def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict[str, list[Row]]]:
     """Fit the full likelihood beside an ignorance fit of a reading; return it and three tables."""
     full = fit_reading(reading, data, mechanism="entropy", init=ignorance)
+    X, blank, models = data.features, ~data.labelled, {"ignorance": ignorance, "full": full}
     old, new = (
-        information(clf, data.features, data.labels)
+        information(clf, X, data.labels)
         .to_frame()
         .set_index("parameter")[["estimate", "std_error"]]
         .set_axis([name, f"{name}_se"], axis=1)
-        for name, clf in (("ignorance", ignorance), ("full", full))
+        for name, clf in models.items()
     )
     table = old.join(new, how="inner")  # parameters that both models have
     known = np.isfinite(table[["ignorance_se", "full_se"]]).all(axis=1)
     error = table["ignorance_se"].where(known & (table["ignorance_se"] > 0))
     table["se_ratio"] = table["full_se"] / error
     table["shift"] = (table["full"] - table["ignorance"]) / error
-    counts, moved = _moves(ignorance, full, data)
+    # Rows that change class, and the share of the space that does.
+    moved, tau = need("pandas").DataFrame({"dataset": data.name, "row": X.index.astype(str)}), []
+    for name, clf in models.items():
+        tau.append(clf.predict_proba(X))
+        moved[f"{name}_class"] = clf.predict(X).astype(str)
+        moved[f"{name}_posterior"] = tau[-1].max(axis=1)
+    moved["truth"] = None if data.truth is None else np.asarray(data.truth).astype(str)
+    changed = (moved["ignorance_class"] != moved["full_class"]).to_numpy()
+    space = type(X)(full.sample(_SAMPLE, random_state=0)[0], columns=X.columns)
     # Labels that go missing by a coin need one parameter less.
     chance = likelihood.chance_log_likelihood(data.n_labelled, data.n_blank)
     row = {
         "dataset": reading.dataset,
         "mechanism": "entropy",
-        "intercept": float(full.mechanism_.intercept_),
-        "intercept_se": float(new["full_se"]["intercept"]),
-        "slope": float(full.mechanism_.coef_[0]),
-        "slope_se": float(new["full_se"]["coef[u]"]),
-        "log_likelihood": float(full.log_likelihood_),
-        "likelihood_ratio": 2 * float(full.log_likelihood_ - ignorance.log_likelihood_ - chance),
-        **counts,
-        "median_se_ratio": float(table["se_ratio"].median()),  # of those that are known
-        "largest_shift": float(table["shift"].abs().max()),
+        "intercept": full.mechanism_.intercept_,
+        "intercept_se": new["full_se"]["intercept"],
+        "slope": full.mechanism_.coef_[0],
+        "slope_se": new["full_se"]["coef[u]"],
+        "log_likelihood": full.log_likelihood_,
+        "likelihood_ratio": 2 * (full.log_likelihood_ - ignorance.log_likelihood_ - chance),
+        "unlabelled_moved": changed[blank].sum(),
+        "labelled_moved": changed[~blank].sum(),
+        "space_moved": (ignorance.predict(space) != full.predict(space)).mean(),
+        "mean_posterior_change_unlabelled": np.abs(tau[0] - tau[1]).max(axis=1)[blank].mean(),
+        "median_se_ratio": table["se_ratio"].median(),  # of those that are known
+        "largest_shift": table["shift"].abs().max(),
         **_ending(full),
     }
     parameters = table.assign(dataset=reading.dataset).reset_index().to_dict("records")
-    return full, {"full": [row], "full_parameters": parameters, "full_moved": moved}
-
-
-def _moves(ignorance: Any, full: Any, data: Any) -> tuple[Row, list[Row]]:
-    """Count rows that change class, and the share of the space that does; list the blank ones."""
-    X, blank = data.features, ~data.labelled
-    (before, old), (after, new) = ((f.predict(X), f.predict_proba(X)) for f in (ignorance, full))
-    changed = np.asarray(before != after)
-    space = type(X)(full.sample(_SAMPLE, random_state=0)[0], columns=X.columns)
-    counts = {
-        "unlabelled_moved": int(changed[blank].sum()),
-        "labelled_moved": int(changed[~blank].sum()),
-        "space_moved": float((ignorance.predict(space) != full.predict(space)).mean()),
-        "mean_posterior_change_unlabelled": float(np.abs(old - new).max(axis=1)[blank].mean()),
-    }
-    moved = need("pandas").DataFrame(
-        {
-            "dataset": data.name,
-            "row": X.index.astype(str),
-            "ignorance_class": before.astype(str),
-            "ignorance_posterior": old.max(axis=1),
-            "full_class": after.astype(str),
-            "full_posterior": new.max(axis=1),
-            "truth": None if data.truth is None else np.asarray(data.truth).astype(str),
-        }
-    )
-    return counts, moved[changed & blank].to_dict("records")
+    moves = moved[changed & blank].to_dict("records")
+    return full, {"full": [row], "full_parameters": parameters, "full_moved": moves}
 
 
 def draw_full(data: Any, ignorance: Any, full: Any) -> Any:

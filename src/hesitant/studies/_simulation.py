@@ -248,7 +248,6 @@ def scores(log_tau: FloatArray, truth: IntArray) -> Row:
 
 
 def true_log_posterior(X: FloatArray) -> FloatArray:
-    """Return the log posteriors of rows under the simulation's true parameters."""
     classes = [multivariate_normal(*own) for own in zip(MEANS, COVARIANCES, strict=True)]
     return np.asarray(log_softmax(class_scores(X, classes, (0.5, 0.5)), axis=1))
 
@@ -382,18 +381,19 @@ def draw_simulation(summary: list[Row]) -> Any:
 
 
 def _draw_measure(ax: Any, summary: list[Row], measure: str) -> None:
-    def means(rows: list[Row]) -> tuple[Any, Any]:
-        """Return means and two standard errors, zero where one replication leaves none."""
-        errors = np.nan_to_num([row[f"{measure}_se"] or 0.0 for row in rows])
-        return np.array([row[f"{measure}_mean"] for row in rows]), 2 * errors
-
-    grid = [row for row in summary if row["alpha"] is not None]
-    alpha, (mean, error), blue = [row["alpha"] for row in grid], means(grid), draw.class_color(0)
-    ax.fill_between(alpha, mean - error, mean + error, color=blue, alpha=0.2)
+    lines, curve, blue = {}, [], draw.class_color(0)
+    for row in summary:
+        mean, error = row[f"{measure}_mean"], row[f"{measure}_se"]
+        reach = 2 * np.nan_to_num(error)  # one replication has no error
+        lines[row["estimator"]] = ends = mean, mean - reach, mean + reach
+        if row["alpha"] is not None:
+            curve.append((row["alpha"], *ends))
+    alpha, middle, low, high = np.array(curve).T
+    ax.fill_between(alpha, low, high, color=blue, alpha=0.2)
     name = "fractional, $\\pm$ 2 Monte Carlo s.e."
-    ax.plot(alpha, mean, "o-", ms=2.5, color=blue, label=name)
-    for estimator, (colour, line, words) in _LINES.items():
-        (centre,), (error,) = means([row for row in summary if row["estimator"] == estimator])
-        ax.axhline(centre, color=colour, ls=line, lw=1.1, label=words)
+    ax.plot(alpha, middle, "o-", ms=2.5, color=blue, label=name)
+    for estimator, (colour, style, words) in _LINES.items():
+        centre, *ends = lines[estimator]
+        ax.axhline(centre, color=colour, ls=style, lw=1.1, label=words)
         if estimator == "full":
-            ax.axhspan(centre - error, centre + error, color=colour, alpha=0.15, lw=0)
+            ax.axhspan(*ends, color=colour, alpha=0.15, lw=0)

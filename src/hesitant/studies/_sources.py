@@ -51,9 +51,7 @@ def _read_lesions(path: Path, columns: Sequence[str]) -> Frame:
     return table
 
 
-def _read_sheet(
-    path: Path, columns: Sequence[str], sheet: str | int, rename: Callable[[str], str] = str
-) -> Frame:
+def _read_sheet(path: Path, columns: Sequence[str], sheet: str | int = 0) -> Frame:
     """Read one sheet of an Excel file: below the header that has these columns, whole rows."""
     need("python_calamine")  # one engine for .xls and .xlsx; pandas deprecates xlrd
     try:
@@ -61,22 +59,21 @@ def _read_sheet(
     except Exception as error:  # the engine has errors of its own for a file that is none
         raise ValueError(f"{path} cannot be read as an Excel file: {error}") from error
     for number, cells in enumerate(table.to_numpy(dtype=str)):
-        names = [rename(cell.strip()) for cell in cells]
-        if set(columns) <= set(names):
-            body = table[number + 1 :].set_axis(names, axis=1)
-            return body[list(columns)].dropna().reset_index(drop=True)
+        titles = [cell.strip() for cell in cells]
+        # a title may also be "EXPERT 1" or "GROUND TRUTH"
+        tidy = [title.lower().replace(" ", "").replace("ground", "") for title in titles]
+        for names in (titles, tidy):
+            if set(columns) <= set(names):
+                body = table[number + 1 :].set_axis(names, axis=1)
+                return body[list(columns)].dropna().reset_index(drop=True)
     raise ValueError(f"{path} has no header with {', '.join(columns)}; is it another file?")
-
-
-def _judge(title: str) -> str:
-    return title.lower().replace(" ", "").replace("groundtruth", "truth")
 
 
 _READERS: dict[str, Callable[[Path, Sequence[str]], Frame]] = {
     "dlbcl030_events.csv": _read_cells,
     "CTG.xls": partial(_read_sheet, sheet="Raw Data"),
     "data.txt": _read_lesions,
-    "HumanEvaluation.xlsx": partial(_read_sheet, sheet=0, rename=_judge),
+    "HumanEvaluation.xlsx": _read_sheet,
 }
 
 
