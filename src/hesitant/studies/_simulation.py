@@ -393,7 +393,7 @@ def _draw_measure(ax: Any, summary: list[Row], measure: str) -> None:
     name = "fractional, $\\pm$ 2 Monte Carlo s.e."
     ax.plot(alpha, middle, "o-", ms=2.5, color=blue, label=name)
     for estimator, (colour, style, words) in _LINES.items():
-        centre, *ends = lines[estimator]
+        centre, *band = lines[estimator]
         ax.axhline(centre, color=colour, ls=style, lw=1.1, label=words)
         if estimator == "full":
-            ax.axhspan(*ends, color=colour, alpha=0.15, lw=0)
+            ax.axhspan(*band, color=colour, alpha=0.15, lw=0)
