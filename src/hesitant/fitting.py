@@ -42,9 +42,10 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> tuple[Fi
     except FAILURES as error:
         raise ValueError(_advice(error, None)) from error
     probe_family(likelihood.family, states[0].params, likelihood.sample, len(classes))
-    likelihood = dataclasses.replace(likelihood)
     with contextlib.suppress(*FAILURES), np.errstate(all="ignore"):  # the fit will say why
-        likelihood.mechanism = steadied(likelihood, states[0])
+        mechanism = steadied(likelihood, states[0])
+        if mechanism is not likelihood.mechanism:
+            likelihood = dataclasses.replace(likelihood, mechanism=mechanism)
     limits = how.tol, how.max_iter, how.verbose
     jobs = [(state, Progress(*limits), k >= n_given) for k, state in enumerate(states)]
     if n_init == 1:

@@ -214,16 +214,11 @@ def make_block(X: AnyArray, codes: AnyArray, weight: Any, reviewed: Any, said: A
 
 def tally_block(block: Block, n_classes: int) -> tuple[Any, ...]:
     """Return a block's share of the tally."""
-    seen, counts = block.labelled, block.weight > 0
-    counting = np.bincount(block.codes[seen & counts], minlength=n_classes)
-    return (
-        np.bincount(block.codes[seen], block.weight[seen], n_classes),
-        float(block.weight[~seen].sum()),
-        float(block.review[seen].sum()),
-        float(block.review[~seen].sum()),
-        float(len(block.codes)),
-        np.append(counting, np.count_nonzero(counts & ~seen)).astype(float),
-    )
+    place = block.codes % (n_classes + 1)  # blanks come last
+    total = np.bincount(place, block.weight, n_classes + 1)
+    blank, labelled = np.bincount(block.labelled, block.review, 2).tolist()
+    counting = np.bincount(place[block.weight > 0], minlength=n_classes + 1)
+    return total[:-1], float(total[-1]), labelled, blank, float(len(place)), counting.astype(float)
 
 
 def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:

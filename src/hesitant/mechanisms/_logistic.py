@@ -217,8 +217,9 @@ class EntropyMechanism(Mechanism):
 
     def strength(self, theta: FloatArray) -> FloatArray:
         link: Any = self.link  # prepared, as nobody asks before
-        own = [0.0] * (theta.shape[-1] - len(link.names)) + [link.prior] * len(link.names)
-        return np.array(own) + self.ridge
+        out = super().strength(theta)
+        out[out.size - len(link.names) :] += link.prior
+        return out
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
         out = super().fitted(theta, rate)

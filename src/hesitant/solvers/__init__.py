@@ -74,7 +74,7 @@ class Solver:
                         return Fit(state, likelihood.evaluate(state), progress)
                 params = family.inside_bounds(state.params)
                 for _ in range(PRIOR_ROUNDS + 1):
-                    state = dataclasses.replace(state, params=params)
+                    state = State(state.weights, params, state.theta)
                     state, evaluation = climb(likelihood, state, progress)
                     params = family.update_prior(state.params, evaluation.statistics)
                     if params is state.params or progress.exhausted:

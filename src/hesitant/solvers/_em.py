@@ -1,6 +1,5 @@
 """EM, EM with the label pattern one step late, and the record of how any fit went."""
 
-import dataclasses
 import math
 from contextlib import suppress
 from itertools import pairwise
@@ -121,7 +120,7 @@ def em(
                 progress.finish(f"EM: {steps} steps taken", False)
                 return state, evaluation
             params = likelihood.family.update_prior(state.params, evaluation.statistics)
-            state = dataclasses.replace(state, params=params)
+            state = State(state.weights, params, state.theta)
         state = likelihood.maximise(state, evaluation)
 
 
