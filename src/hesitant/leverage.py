@@ -15,7 +15,7 @@ from hesitant._cores import one_blas_thread
 from hesitant._typing import FloatArray
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.mechanisms import EntropyMechanism, Mechanism
-from hesitant.solvers import Progress, em
+from hesitant.solvers import Progress, warm_up
 
 _ROWS = 300
 _NUDGE = 1e-4
@@ -28,7 +28,7 @@ def steadied(likelihood: Likelihood, state: State) -> Mechanism:
     if not (suited and isinstance(mechanism, EntropyMechanism)):
         return mechanism
     steps = family.warm_up
-    state, _ = em(likelihood.ignoring(), state, Progress(0.1, steps), tol=0.1, steps=steps)
+    state = warm_up(likelihood.ignoring(), state, Progress(0.1, steps), steps)
     X, codes, _ = likelihood.rough.sample(_ROWS, 0.5)
     whole = ~np.isnan(X).any(axis=1)
     X, codes = np.ascontiguousarray(X[whole], dtype=np.float64), codes[whole]

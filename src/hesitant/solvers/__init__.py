@@ -11,10 +11,19 @@ from typing import NamedTuple
 import numpy as np
 
 from hesitant.likelihood import Evaluation, Likelihood, State
-from hesitant.solvers._em import Climb, Progress, em, one_step_late
+from hesitant.solvers._em import Climb, Progress, em, one_step_late, warm_up
 from hesitant.solvers._quasi_newton import profile, quasi_newton
 
-__all__ = ["SOLVERS", "Progress", "Solver", "em", "one_step_late", "profile", "quasi_newton"]
+__all__ = [
+    "SOLVERS",
+    "Progress",
+    "Solver",
+    "em",
+    "one_step_late",
+    "profile",
+    "quasi_newton",
+    "warm_up",
+]
 
 FAILURES = (ArithmeticError, np.linalg.LinAlgError)  # a StepError is one of the former
 # How often a prior that follows the data may move, and the climb be taken up again.
@@ -68,7 +77,7 @@ class Solver:
                 if rough and not self.ignorable_only:
                     # Of very many parameters quasi-Newton learns little in steps it remembers.
                     steps = max(family.warm_up, family.n_parameters(state.params) // 100)
-                    state, _ = em(likelihood.ignoring(), state, progress, tol=0.1, steps=steps)
+                    state = warm_up(likelihood.ignoring(), state, progress, steps)
                     if progress.exhausted:
                         state = likelihood.refit_mechanism(state)
                         return Fit(state, likelihood.evaluate(state), progress)

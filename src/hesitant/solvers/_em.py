@@ -95,33 +95,32 @@ class Progress:
             print(f"{reason}; {len(self.history)} iterations, objective {value}")
 
 
-def em(
-    likelihood: Likelihood,
-    state: State,
-    progress: Progress,
-    tol: float | None = None,
-    steps: int | None = None,
-) -> Climb:
-    """Alternate expected labels and weighted maximisation; the objective never falls.
-
-    With ``tol`` and ``steps`` of its own it only prepares another stage: a prior that follows the
-    data does so then.
-    """
+def em(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
+    """Alternate expected labels and weighted maximisation; the objective never falls."""
     progress.begin("EM")
-    begun = len(progress.history)
     while True:
         evaluation = likelihood.evaluate(state)
         refuse_not_finite(evaluation)
         progress.record(evaluation.objective)
-        if progress.settled(tol) or progress.exhausted:
+        if progress.settled() or progress.exhausted:
             return state, evaluation
-        if steps is not None:
-            if len(progress.history) - begun >= steps:
-                progress.finish(f"EM: {steps} steps taken", False)
-                return state, evaluation
-            params = likelihood.family.update_prior(state.params, evaluation.statistics)
-            state = State(state.weights, params, state.theta)
         state = likelihood.maximise(state, evaluation)
+
+
+def warm_up(likelihood: Likelihood, state: State, progress: Progress, steps: int) -> State:
+    """Take EM steps that bring another stage near; a prior that follows the data does so too."""
+    progress.begin("EM")
+    for _ in range(steps):
+        evaluation = likelihood.evaluate(state)
+        refuse_not_finite(evaluation)
+        progress.record(evaluation.objective)
+        if progress.settled(tol=0.1) or progress.exhausted:
+            return state
+        params = likelihood.family.update_prior(state.params, evaluation.statistics)
+        state = likelihood.maximise(State(state.weights, params, state.theta), evaluation)
+    # What the last of them gained, the next stage will see.
+    progress.finish(f"EM: {steps} steps taken", False)
+    return state
 
 
 def one_step_late(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
