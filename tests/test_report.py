@@ -168,6 +168,17 @@ def test_held_out_rows_are_judged_without_their_labels(cells):
     assert sum(band["rows"] for band in summary["reliability"]) <= data.n_labelled
 
 
+def test_rows_held_out_speak_for_all_labelled_ones(monkeypatch):
+    """Of very many labelled rows some are held out; blank rows weigh no more for that."""
+    monkeypatch.setattr("hesitant.report._case.MANY", 100)
+    data = simulate(2000, random_state=3)
+    clf = fit(data.features, data.labels)
+    found = make_report(clf, data.features, data.labels).to_dict()["held_out"]
+    assert found["rows"] < 0.3 * data.n_labelled
+    truth = (clf.predict(data.features) == data.truth).mean()
+    assert found["all_rows"] == pytest.approx(truth, abs=0.02)
+
+
 def test_a_combination_of_models_is_reported_as_one():
     selection = pytest.importorskip("hesitant.model_selection")
     data = simulate(200, random_state=5)

@@ -200,8 +200,9 @@ def _of_all_rows(
     weight = inverse_probability_weights(case.data, estimator=case.informed)[rows]
     found, expected = weight @ ~right, weight @ (1 - confidence)
     error = max((found + 1) / (expected + 1), 1.0) * (1 - case.posterior[case.blank].max(axis=1))
-    wrong = (~right).sum() + np.minimum(error, 1.0).sum()
-    return float(1 - wrong / (right.size + error.size))
+    labelled = case.n - error.size  # of which only some may have been held out
+    wrong = labelled * (~right).mean() + np.minimum(error, 1.0).sum()
+    return float(1 - wrong / case.n)
 
 
 def _reliability(confidence: FloatArray, right: BoolArray) -> list[Section]:
