@@ -242,6 +242,18 @@ def test_a_wrong_label_is_found():
     assert wrong in [row["position"] for row in doubtful["rows"]]
 
 
+def test_labels_that_are_right_are_not_doubted_for_being_many():
+    """Many rows have labels improbable and right; as many are listed as were turned."""
+    data = simulate(5000, random_state=1)
+    total = report_on(data.features, data.labels).to_dict()["doubtful_labels"]["total"]
+    assert total < 6
+    y, seen = data.labels.copy(), np.flatnonzero(data.labelled)
+    turned = np.random.default_rng(0).choice(seen, 100, replace=False)
+    y[turned] = 1 - y[turned]
+    total = report_on(data.features, y).to_dict()["doubtful_labels"]["total"]
+    assert 60 <= total <= 140
+
+
 def test_checked_data_give_the_same_report():
     clf = fit(BASE.features, BASE.labels)
     assert clf.report(clf.check()).to_dict() == clf.report(BASE.features, BASE.labels).to_dict()

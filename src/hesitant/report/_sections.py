@@ -132,7 +132,10 @@ def _what_next(triage: Section, doubtful: Section) -> Iterator[str]:
         yield f"Check {which} no class: perhaps damaged, mistyped or of another kind."
     if doubtful["total"]:
         which = noun(doubtful["total"], "label")
-        yield f"Check {which} that the model contradicts with at least 95 % confidence."
+        yield (
+            f"Check {which} that the model contradicts with at least 95 % confidence: were all "
+            "labels right, at most half as many would be."
+        )
 
 
 def _cautions(case: Case, held_out: Section) -> Iterator[str]:
@@ -292,10 +295,18 @@ def _doubtful_labels(case: Case, held_out: Section) -> Section:
     every, codes = case.held_out[0], case.labels.codes
     tau = np.where(np.isfinite(every), every, case.proba)
     given = tau[np.arange(case.n), np.maximum(codes, 0)]
-    wrong = ~case.blank & (tau.max(axis=1) >= SURE) & (given <= 1 - SURE) & ~case.unusual
+    judged = ~case.blank & ~case.unusual
+    wrong = judged & (tau.max(axis=1) >= SURE) & (given <= 1 - SURE)
     # a model that is wrongly sure contradicts nobody
     rows = np.flatnonzero(wrong & (not held_out["contradicted"]))
-    first = rows[np.argsort(given[rows], kind="stable")][:MOST_LISTED]
+    rows = rows[np.argsort(given[rows], kind="stable")]
+    # Of very many labels some are improbable and right: so many, if the model is. As many rows
+    # are listed as leave at least every second of them wrong.
+    small = np.sort(tau[judged].ravel())
+    right = np.append(0.0, np.cumsum(small))[np.searchsorted(small, given[rows], side="right")]
+    listed = np.flatnonzero(right <= np.arange(1, rows.size + 1) / 2)
+    rows = rows[: listed.max(initial=-1) + 1]
+    first = rows[:MOST_LISTED]
     said = {"label": [case.classes[h] for h in codes[first]], "label_probability": given[first]}
     return {"total": rows.size, "rows": _records(_rows(case, first, tau) | said)}
 
