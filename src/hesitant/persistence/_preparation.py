@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -43,6 +42,8 @@ class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.rotation_: FloatArray | None = None
         self.explained_: FloatArray | None = None
         if self.n_components is not None:
+            from sklearn.decomposition import PCA  # slow to import, and seldom needed
+
             check_number("n_components", self.n_components, Integral, 1, min(X.shape))
             components = PCA(self.n_components, svd_solver="full")
             components.fit((X - self.center_) / self.scale_)
