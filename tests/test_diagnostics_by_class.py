@@ -4,11 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from scipy.optimize import approx_fprime, minimize
+from scipy.special import expit, softmax
 from scipy.stats import chi2_contingency
 
 from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.diagnostics import diagnose
+from hesitant.diagnostics._groups import _misfit, told_by_labels
 
 CHANCE = {"intercept": 0.6, "slope": 0.0}
 
@@ -37,7 +40,7 @@ def test_two_classes_labelled_unequally():
         assert "missing by class" in found.verdict
 
 
-def test_bic_alone_is_believed_where_difficulty_adds_nothing():
+def test_the_class_is_believed_where_difficulty_adds_nothing():
     """Overlapping classes: rows of the class seldom labelled look hard, and none the worse."""
     for seed in (0, 2, 5):
         rng = np.random.default_rng(seed)
@@ -109,3 +112,50 @@ def test_no_pattern_has_no_shares():
     found = diagnose(data.features, data.truth)
     assert found.by_class == []
     assert not found.missing_by_class
+
+
+def ring(n, seed):
+    """Return two classes that are no Gaussians: a heap, and a ring around part of it."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    angle, radius = rng.uniform(0, 2 * np.pi, n), np.where(truth == 1, 3.0, 0.0)
+    X = radius[:, None] * np.column_stack((np.cos(angle), np.sin(angle)))
+    return rng, X + rng.standard_normal((n, 2)), truth
+
+
+def test_classes_of_the_wrong_shape_are_not_taken_for_missing_by_class():
+    """A mixture bends to the blanks, and asks for the class; labelled rows know better."""
+    for seed in range(4):
+        rng, X, truth = ring(800, seed)
+        far, draw = np.abs(np.hypot(*X.T) - 1.7), rng.random((3, 800))
+        hard = diagnose(X, np.where(draw[0] < expit(4 * (far - 0.7)), truth, -1))
+        by_class = diagnose(X, np.where(draw[1] < np.where(truth == 0, 0.9, 0.3), truth, -1))
+        chance = diagnose(X, np.where(draw[2] < 0.6, truth, -1))
+        assert chance.suggested == "entropy+class"
+        assert told_by_labels(chance.ignorance.check()) == "none"
+        assert told_by_labels(by_class.ignorance.check()) == "class"
+        found = [each.missing_by_class for each in (hard, by_class, chance)]
+        assert found == [False, True, False]
+
+
+def test_what_labelled_rows_tell_has_the_right_slopes():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 50)
+    design = rng.standard_normal((50, 3, 4))
+    given = design, np.zeros(4), p, rng.random(50) < 0.5, rng.uniform(0.5, 2, 50)
+    theta = rng.standard_normal(4)
+    found = approx_fprime(theta, lambda at: _misfit(at, *given)[0], 1e-6)
+    np.testing.assert_allclose(_misfit(theta, *given)[1], found, rtol=1e-4)
+
+
+def test_labelled_rows_recover_the_chances_of_their_classes():
+    """Chances of a label follow from the blanks and from posteriors among labelled rows."""
+    rng, X, truth = three(20_000, 3)
+    chance = np.array([0.9, 0.6, 0.2])
+    seen = rng.random(20_000) < chance[truth]
+    centers = 3.0 * np.eye(3)[:, 1:]
+    joint = -0.5 * ((X[:, None] - centers) ** 2).sum(axis=2) + np.log(chance)
+    design = np.broadcast_to(np.eye(3), (20_000, 3, 3))
+    given = design, np.zeros(3), softmax(joint, axis=1), seen, np.ones(20_000)
+    found = minimize(_misfit, np.zeros(3), given, "BFGS", jac=True).x
+    np.testing.assert_allclose(expit(found), chance, atol=0.02)

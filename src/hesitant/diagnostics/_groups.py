@@ -6,17 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import logit, logsumexp, softmax
 from scipy.stats import norm
 
 from hesitant._drawing import COLORS, Drawing, as_text, class_color, drawing
 from hesitant._replicates import refit
-from hesitant._typing import FloatArray
+from hesitant._typing import BoolArray, FloatArray
 from hesitant._words import Result, Table
 from hesitant.diagnostics import _tests
 from hesitant.diagnostics._tests import ALPHA, FEW, Fits, Test, mann_whitney
 from hesitant.experts import Panel, reader_records
+from hesitant.families import Gaussian
 from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, as_mechanism
-from hesitant.rows import Rows
+from hesitant.rows import ManyRows, Rows
 from hesitant.statements import WITHHELD, Statements
 from hesitant.uncertainty import Shannon
 
@@ -28,6 +31,7 @@ CLEAR = 3.0  # standard errors
 LARGE = 0.2
 EXPECTED = 3.0  # labels, of which not one was given
 MOST_ROWS = 50_000  # that mechanisms are compared on
+FOLDS, RIDGE = 5, 1e-3
 _DASHES = ("-", "--", ":", "-.")
 _FINDINGS = {
     "hard": "leaves the hard rows blank",
@@ -75,6 +79,73 @@ def labelled_shares(fits: Fits) -> tuple[list[dict[str, Any]], float, bool]:
     keys = ("class", "rows", "labelled", "expected")
     records = [dict(zip(keys, own, strict=True)) for own in values]
     return records, p_value, bool(never.any() or (p_value < SURE and apart >= LARGE))
+
+
+def told_by_labels(rows: ManyRows) -> str:
+    """Return the mechanism that labelled rows alone tell of; "" where they cannot.
+
+    A mixture of the wrong shape bends its classes to explain the blanks. Here no blank row has a
+    say in the classes. With p_h their posteriors among labelled rows, and λ_h the chance of a
+    label in class h, the odds of a blank are ``Σ_h p_h (1 − λ_h) / λ_h``; the best by BIC.
+    """
+    counts = rows.tally.counting[:-1]
+    if not isinstance(rows, Rows) or counts.min() < 2:  # on a cluster features stay where they are
+        return ""
+    data = rows[:: max(1, len(rows.X) // _tests.SAMPLE)]
+    shown = data.reviewed & (data.weight > 0)
+    p = _posteriors_without(data)[shown]
+    given = p, (data.codes >= 0)[shown], data.weight[shown]
+    usual, shape = logit(np.average(given[1], weights=given[2])), (*p.shape, 1)
+    one, own = np.ones(shape), np.broadcast_to(np.eye(shape[1]), (*p.shape, shape[1]))
+    u = np.broadcast_to(Shannon().evaluate(np.log(p), p)[0][:, None, None], shape)
+    designs = {"none": (one,), "entropy": (one, u), "class": (own,), "entropy+class": (own, u)}
+    bic = {}
+    for name, columns in designs.items():
+        design = np.concatenate(columns, axis=2)
+        start = np.full(design.shape[2], usual)
+        start[columns[0].shape[2] :] = 0.0
+        found = minimize(_misfit, start, (design, start, *given), "BFGS", jac=True)
+        bic[name] = 2 * found.fun + start.size * math.log(given[2].sum())
+    return min(bic, key=lambda name: bic[name])
+
+
+def _misfit(
+    theta: FloatArray,
+    design: FloatArray,
+    start: FloatArray,
+    p: FloatArray,
+    seen: BoolArray,
+    weight: FloatArray,
+) -> tuple[float, FloatArray]:
+    """Return minus the log-likelihood of labels and blanks, and its derivatives."""
+    each = p * np.exp(-design @ theta)
+    odds = each.sum(axis=1)
+    value = weight @ (np.log1p(odds) - np.where(seen, 0.0, np.log(odds)))
+    pull = weight * (np.where(seen, 0.0, 1.0 / odds) - 1.0 / (1.0 + odds))
+    weak = RIDGE * (theta - start)  # a class may be labelled throughout
+    slopes = (pull[:, None] * each).reshape(-1) @ design.reshape(-1, theta.size)
+    return value + 0.5 * (theta - start) @ weak, slopes + weak
+
+
+def _posteriors_without(data: Rows) -> FloatArray:
+    """Return posteriors by labelled rows, of these by the others, as sure as these allow."""
+    family, codes, known = Gaussian(), data.codes, np.flatnonzero(data.codes >= 0)
+    fold = np.full(len(codes), FOLDS)  # of a blank row the last, which leaves nothing out
+    fold[known[np.argsort(codes[known], kind="stable")]] = np.arange(known.size) % FOLDS
+    log_p = np.empty((len(codes), data.n_classes))
+    for k in range(FOLDS + 1):
+        kept, told = known[fold[known] != k], np.flatnonzero(fold == k)
+        members = np.eye(data.n_classes)[codes[kept]] * data.weight[kept, None]
+        params = family.initial(np.ascontiguousarray(data.X[kept], dtype=float), members)
+        log_p[told] = family.log_density(params, np.ascontiguousarray(data.X[told], dtype=float))
+        log_p[told] += np.log(members.sum(axis=0))
+
+    def loss(power: float) -> float:
+        own = power * log_p[known]
+        return float(np.sum(logsumexp(own, axis=1) - own[np.arange(known.size), codes[known]]))
+
+    sure = minimize_scalar(loss, bounds=(0.0, 3.0), method="bounded").x
+    return np.clip(softmax(sure * log_p, axis=1), 1e-4, 1.0)
 
 
 def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], list[str]]:
