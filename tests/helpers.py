@@ -169,3 +169,12 @@ def exact_excess(info, gap=GAP):
     # D(x) = logit π + log f2 − log f1, and at x = 0 both means move it by −gap/2.
     slope = np.array([1.0, -gap / 2, -gap / 2, 0.0])
     return norm.pdf(gap / 2) / (4 * gap) * slope @ np.linalg.solve(info, slope)
+
+
+def ring(n, seed):
+    """Return two classes that are no Gaussians: a heap, and a ring around part of it."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    angle, radius = rng.uniform(0, 2 * np.pi, n), np.where(truth == 1, 3.0, 0.0)
+    X = radius[:, None] * np.column_stack((np.cos(angle), np.sin(angle)))
+    return rng, X + rng.standard_normal((n, 2)), truth

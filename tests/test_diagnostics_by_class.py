@@ -8,10 +8,12 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit, softmax
 from scipy.stats import chi2_contingency
 
+from helpers import ring
 from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.diagnostics import diagnose
-from hesitant.diagnostics._groups import _misfit, told_by_labels
+from hesitant.diagnostics._groups import told_by_labels
+from hesitant.label_rates import misfit
 
 CHANCE = {"intercept": 0.6, "slope": 0.0}
 
@@ -114,15 +116,6 @@ def test_no_pattern_has_no_shares():
     assert not found.missing_by_class
 
 
-def ring(n, seed):
-    """Return two classes that are no Gaussians: a heap, and a ring around part of it."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, 2, n)
-    angle, radius = rng.uniform(0, 2 * np.pi, n), np.where(truth == 1, 3.0, 0.0)
-    X = radius[:, None] * np.column_stack((np.cos(angle), np.sin(angle)))
-    return rng, X + rng.standard_normal((n, 2)), truth
-
-
 def test_classes_of_the_wrong_shape_are_not_taken_for_missing_by_class():
     """A mixture bends to the blanks, and asks for the class; labelled rows know better."""
     for seed in range(4):
@@ -144,8 +137,8 @@ def test_what_labelled_rows_tell_has_the_right_slopes():
     design = rng.standard_normal((50, 3, 4))
     given = design, np.zeros(4), p, rng.random(50) < 0.5, rng.uniform(0.5, 2, 50)
     theta = rng.standard_normal(4)
-    found = approx_fprime(theta, lambda at: _misfit(at, *given)[0], 1e-6)
-    np.testing.assert_allclose(_misfit(theta, *given)[1], found, rtol=1e-4)
+    found = approx_fprime(theta, lambda at: misfit(at, *given)[0], 1e-6)
+    np.testing.assert_allclose(misfit(theta, *given)[1], found, rtol=1e-4)
 
 
 def test_labelled_rows_recover_the_chances_of_their_classes():
@@ -157,5 +150,5 @@ def test_labelled_rows_recover_the_chances_of_their_classes():
     joint = -0.5 * ((X[:, None] - centers) ** 2).sum(axis=2) + np.log(chance)
     design = np.broadcast_to(np.eye(3), (20_000, 3, 3))
     given = design, np.zeros(3), softmax(joint, axis=1), seen, np.ones(20_000)
-    found = minimize(_misfit, np.zeros(3), given, "BFGS", jac=True).x
+    found = minimize(misfit, np.zeros(3), given, "BFGS", jac=True).x
     np.testing.assert_allclose(expit(found), chance, atol=0.02)

@@ -193,6 +193,9 @@ def test_a_combination_of_models_is_reported_as_one():
     np.testing.assert_allclose(report._case.proba, clf.predict_proba(data.features))
     assert found["candidates"][0]["name"] == clf.name_
     assert "Models tried and combined" in report.to_html()
+    clf.label_rates_ = np.array([0.9, 0.3])
+    said = " ".join(clf.report(data.features, data.labels).to_dict()["verdict"]["what"])
+    assert "about 90.0 % of class 0, 30.0 % of class 1" in said
 
 
 def test_a_panel_has_a_section_of_its_own():

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+from helpers import ring
 from hesitant import FitWarning, MixtureClassifier, MixtureClassifierCV, load, save
 from hesitant.datasets import simulate
 from hesitant.families import KernelDensity, Ranked
@@ -195,6 +196,28 @@ def test_empty_cells(data):
     X[::9, 0] = np.nan
     clf = MixtureClassifierCV(FEW, cv=2, random_state=0).fit(X, data.labels)
     assert clf.score(X, data.truth) > 0.75
+
+
+def test_classes_that_are_labelled_more_readily_are_allowed_for(tmp_path):
+    rng, X, truth = ring(600, 0)
+    chance, blank = np.array([0.9, 0.3]), rng.random(600)
+    y = np.where(blank < chance[truth], truth, -1)
+    clf = MixtureClassifierCV(random_state=0).fit(X, y)
+    np.testing.assert_allclose(clf.label_rates_, chance, atol=0.1)
+    hidden = y < 0
+    reviewed = np.arange(600) % 3 > 0
+    resolved, proba = clf.resolve(X, y, reviewed), clf.predict_proba(X)
+    np.testing.assert_array_equal(resolved[~hidden], np.eye(2)[truth[~hidden]])
+    np.testing.assert_allclose(resolved[hidden & ~reviewed], proba[hidden & ~reviewed])
+    assert (resolved[hidden & reviewed, 1] > proba[hidden & reviewed, 1]).all()
+    assert clf.labelling_probability(X).mean() == pytest.approx((~hidden).mean(), abs=0.05)
+    save(clf, tmp_path / "ring.model")
+    np.testing.assert_array_equal(load(tmp_path / "ring.model").predict_proba(X), proba)
+    right = (clf.resolve(X, y).argmax(axis=1) == truth)[hidden].mean()
+    clf.label_rates_ = None
+    assert right > (clf.resolve(X, y).argmax(axis=1) == truth)[hidden].mean() + 0.02
+    by_chance = np.where(blank < 0.6, truth, -1)
+    assert MixtureClassifierCV(random_state=0).fit(X, by_chance).label_rates_ is None
 
 
 def test_a_panel_is_combined_too(data):

@@ -89,6 +89,11 @@ class FittedModel:
         evidence = self.mechanism.evidence(difficulty, said, self.state.theta)
         return row_term(evidence, log_tau, tau, codes)
 
+    def if_labelled(self, log_tau: FloatArray, tau: FloatArray, log_f: FloatArray) -> FloatArray:
+        """Return posteriors (n, g) of rows that were given a label, whichever it was."""
+        given, unknown = np.ones(len(tau), dtype=bool), np.full(len(tau), -1)
+        return self.row_term((log_tau, tau, log_f), given, unknown, slopes=False).resolved
+
     def resolve(self, rows: ManyRows) -> FloatArray:
         """Return class probabilities given features and what was said of each row."""
         return self.predict(rows)[2]

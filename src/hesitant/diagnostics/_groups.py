@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import logit, logsumexp, softmax
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp, softmax
 from scipy.stats import norm
 
 from hesitant._drawing import COLORS, Drawing, as_text, class_color, drawing
 from hesitant._replicates import refit
-from hesitant._typing import BoolArray, FloatArray
+from hesitant._typing import FloatArray
 from hesitant._words import Result, Table
 from hesitant.diagnostics import _tests
 from hesitant.diagnostics._tests import ALPHA, FEW, Fits, Test, mann_whitney
 from hesitant.experts import Panel, reader_records
 from hesitant.families import Gaussian
+from hesitant.label_rates import explain_blanks
 from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, as_mechanism
 from hesitant.rows import ManyRows, Rows
 from hesitant.statements import WITHHELD, Statements
@@ -31,7 +32,7 @@ CLEAR = 3.0  # standard errors
 LARGE = 0.2
 EXPECTED = 3.0  # labels, of which not one was given
 MOST_ROWS = 50_000  # that mechanisms are compared on
-FOLDS, RIDGE = 5, 1e-3
+FOLDS = 5
 _DASHES = ("-", "--", ":", "-.")
 _FINDINGS = {
     "hard": "leaves the hard rows blank",
@@ -82,49 +83,13 @@ def labelled_shares(fits: Fits) -> tuple[list[dict[str, Any]], float, bool]:
 
 
 def told_by_labels(rows: ManyRows) -> str:
-    """Return the mechanism that labelled rows alone tell of; "" where they cannot.
-
-    A mixture of the wrong shape bends its classes to explain the blanks. Here no blank row has a
-    say in the classes. With p_h their posteriors among labelled rows, and λ_h the chance of a
-    label in class h, the odds of a blank are ``Σ_h p_h (1 − λ_h) / λ_h``; the best by BIC.
-    """
-    counts = rows.tally.counting[:-1]
-    if not isinstance(rows, Rows) or counts.min() < 2:  # on a cluster features stay where they are
-        return ""
+    """Return the mechanism that labelled rows alone tell of; "" where they cannot."""
+    if not isinstance(rows, Rows) or rows.tally.counting[:-1].min() < 2:
+        return ""  # on a cluster features stay where they are
     data = rows[:: max(1, len(rows.X) // _tests.SAMPLE)]
     shown = data.reviewed & (data.weight > 0)
-    p = _posteriors_without(data)[shown]
-    given = p, (data.codes >= 0)[shown], data.weight[shown]
-    usual, shape = logit(np.average(given[1], weights=given[2])), (*p.shape, 1)
-    one, own = np.ones(shape), np.broadcast_to(np.eye(shape[1]), (*p.shape, shape[1]))
-    u = np.broadcast_to(Shannon().evaluate(np.log(p), p)[0][:, None, None], shape)
-    designs = {"none": (one,), "entropy": (one, u), "class": (own,), "entropy+class": (own, u)}
-    bic = {}
-    for name, columns in designs.items():
-        design = np.concatenate(columns, axis=2)
-        start = np.full(design.shape[2], usual)
-        start[columns[0].shape[2] :] = 0.0
-        found = minimize(_misfit, start, (design, start, *given), "BFGS", jac=True)
-        bic[name] = 2 * found.fun + start.size * math.log(given[2].sum())
-    return min(bic, key=lambda name: bic[name])
-
-
-def _misfit(
-    theta: FloatArray,
-    design: FloatArray,
-    start: FloatArray,
-    p: FloatArray,
-    seen: BoolArray,
-    weight: FloatArray,
-) -> tuple[float, FloatArray]:
-    """Return minus the log-likelihood of labels and blanks, and its derivatives."""
-    each = p * np.exp(-design @ theta)
-    odds = each.sum(axis=1)
-    value = weight @ (np.log1p(odds) - np.where(seen, 0.0, np.log(odds)))
-    pull = weight * (np.where(seen, 0.0, 1.0 / odds) - 1.0 / (1.0 + odds))
-    weak = RIDGE * (theta - start)  # a class may be labelled throughout
-    slopes = (pull[:, None] * each).reshape(-1) @ design.reshape(-1, theta.size)
-    return value + 0.5 * (theta - start) @ weak, slopes + weak
+    given = _posteriors_without(data), data.codes >= 0, data.weight
+    return explain_blanks(*(part[shown] for part in given))[0]
 
 
 def _posteriors_without(data: Rows) -> FloatArray:
@@ -145,7 +110,7 @@ def _posteriors_without(data: Rows) -> FloatArray:
         return float(np.sum(logsumexp(own, axis=1) - own[np.arange(known.size), codes[known]]))
 
     sure = minimize_scalar(loss, bounds=(0.0, 3.0), method="bounded").x
-    return np.clip(softmax(sure * log_p, axis=1), 1e-4, 1.0)
+    return np.asarray(softmax(sure * log_p, axis=1))
 
 
 def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], list[str]]:

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +17,7 @@ from hesitant.checks import check_jobs, check_number, look_up
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.intake import refuse_dask, take
+from hesitant.label_rates import explain_blanks
 from hesitant.model import LEAST
 from hesitant.model_selection import _held_out as held_out
 from hesitant.model_selection._candidates import as_candidates, auto_candidates, informative
@@ -67,6 +69,9 @@ class MixtureClassifierCV(PatternClassifier):
     cv_results_ : dict of lists
         For each candidate: name, mean_score (log probability a row), gap (behind the best),
         gap_error (its standard error), weight, n_parameters, seconds, note.
+    label_rates_ : array of shape (g,), or None
+        Each class's chance of a label, where "auto" finds that blanks mark classes and not the
+        hard cases. Probabilities, which labelled rows have shaped, then allow for it.
     held_out_proba_ : array of shape (n, g)
         The combination's probabilities of every row when it was held out, NaN if it never was
         (candidates are judged on some 5,000 rows at most, and fitted to all). Files leave it out.
@@ -81,6 +86,7 @@ class MixtureClassifierCV(PatternClassifier):
     """
 
     combines = True
+    label_rates_: FloatArray | None = None
 
     def __init__(
         self,
@@ -142,6 +148,8 @@ class MixtureClassifierCV(PatternClassifier):
                      "rows.")  # fmt: skip
             warnings.warn(words, FitWarning, stacklevel=2)
         self._refit(weights, judged)
+        if auto and folds:
+            self.label_rates_ = self._label_rates(judged)
         self.cv_results_: dict[str, list[Any]] = {column: [] for column in COLUMNS}
         for name in sorted(models, key=lambda k: -figures[k][0] if k in figures else np.inf):
             *score, size = figures.get(name, (np.nan, np.nan, np.nan, None))
@@ -203,7 +211,7 @@ class MixtureClassifierCV(PatternClassifier):
             found[np.lexsort((gap[inside], small))[0]] = 1.0
         order = np.argsort(-found, kind="stable")
         weights = {names[k]: float(found[k]) for k in order if found[k] > 0}
-        parts = [w * np.asarray(judged.trials[k].tau) for k, w in weights.items()]
+        parts = [w * judged.trials[k].given for k, w in weights.items()]
         self.held_out_proba_[rows] = np.sum(parts, axis=0)
         figures = zip(mean, gap, error, size, strict=True)
         return weights, dict(zip(everyone, figures, strict=True))
@@ -245,9 +253,27 @@ class MixtureClassifierCV(PatternClassifier):
         check_is_fitted(self, "models_")
         return [(self.weights_[name], clf) for name, clf in self.models_.items()]
 
+    def _label_rates(self, judged: held_out.Judge) -> FloatArray | None:
+        """Return each class's chance of a label, if blanks mark classes and not difficulty."""
+        data, rows = judged.data.checked, judged.rows
+        rows = rows[data.reviewed[rows] & (data.weight[rows] > 0)]
+        if data.said is not None or not judged.data.answers() or not rows.size:
+            return None
+        given = self.held_out_proba_[rows], data.codes[rows] >= 0, data.weight[rows]
+        mechanism, logits = explain_blanks(*given)
+        return np.asarray(expit(logits)) if mechanism == "class" else None
+
+    def _if_labelled(self, X: Any) -> FloatArray:
+        """Return class probabilities (n, g) of rows that were given a label, whichever."""
+        parts = [w * clf._by_rows(X, clf.fitted_.if_labelled) for w, clf in self._parts()]
+        return np.sum(parts, axis=0)
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class probabilities (n, g)."""
-        return np.sum([w * clf.predict_proba(X) for w, clf in self._parts()], axis=0)
+        if self.label_rates_ is None:
+            return np.sum([w * clf.predict_proba(X) for w, clf in self._parts()], axis=0)
+        p = self._if_labelled(X) / self.label_rates_
+        return p / p.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log class probabilities (n, g)."""
@@ -266,6 +292,8 @@ class MixtureClassifierCV(PatternClassifier):
 
     def labelling_probability(self, X: Any) -> FloatArray:
         """Return the probability that each row would be given a label, if reviewed."""
+        if self.label_rates_ is not None:
+            return np.asarray(1 / (self._if_labelled(X) / self.label_rates_).sum(axis=1))
         parts = self._parts()
         # A candidate that does not explain the blanks has only their share to offer.
         parts = [part for part in parts if part[1].mechanism_.informative] or parts
@@ -282,6 +310,12 @@ class MixtureClassifierCV(PatternClassifier):
         What was said counts for the candidates that expected it.
         """
         data = self.check(X, y, None, reviewed)
+        if self.label_rates_ is not None:
+            rates = self.label_rates_
+            p = self._if_labelled(data) * np.where(data.reviewed[:, None], 1 - rates, 1.0) / rates
+            known = np.eye(len(rates))[data.codes]
+            p = np.where(data.codes[:, None] >= 0, known, p)
+            return np.asarray(p / p.sum(axis=1, keepdims=True))
         logs, given = [], []
         for w, clf in self._parts():
             _, seen, resolved, _, _ = clf.fitted_.predict(data)

@@ -71,6 +71,7 @@ class Trial(NamedTuple):
     """One candidate on rows held out: log probabilities, one a row, unless said otherwise."""
 
     tau: FloatArray | None = None  # class posteriors (n, g); None if it failed
+    given: FloatArray = np.zeros(0)  # those of a row that has a label (n, g)
     label: FloatArray = np.zeros(0)  # of the label, had there to be one
     seen: FloatArray = np.zeros(0)  # of label or blank
     chance: FloatArray = np.zeros(0)  # probability of any label, not its log
@@ -128,6 +129,9 @@ def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
     model: FittedModel = fit.fitted_
     tau, seen, _, chance, density = model.predict(data.checked[rows])
     codes = data.codes[rows]
+    given = tau  # unless a label says something of the class already
+    if model.mechanism.by_class and not model.readers:
+        given = model.by_rows(data.checked.X[rows], model.if_labelled, 1)
     own = np.log(np.maximum(tau[np.arange(len(rows)), codes], LEAST))
     label = own if model.readers else seen - np.log(np.maximum(chance, LEAST))
     label = np.where(codes < 0, 0.0, np.where(data.checked.reviewed[rows], label, own))
@@ -138,7 +142,7 @@ def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
     others = [model.family.sample(model.state.params, h, n, rng) for h, n in enumerate(counts)]
     drawn = model.posterior(np.concatenate(others))[2]
     size = model.n_parameters, model.family.has_coordinates
-    return Trial(tau, label, seen, chance, density, drawn, *size)
+    return Trial(tau, given, label, seen, chance, density, drawn, *size)
 
 
 def scores(
@@ -301,7 +305,7 @@ class Judge:
         return chosen
 
     def _end(self, names: list[str]) -> Self:
-        arrays = ("tau", "label", "seen", "chance", "density", "drawn")
+        arrays = ("tau", "given", "label", "seen", "chance", "density", "drawn")
         for name in names:
             trials = self.done[name]
             parts: Any = {k: np.concatenate([getattr(t, k) for t in trials]) for k in arrays}

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant._words import decimals, noun, percent, plain, short
+from hesitant._words import decimals, listed, noun, percent, plain, short
 from hesitant.diagnostics._smoother import wilson
 from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference import information
@@ -82,6 +82,15 @@ def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str
     some = f"Of {rows}, {labels['blank']:,} ({share}) have no label. {seen}"
     yield some if labels["blank"] else f"All {rows} carry a label."
     yield found.explanation
+    rates = getattr(case.whole, "label_rates_", None)
+    if rates is not None:
+        each = [
+            f"{percent(r)} of class {short(c)}" for r, c in zip(rates, case.classes, strict=True)
+        ]
+        yield (
+            "By what labelled rows say of the classes, labels are given to about "
+            f"{listed(each, most=6)}. The predictions allow for that."
+        )
     if change["available"] and found.finding in ("hard", "easy", "mixed", "random"):
         yield change["words"]
 
@@ -304,8 +313,8 @@ def _doubtful_labels(case: Case, held_out: Section) -> Section:
     # are listed as leave at least every second of them wrong.
     small = np.sort(tau[judged].ravel())
     right = np.append(0.0, np.cumsum(small))[np.searchsorted(small, given[rows], side="right")]
-    listed = np.flatnonzero(right <= np.arange(1, rows.size + 1) / 2)
-    rows = rows[: listed.max(initial=-1) + 1]
+    enough = np.flatnonzero(right <= np.arange(1, rows.size + 1) / 2)
+    rows = rows[: enough.max(initial=-1) + 1]
     first = rows[:MOST_LISTED]
     said = {"label": [case.classes[h] for h in codes[first]], "label_probability": given[first]}
     return {"total": rows.size, "rows": _records(_rows(case, first, tau) | said)}
