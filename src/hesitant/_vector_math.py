@@ -21,7 +21,7 @@ _LOG2_E = 1.0 / math.log(2.0)
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 # Adding this rounds to a whole number, and leaves that number in the low bits.
 _ROUND, _ROUND_BITS = 6755399441055744.0, np.uint64(0x4338000000000000)
-_ROOT_HALF, _MANTISSA = np.uint64(0x3FE6A09E667F3BCD), np.uint64(52)
+_ROOT_HALF, _MANTISSA, _BIAS = np.uint64(0x3FE6A09E667F3BCD), np.uint64(52), np.uint64(1023)
 _SMALLEST = -708.0
 
 _EXP = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
@@ -35,7 +35,7 @@ _FUSED = {"contract"}
 def exp_strip(x: FloatArray, m: int) -> None:
     """Replace ``x[:m]``, at most zero, by its exponential (error 3e-16), zero below −708."""
     for b in range(m):
-        v = max(x[b], _SMALLEST)
+        v = x[b] if x[b] > _SMALLEST else _SMALLEST
         rounded = np.float64(v * _LOG2_E + _ROUND)
         k = rounded - _ROUND
         r = (v - k * _LN2_HIGH) - k * _LN2_LOW
@@ -43,7 +43,7 @@ def exp_strip(x: FloatArray, m: int) -> None:
         for coefficient in _EXP:
             e = e * r + coefficient
         # The number's own bits serve: a view of the array would take longer to compile than this.
-        power = np.int64((rounded.view(np.int64) + 1023) << 52).view(np.float64)
+        power = np.uint64((rounded.view(np.uint64) + _BIAS) << _MANTISSA).view(np.float64)
         x[b] = e * power if x[b] >= _SMALLEST else 0.0
 
 
@@ -112,8 +112,8 @@ def normalise(joint, tau, log_f, shift, d, e, scratch):  # type: ignore[no-untyp
                 top[b] = h if higher else top[b]
         for h in range(g):
             for b in range(m):
-                d[h, b] = max(d[h, b] - peak[b], -1e300)
-                e[h, b] = d[h, b]
+                below = d[h, b] - peak[b]
+                d[h, b] = e[h, b] = -1e300 if below < -1e300 else below
             exp_strip(e[h], m)
             for b in range(m):
                 rest[b] += e[h, b] if h != top[b] else 0.0

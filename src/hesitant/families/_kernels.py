@@ -98,8 +98,9 @@ def squared_distances(  # type: ignore[no-untyped-def]
                 per_unit, middle, shift = 1.0 / spread[j], center[j], location[h, j]
                 for b in range(m):
                     # Without a bound the square would overflow.
-                    unit = (x[j, b] - middle) * per_unit
-                    u[j, b] = min(max(unit, -FARTHEST), FARTHEST) - shift
+                    v = (x[j, b] - middle) * per_unit
+                    v = -FARTHEST if v < -FARTHEST else FARTHEST if v > FARTHEST else v
+                    u[j, b] = v - shift
             # Four rows of the triangle by four columns: each number loaded serves four times.
             for j in range(0, size, 4):
                 for k in range(0, j + 4, 4):
