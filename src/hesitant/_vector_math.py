@@ -70,7 +70,7 @@ def _normalise_room(joint: FloatArray, shift: Any = None) -> tuple[Posterior, An
     n, g = joint.shape
     out = joint, np.empty((n, g)), np.empty(n)
     shift = np.zeros(g) if shift is None else shift
-    return out, (*out, shift, np.empty((g, STRIP)), np.empty((g, STRIP)), np.empty((5, STRIP)))
+    return out, (*out, shift, np.empty((g, STRIP)), np.empty((g, STRIP)), np.empty((4, STRIP)))
 
 
 def _normalise_plainly(joint: FloatArray, shift: Any = None) -> Posterior:
@@ -98,7 +98,7 @@ def normalise(joint, tau, log_f, shift, d, e, scratch):  # type: ignore[no-untyp
     # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
     # its posterior rounds to one.
     n, g = joint.shape
-    top, peak, rest, excess, share = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+    top, peak, rest, excess = scratch[0], scratch[1], scratch[2], scratch[3]
     for start in range(0, n, STRIP):
         m = STRIP if n - start > STRIP else n - start
         for b in range(m):
@@ -119,9 +119,9 @@ def normalise(joint, tau, log_f, shift, d, e, scratch):  # type: ignore[no-untyp
                 rest[b] += e[h, b] if h != top[b] else 0.0
         log1p_strip(rest, m, excess)
         for b in range(m):
-            share[b] = 1.0 / (1.0 + rest[b])
+            rest[b] = 1.0 / (1.0 + rest[b])
             log_f[start + b] = peak[b] + excess[b]
         for h in range(g):
             for b in range(m):
                 joint[start + b, h] = d[h, b] - excess[b]
-                tau[start + b, h] = e[h, b] * share[b]
+                tau[start + b, h] = e[h, b] * rest[b]

@@ -1,9 +1,9 @@
 """Compiled loops of the location-scale families, and the units they work in.
 
 Rows are taken in strips of a few hundred and transposed, so that each inner loop runs over
-contiguous rows: the compiler turns those into vector instructions, and a strip stays in the
-innermost cache. Features are standardised on the way in, which saves a copy of X. Nothing is
-allocated in a loop's own code: compiling that takes longer than all the rest.
+contiguous rows: the compiler turns those into vector instructions, and a strip stays in cache.
+Features are standardised there, which saves a copy of X. Nothing is allocated in compiled code:
+compiling that takes longer than all the rest.
 """
 
 from typing import Any, TypeAlias
@@ -97,8 +97,7 @@ def squared_distances(  # type: ignore[no-untyped-def]
             for j in range(p):
                 per_unit, middle, shift = 1.0 / spread[j], center[j], location[h, j]
                 for b in range(m):
-                    # Without a bound the square would overflow.
-                    v = (x[j, b] - middle) * per_unit
+                    v = (x[j, b] - middle) * per_unit  # without a bound its square may overflow
                     v = -FARTHEST if v < -FARTHEST else FARTHEST if v > FARTHEST else v
                     u[j, b] = v - shift
             # Four rows of the triangle by four columns: each number loaded serves four times.
@@ -158,8 +157,7 @@ def weighted_moments(  # type: ignore[no-untyped-def]
                 total += w[b]
             mass[h] += total
             for j in range(p):
-                per_unit, middle, shift = 1.0 / spread[j], center[j], location[h, j]
-                total = 0.0
+                per_unit, middle, shift, total = 1.0 / spread[j], center[j], location[h, j], 0.0
                 for b in range(m):
                     u[j, b] = (x[j, b] - middle) * per_unit - shift
                     v[j, b] = w[b] * u[j, b]
