@@ -31,17 +31,17 @@ def main() -> None:
     own_exp, own_log1p = exp_strip.compile_now(), log1p_strip.compile_now()
 
     @numba.njit(nogil=True, error_model="numpy")
-    def exp_strips(x: np.ndarray, out: np.ndarray, work: np.ndarray) -> None:
+    def exp_strips(x: np.ndarray, out: np.ndarray) -> None:
         for _ in range(REPEATS):
             out[:] = x
-            own_exp(out, STRIP, work)
+            own_exp(out, STRIP)
 
     @numba.njit(nogil=True, error_model="numpy")
-    def log1p_strips(y: np.ndarray, out: np.ndarray, work: np.ndarray) -> None:
+    def log1p_strips(y: np.ndarray, out: np.ndarray) -> None:
         for _ in range(REPEATS):
-            own_log1p(y, STRIP, out, work)
+            own_log1p(y, STRIP, out)
 
-    x, out, work = -5 * rng.random(STRIP), np.empty(STRIP), np.empty(STRIP)
+    x, out = -5 * rng.random(STRIP), np.empty(STRIP)
     print("Nanoseconds a number, C library and own")
     for name, theirs, ours, values in (
         ("exp", _exp, exp_strips, x),
@@ -49,7 +49,7 @@ def main() -> None:
         ("log1p, large", _log1p, log1p_strips, np.exp(-4 * x)),
     ):
         library = 1e9 * best_of(partial(theirs, values, out), 9) / REPEATS / STRIP
-        own = 1e9 * best_of(partial(ours, values, out, work), 9) / REPEATS / STRIP
+        own = 1e9 * best_of(partial(ours, values, out), 9) / REPEATS / STRIP
         print(f"  {name:14s} {library:6.2f} {own:6.2f}   x {library / own:.1f}")
 
 

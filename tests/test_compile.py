@@ -108,6 +108,17 @@ def test_features_in_fours_leave_none_out(p):
     np.testing.assert_allclose(second, np.einsum("ih,hij,hik->hjk", w, u, u), atol=1e-10)
 
 
+def test_moments_of_wide_rows_leave_out_what_adds_nothing():
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((500, 40)), np.eye(4)[rng.integers(0, 4, 500)]
+    X[0], w[0] = 1e20, 1e-40  # next to no weight, and yet all there is to see
+    w[1:9] -= 1e-80
+    place = rng.standard_normal(40), rng.uniform(1, 2, 40), rng.standard_normal((4, 40))
+    whole = _kernels.weighted_moments(X, place, w)
+    for a, b in zip(_kernels.moments_where_it_counts(X, place, w), whole, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
 FIT = """
 import json, sys, warnings
 import numpy as np

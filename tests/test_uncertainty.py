@@ -84,7 +84,7 @@ def test_transformed_entropy():
 def test_exp_strip(values):
     x = np.array(values)
     expected = np.where(x >= -708, np.exp(np.maximum(x, -708)), 0.0)
-    exp_strip(x, x.size, np.empty_like(x))
+    exp_strip(x, x.size)
     np.testing.assert_allclose(x, expected, rtol=4e-16, atol=0)
 
 
@@ -92,7 +92,7 @@ def test_exp_strip(values):
 def test_log1p_strip(values):
     y = np.array(values)
     out = np.empty_like(y)
-    log1p_strip(y, y.size, out, np.empty_like(y))
+    log1p_strip(y, y.size, out)
     np.testing.assert_allclose(out, np.log1p(y), rtol=6e-16, atol=1e-300)
 
 

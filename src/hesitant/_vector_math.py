@@ -21,7 +21,7 @@ _LOG2_E = 1.0 / math.log(2.0)
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 # Adding this rounds to a whole number, and leaves that number in the low bits.
 _ROUND, _ROUND_BITS = 6755399441055744.0, np.uint64(0x4338000000000000)
-_ROOT_HALF, _MANTISSA = np.uint64(0x3FE6A09E667F3BCD), np.uint64(52)
+_ROOT_HALF, _MANTISSA, _BIAS = np.uint64(0x3FE6A09E667F3BCD), np.uint64(52), np.uint64(1023)
 _SMALLEST = -708.0
 
 _EXP = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
@@ -32,38 +32,31 @@ _FUSED = {"contract"}
 
 
 @njit(fastmath=_FUSED)
-def exp_strip(x: FloatArray, m: int, work: FloatArray) -> None:
+def exp_strip(x: FloatArray, m: int) -> None:
     """Replace ``x[:m]``, at most zero, by its exponential (error 3e-16), zero below −708."""
-    bits = work.view(np.int64)
     for b in range(m):
-        work[b] = max(x[b], _SMALLEST) * _LOG2_E + _ROUND
-    for b in range(m):
-        k = work[b] - _ROUND
-        r = (max(x[b], _SMALLEST) - k * _LN2_HIGH) - k * _LN2_LOW
+        v = x[b] if x[b] > _SMALLEST else _SMALLEST
+        rounded = np.float64(v * _LOG2_E + _ROUND)
+        k = rounded - _ROUND
+        r = (v - k * _LN2_HIGH) - k * _LN2_LOW
         e = 0.0
         for coefficient in _EXP:
             e = e * r + coefficient
-        x[b] = e if x[b] >= _SMALLEST else 0.0
-    for b in range(m):
-        bits[b] = (bits[b] + 1023) << 52
-    for b in range(m):
-        x[b] *= work[b]
+        # The number's own bits serve: a view of the array would take longer to compile than this.
+        power = np.uint64((rounded.view(np.uint64) + _BIAS) << _MANTISSA).view(np.float64)
+        x[b] = e * power if x[b] >= _SMALLEST else 0.0
 
 
 @njit(fastmath=_FUSED)
-def log1p_strip(y: FloatArray, m: int, out: FloatArray, work: FloatArray) -> None:
+def log1p_strip(y: FloatArray, m: int, out: FloatArray) -> None:
     """Write ``log1p(y[:m])``, y not negative and of any size, to ``out`` (error 5e-16)."""
-    bits, power = work.view(np.uint64), out.view(np.uint64)
-    for b in range(m):
-        work[b] = 1.0 + y[b]
     for b in range(m):
         # 1 + y = 2^k f with f between sqrt(1/2) and sqrt(2)
-        k = (bits[b] - _ROOT_HALF) >> _MANTISSA
-        bits[b] -= k << _MANTISSA
-        power[b] = k + _ROUND_BITS
-    for b in range(m):
-        k = out[b] - _ROUND
-        v = work[b] - 1.0 if k > 0.0 else y[b]
+        bits = np.float64(1.0 + y[b]).view(np.uint64)
+        power = (bits - _ROOT_HALF) >> _MANTISSA
+        f = np.uint64(bits - (power << _MANTISSA)).view(np.float64)
+        k = np.uint64(power + _ROUND_BITS).view(np.float64) - _ROUND
+        v = f - 1.0 if k > 0.0 else y[b]
         # log(1 + v) = 2 atanh(s), s = v / (2 + v), by its series: s² is below 0.03 here.
         s = v / (2.0 + v)
         q = s * s
@@ -77,7 +70,7 @@ def _normalise_room(joint: FloatArray, shift: Any = None) -> tuple[Posterior, An
     n, g = joint.shape
     out = joint, np.empty((n, g)), np.empty(n)
     shift = np.zeros(g) if shift is None else shift
-    return out, (*out, shift, np.empty((g, STRIP)), np.empty((g, STRIP)), np.empty((6, STRIP)))
+    return out, (*out, shift, np.empty((g, STRIP)), np.empty((g, STRIP)), np.empty((4, STRIP)))
 
 
 def _normalise_plainly(joint: FloatArray, shift: Any = None) -> Posterior:
@@ -105,8 +98,7 @@ def normalise(joint, tau, log_f, shift, d, e, scratch):  # type: ignore[no-untyp
     # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
     # its posterior rounds to one.
     n, g = joint.shape
-    top, peak, rest = scratch[0], scratch[1], scratch[2]
-    excess, share, work = scratch[3], scratch[4], scratch[5]
+    top, peak, rest, excess = scratch[0], scratch[1], scratch[2], scratch[3]
     for start in range(0, n, STRIP):
         m = STRIP if n - start > STRIP else n - start
         for b in range(m):
@@ -120,16 +112,16 @@ def normalise(joint, tau, log_f, shift, d, e, scratch):  # type: ignore[no-untyp
                 top[b] = h if higher else top[b]
         for h in range(g):
             for b in range(m):
-                d[h, b] = max(d[h, b] - peak[b], -1e300)
-                e[h, b] = d[h, b]
-            exp_strip(e[h], m, work)
+                below = d[h, b] - peak[b]
+                d[h, b] = e[h, b] = -1e300 if below < -1e300 else below
+            exp_strip(e[h], m)
             for b in range(m):
                 rest[b] += e[h, b] if h != top[b] else 0.0
-        log1p_strip(rest, m, excess, work)
+        log1p_strip(rest, m, excess)
         for b in range(m):
-            share[b] = 1.0 / (1.0 + rest[b])
+            rest[b] = 1.0 / (1.0 + rest[b])
             log_f[start + b] = peak[b] + excess[b]
         for h in range(g):
             for b in range(m):
                 joint[start + b, h] = d[h, b] - excess[b]
-                tau[start + b, h] = e[h, b] * share[b]
+                tau[start + b, h] = e[h, b] * rest[b]

@@ -27,6 +27,7 @@ from hesitant.families._kernels import (
     add_to_columns,
     inverse,
     log_volumes,
+    moments_where_it_counts,
     robust_units,
     some_rows,
     squared_distances,
@@ -195,11 +196,11 @@ class Gaussian(Family):
         gaps, filled, seen, kept = kept or Gaussian.look(self, params, X)[1]
         precise, last = self._precisions(params, weights, seen, kept)
         if gaps is None:
-            sums = weighted_moments(X, params.place, precise)
+            sums = moments_where_it_counts(X, params.place, precise)
         else:
             whole = precise.copy()
             whole[gaps.places] = 0.0
-            rest = weighted_moments(gaps.rest, params.place, whole)
+            rest = moments_where_it_counts(gaps.rest, params.place, whole)
             own = gaps.moments(params, filled, precise[gaps.places], weights[gaps.places])
             sums = tuple(map(np.add, rest, own))
         count = sums[0] if precise is weights else np.einsum("ih->h", weights)

@@ -1,9 +1,9 @@
 """Compiled loops of the location-scale families, and the units they work in.
 
 Rows are taken in strips of a few hundred and transposed, so that each inner loop runs over
-contiguous rows: the compiler turns those into vector instructions, and a strip stays in the
-innermost cache. Features are standardised on the way in, which saves a copy of X. Nothing is
-allocated in a loop's own code: compiling that takes longer than all the rest.
+contiguous rows: the compiler turns those into vector instructions, and a strip stays in cache.
+Features are standardised there, which saves a copy of X. Nothing is allocated in compiled code:
+compiling that takes longer than all the rest.
 """
 
 from typing import Any, TypeAlias
@@ -20,6 +20,8 @@ Place: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 FARTHEST = 1e120
 _SMALLEST = 1e-14  # of a variance, what the features before it must leave
+_NOTHING = 1e-30  # of a sum of squares, in standardised units
+_WIDE = 32  # features from which on it pays to look for rows that count
 # Rows at a time. Not a power of two: rows of scratch would be in each other's way in the cache.
 LENGTH = 224
 
@@ -69,7 +71,7 @@ def _distances_room(X: AnyArray, place: Place, whitener: FloatArray) -> tuple[An
     size = p + -p % 4
     padded, out = np.zeros((g, size, size)), np.empty((len(X), g))
     padded[:, :p, :p] = whitener
-    return out, (X, place, padded, out, np.zeros((2 * size + 5, LENGTH)))
+    return out, (X, *place, padded, out, np.zeros((2 * size + 5, LENGTH)))
 
 
 def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> FloatArray:
@@ -79,31 +81,27 @@ def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> Float
 
 
 @njit(_distances_plainly, _distances_room, fastmath=REORDERED)
-def squared_distances(X, place, whitener, out, scratch):  # type: ignore[no-untyped-def]
+def squared_distances(  # type: ignore[no-untyped-def]
+    X, center, spread, location, whitener, out, scratch
+):
     """Give squared Mahalanobis distances of rows to classes (n, g)."""
-    center, spread, location = place
     (n, p), size = X.shape, whitener.shape[1]
     x, u, z = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
-    z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
+    z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]  # zero, and so again after use
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
-        for j in range(p):
-            shift, per_unit = center[j], 1.0 / spread[j]
-            for b in range(m):
-                # Without a bound the square would overflow.
-                v = (X[start + b, j] - shift) * per_unit
-                x[j, b] = min(max(v, -FARTHEST), FARTHEST)
-        for h in range(len(location)):
-            for b in range(m):
-                q[b] = 0.0
+        for b in range(m):
             for j in range(p):
-                shift = location[h, j]
+                x[j, b] = X[start + b, j]
+        for h in range(len(location)):
+            for j in range(p):
+                per_unit, middle, shift = 1.0 / spread[j], center[j], location[h, j]
                 for b in range(m):
-                    u[j, b] = x[j, b] - shift
+                    v = (x[j, b] - middle) * per_unit  # without a bound its square may overflow
+                    v = -FARTHEST if v < -FARTHEST else FARTHEST if v > FARTHEST else v
+                    u[j, b] = v - shift
             # Four rows of the triangle by four columns: each number loaded serves four times.
-            for j in range(0, len(u), 4):
-                for b in range(m):
-                    z0[b] = z1[b] = z2[b] = z3[b] = 0.0
+            for j in range(0, size, 4):
                 for k in range(0, j + 4, 4):
                     w = whitener[h, j : j + 4, k : k + 4]
                     a0, a1, a2, a3 = w[0, 0], w[0, 1], w[0, 2], w[0, 3]
@@ -118,15 +116,16 @@ def squared_distances(X, place, whitener, out, scratch):  # type: ignore[no-unty
                         z3[b] += d0 * u0 + d1 * u1 + d2 * u2 + d3 * u3
                 for b in range(m):
                     q[b] += z0[b] * z0[b] + z1[b] * z1[b] + z2[b] * z2[b] + z3[b] * z3[b]
+                    z0[b] = z1[b] = z2[b] = z3[b] = 0.0
             for b in range(m):
-                out[start + b, h] = q[b]
+                out[start + b, h], q[b] = q[b], 0.0
 
 
 def _moments_room(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Any, Any]:
     g, p = place[2].shape
     size = p + -p % 4
     out = np.zeros(g), np.zeros((g, p)), np.zeros((g, size, size))
-    given = X, place, weights, *out, np.zeros((3 * size + 1, LENGTH))
+    given = X, *place, weights, *out, np.zeros((3 * size + 1, LENGTH))
     return (out[0], out[1], out[2][:, :p, :p]), given
 
 
@@ -140,19 +139,17 @@ def _moments_plainly(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Fl
 
 @njit(_moments_plainly, _moments_room, fastmath=REORDERED)
 def weighted_moments(  # type: ignore[no-untyped-def]
-    X, place, weights, mass, first, second, scratch
+    X, center, spread, location, weights, mass, first, second, scratch
 ):
     """Give sums of weights (g,), weighted sums (g, p) and scatters (g, p, p) about locations."""
-    center, spread, location = place
     (n, p), g, size = X.shape, len(location), second.shape[1]
     x, u, v = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
     w = v[size]
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
-        for j in range(p):
-            shift, per_unit = center[j], 1.0 / spread[j]
-            for b in range(m):
-                x[j, b] = (X[start + b, j] - shift) * per_unit
+        for b in range(m):
+            for j in range(p):
+                x[j, b] = X[start + b, j]
         for h in range(g):
             total = 0.0
             for b in range(m):
@@ -160,13 +157,13 @@ def weighted_moments(  # type: ignore[no-untyped-def]
                 total += w[b]
             mass[h] += total
             for j in range(p):
-                shift, total = location[h, j], 0.0
+                per_unit, middle, shift, total = 1.0 / spread[j], center[j], location[h, j], 0.0
                 for b in range(m):
-                    u[j, b] = x[j, b] - shift
+                    u[j, b] = (x[j, b] - middle) * per_unit - shift
                     v[j, b] = w[b] * u[j, b]
                     total += v[j, b]
                 first[h, j] += total
-            for j in range(0, len(u), 4):
+            for j in range(0, size, 4):
                 for k in range(0, j + 4, 4):
                     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
                     c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
@@ -184,6 +181,22 @@ def weighted_moments(  # type: ignore[no-untyped-def]
         for j in range(p):
             for k in range(j):
                 second[h, k, j] = second[h, j, k]
+
+
+def moments_where_it_counts(X: AnyArray, place: Place, weights: FloatArray) -> Any:
+    """Return ``weighted_moments``, sooner if most rows have next to no weight in most classes."""
+    center, spread, location = place
+    if len(center) < _WIDE or np.count_nonzero(np.abs(weights) > _NOTHING) > 0.75 * weights.size:
+        return weighted_moments(X, place, weights)
+    # A row adds at most its weight times the square of how far any row may be. Where that is
+    # nothing it would be lost in rounding, whatever the sign; what is not a number is kept.
+    far = (max(X.max(), -X.min()) + np.abs(center).max()) / spread.min() + np.abs(location).max()
+    counts = ~(np.abs(weights.T) <= _NOTHING / (1.0 + far * far))
+    own = []
+    for h, rows in enumerate(map(np.flatnonzero, counts)):
+        at = center, spread, location[h : h + 1]
+        own.append(weighted_moments(X.take(rows, axis=0), at, weights[rows, h : h + 1]))
+    return tuple(map(np.concatenate, zip(*own, strict=True)))
 
 
 @njit(plain=True)

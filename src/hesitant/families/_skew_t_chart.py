@@ -144,7 +144,7 @@ def _rows(q: Any, along: Any, nu: Any, p: int, table: Any, at_zero: Any) -> Floa
     n, g = q.shape
     out = np.empty((4, n, g))
     d, r, y, x = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
-    rise, tail, work = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
+    rise, tail = np.empty(STRIP), np.empty(STRIP)
     low, high, slope = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
     for start in range(0, n, STRIP):
         m = min(STRIP, n - start)
@@ -162,13 +162,13 @@ def _rows(q: Any, along: Any, nu: Any, p: int, table: Any, at_zero: Any) -> Floa
                 # Between 0 and CELLS; neither the largest t nor NaN may point past the last.
                 place = CELLS * (t / (t + C))
                 x[b] = place if place < CELLS - 1e-9 else CELLS - 1e-9
-            log1p_strip(y, m, rise, work)
+            log1p_strip(y, m, rise)
             for b in range(m):
                 y[b] = r[b] * r[b]
-            log1p_strip(y, m, tail, work)
+            log1p_strip(y, m, tail)
             for b in range(m):
                 y[b] = -a * tail[b]
-            exp_strip(y, m, work)
+            exp_strip(y, m)
             for b in range(m):
                 c = int(x[b])
                 v = 2.0 * (x[b] - c) - 1.0
@@ -194,7 +194,7 @@ def _rows(q: Any, along: Any, nu: Any, p: int, table: Any, at_zero: Any) -> Floa
                 high[b] = (odds if right else 1.0) * ratio * root * math.sqrt(d[b])
                 y[b] = odds if right else ratio * at_zero[h, 0] * e - 1.0
                 rise[b] += 0.0 if right else tail[b]
-            log1p_strip(y, m, tail, work)
+            log1p_strip(y, m, tail)
             for b in range(m):
                 out[0, start + b, h] = -a * rise[b] - tail[b]
                 out[1, start + b, h] = low[b]

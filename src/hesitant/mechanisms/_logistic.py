@@ -323,8 +323,8 @@ def _sum_logistic(  # type: ignore[no-untyped-def]
         for r in range(m):
             against[r] = -against[r] if said[start + r] else against[r]
             small[r] = -abs(against[r])
-        exp_strip(small, m, bend)
-        log1p_strip(small, m, excess, bend)
+        exp_strip(small, m)
+        log1p_strip(small, m, excess)
         for r in range(m):
             i, high = start + r, 1.0 / (1.0 + small[r])
             low = small[r] * high
