@@ -21,7 +21,10 @@ from itertools import combinations, combinations_with_replacement, zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.chart import Chart, chart_at
@@ -44,8 +47,10 @@ NUDGE = 1e-6  # in log densities, for derivatives of a row's weights
 # about which they say more than of any smooth likelihood.
 FLAT, SHARP = 1e-6, 1e4
 PROBES = 3  # rows of each class
+LARGE = 200  # axes of a matrix that is better taken apart
 NEGLIGIBLE = 1e-17  # beside the largest weight
 ENTRIES = 2_000_000  # numbers that are kept at a time
+FEW = 1000  # rows for which it takes longer to see that their scores are polynomials
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +106,17 @@ class Axes:
         k, turn = self.size, self.chart.theta_axes
         edges, inner = sums[:k, k:] @ turn, turn.T @ sums[k:, k:] @ turn
         return np.block([[sums[:k, :k], edges], [edges.T, inner]])
+
+    def variances(self, jacobian: FloatArray, V: FloatArray) -> FloatArray:
+        """Return the diagonal of ``J V Jᵀ``; most numbers move with one class's axes alone."""
+        out, left, moves = np.empty(len(jacobian)), np.arange(len(jacobian)), jacobian != 0
+        for own in (*self.of_class, np.arange(len(V))):
+            others = np.delete(np.arange(len(V)), own)
+            alone = ~moves[np.ix_(left, others)].any(axis=1)
+            part = jacobian[np.ix_(left[alone], own)]
+            out[left[alone]] = np.einsum("kd,kd->k", part @ V[np.ix_(own, own)], part)
+            left = left[~alone]
+        return out
 
 
 def axes_at(model: FittedModel, rows: ManyRows) -> tuple[Axes, Evaluation]:
@@ -190,7 +206,11 @@ def products(
         size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
         for start in range(0, max(len(block.X), 1), size):
             part = block[start : start + size]
-            total = total + Scores(axes, part.X).total(*weigh(part), balanced)
+            weights, edges, inner = weigh(part)
+            # What rows that are sure of their class would add is lost in rounding.
+            counts = _counts(weights, part.weight.max(initial=0.0)) | _counts(edges)
+            own = weights[counts], edges[counts], inner
+            total = total + Scores(axes, part.X[counts], FEW).total(*own, balanced)
         return (total,)
 
     total: FloatArray = rows.sum(work)[0]
@@ -200,9 +220,9 @@ def products(
 class Scores:
     """Scores of some rows: each class's own, or powers of the features that make them up."""
 
-    def __init__(self, axes: Axes, X: AnyArray) -> None:
+    def __init__(self, axes: Axes, X: AnyArray, few: int = 0) -> None:
         self.axes, self.turn = axes, None
-        if len(X) > 2 * X.shape[1] ** 2:  # of fewer, scores are quicker
+        if len(X) > max(few, 2 * X.shape[1] ** 2):  # of fewer, scores are quicker
             powers = axes.powers(X)
             # Not where cells are empty, or so far out that sums of powers would cancel.
             near = np.abs(powers[1 : X.shape[1] + 1]).max() < 1e3
@@ -217,6 +237,9 @@ class Scores:
         own, k, parts, turn = self.axes.of_class, self.axes.size, self.parts, self.turn
         edges = np.zeros((*weights.shape[:2], 0)) if edges is None else edges
         out = np.zeros((k + edges.shape[2], k + edges.shape[2]))
+        out[k:, k:] = inner
+        if not len(weights):
+            return out
         short = balanced and turn is not None  # products of a class with itself follow
         sums = {}
         for h, j in (combinations if short else combinations_with_replacement)(range(len(own)), 2):
@@ -230,17 +253,24 @@ class Scores:
         for h, scores in enumerate(parts):
             edge = scores @ edges[:, h]
             out[own[h], k:] += turn[h] @ edge if turn else edge
-        out += out.T  # what lies on the other side of the diagonal
-        out[k:, k:] = inner
+        out[:k, :k] += out[:k, :k].T  # what lies on the other side of the diagonal
+        out[k:, :k] = out[:k, k:].T
         return out
 
 
 def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:
     """Return ``a diag(weight) bᵀ``; rows that are sure of their class weigh nothing."""
-    counts = np.abs(weight) > NEGLIGIBLE * np.abs(weight).max(initial=0.0)
+    counts = _counts(weight)
     if np.count_nonzero(counts) < 0.7 * len(counts):
         a, weight, b = a[:, counts], weight[counts], b[:, counts]
     return np.asarray((weight * a) @ b.T)
+
+
+def _counts(weights: FloatArray, beside: float | None = None) -> BoolArray:
+    """Whether a row has a weight that counts beside something, or beside the largest."""
+    size = np.abs(weights)
+    counts = size > NEGLIGIBLE * (size.max(initial=0.0) if beside is None else beside)
+    return np.asarray(counts.reshape(len(counts), -1).any(axis=1))
 
 
 def curvature(
@@ -352,20 +382,52 @@ def _at_fixed_weights(
 
 def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the inverse along directions the data determine, the others, and those too sharp."""
+    V, sides = np.zeros_like(total), ([total[:, :0]], [total[:, :0]])
+    for own in _groups(total):
+        here = np.ix_(own, own)
+        V[here], *ends = _invert(total[here], from_data[here])
+        for side, vectors in zip(sides, ends, strict=True):
+            if vectors.size:
+                side.append(np.zeros((len(V), vectors.shape[1])))
+                side[-1][own] = vectors
+    return V, np.hstack(sides[0]), np.hstack(sides[1])
+
+
+def _groups(matrix: FloatArray) -> list[IntArray]:
+    """Return which axes of a large matrix hang together: classes no row doubts are apart."""
+    if len(matrix) < LARGE:
+        return [np.arange(len(matrix))]
+    size = np.sqrt(np.abs(matrix.diagonal()))
+    linked = np.abs(matrix) > NEGLIGIBLE * size[:, None] * size
+    count, group = connected_components(csr_matrix(linked, dtype=np.int8))
+    return [np.flatnonzero(group == g) for g in range(count)]
+
+
+def _invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     eye = np.eye(len(total))
+    flat = sharp = eye[:, :0]
     # nearly always there are none of either, and to see that is a tenth of the work
-    if positive(from_data - FLAT * eye) and positive(SHARP * eye - from_data):
-        return np.asarray(np.linalg.inv(total), dtype=float), eye[:, :0], eye[:, :0]
-    value, vector = np.linalg.eigh(from_data)
-    few = value <= FLAT
-    flat = vector[:, few]
+    if not np.linalg.norm(from_data) < SHARP:
+        sharp = eigh(from_data, subset_by_value=(SHARP, np.inf))[1]
+    if positive(from_data - FLAT * eye):
+        return inverse(total), flat, sharp
+    value, flat = eigh(from_data, subset_by_value=(-np.inf, FLAT))
     # With as much information along the flat directions as complete labels would give, the
     # inverse is regular, and what it has along them is taken out again.
-    V = np.linalg.inv(total + (flat * (1 - value[few])) @ flat.T)
+    V = inverse(total + (flat * (1 - value)) @ flat.T)
     along = V @ flat
-    V = V - along @ np.linalg.solve(flat.T @ along, along.T)
-    return V, flat, vector[:, value > SHARP]
+    return V - along @ np.linalg.solve(flat.T @ along, along.T), flat, sharp
 
 
 def positive(matrix: FloatArray) -> bool:
     return bool(dpotrf(matrix, lower=1)[1] == 0)
+
+
+def inverse(matrix: FloatArray) -> FloatArray:
+    """Return the inverse of a symmetric matrix: that of its Cholesky root, where it has one."""
+    root, failed = dpotrf(matrix, lower=1)
+    if failed:
+        return np.asarray(np.linalg.inv(matrix), dtype=float)
+    half: FloatArray = np.tril(dpotri(root, lower=1)[0])
+    half[np.diag_indices(len(half))] /= 2
+    return half + half.T
