@@ -125,10 +125,14 @@ class NaturalUnits:
             if known and attribute in known:
                 out[at : at + index[0].size, first:k] = known[attribute][:, *index].T
             at += index[0].size
-        for axis in range(first if known is None else k, chart.size):
+        for axis in range(first if known is None else k, k):
             ahead, behind = (self.values(nudged(chart, axis, s)) for s in (1, -1))
             with np.errstate(invalid="ignore"):  # infinite all along: NaN, and not listed
                 out[:, axis] = (ahead - behind) / (2 * STEP)
+        for axis, along in enumerate(STEP * chart.theta_axes.T, start=k):
+            natural, theta = self.model.mechanism.natural, self.model.state.theta
+            ahead, behind = (np.array([*natural(theta + s * along).values()]) for s in (1, -1))
+            out[len(out) - len(ahead) :, axis] = (ahead - behind) / (2 * STEP)
         return out
 
 
@@ -259,9 +263,10 @@ class ObservedInformation(Estimates):
     @cached_property
     def covariance(self) -> FloatArray:
         """Covariances (k, k) of the estimates, along what is determined."""
-        slope, jacobian = _apart(self.jacobian)
+        slope = np.abs(self.jacobian).max(axis=1)[:, None]
+        jacobian = self.jacobian / slope
         with np.errstate(over="ignore", under="ignore"):
-            return slope[:, None] * (jacobian @ self.chart_covariance @ jacobian.T) * slope
+            return slope * (jacobian @ self.chart_covariance @ jacobian.T) * slope.T
 
     def _content(self) -> Iterator[str | Table]:
         kind = "sandwich" if self.robust else "observed information"
@@ -307,7 +312,9 @@ def information(
     jacobian = units.jacobian(axes)
     units = units.reduce(jacobian, state)
     whole = jacobian[units.kept]
-    slope, jacobian = _apart(whole)
+    # In units of each parameter's own slope: the square of a large variance may have no number.
+    slope = np.abs(whole).max(axis=1)
+    jacobian = whole / slope[:, None]
     V, flat, sharp = invert(total, from_data)
     if robust:
         V = V @ scatter(model, rows, axes) @ V
@@ -365,13 +372,6 @@ def summary(clf: Any, X: Any = None, y: Any = None, **options: Any) -> Any:
     for remark in result.remarks:
         warnings.warn(remark, FitWarning, stacklevel=2)
     return result.to_frame()
-
-
-def _apart(jacobian: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return each parameter's largest slope, and its slopes in units of that."""
-    # for the square of a large variance there may be no number
-    slope = np.abs(jacobian).max(axis=1)
-    return slope, jacobian / slope[:, None]
 
 
 def _at_the_edge(units: NaturalUnits, chart: Chart, V: FloatArray, error: FloatArray) -> BoolArray:

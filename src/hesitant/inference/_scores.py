@@ -23,15 +23,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.chart import Chart, chart_at
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
 from hesitant.likelihood import Evaluation, Posterior, State, normalise
-from hesitant.mechanisms import row_term
+from hesitant.mechanisms import Mechanism, row_term
 from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows, sided
 
@@ -45,9 +43,8 @@ STEP = 1e-3
 NUDGE = 1e-6  # in log densities, for derivatives of a row's weights
 # A direction about which the data say less than this share of what complete labels would; and one
 # about which they say more than of any smooth likelihood.
-FLAT, SHARP = 1e-6, 1e4
+FLAT, SHARP, ROUNDING = 1e-6, 1e4, 1e-15
 PROBES = 3  # rows of each class
-LARGE = 200  # axes of a matrix that is better taken apart
 NEGLIGIBLE = 1e-17  # beside the largest weight
 ENTRIES = 2_000_000  # numbers that are kept at a time
 FEW = 1000  # rows for which it takes longer to see that their scores are polynomials
@@ -109,13 +106,11 @@ class Axes:
 
     def variances(self, jacobian: FloatArray, V: FloatArray) -> FloatArray:
         """Return the diagonal of ``J V Jᵀ``; most numbers move with one class's axes alone."""
-        out, left, moves = np.empty(len(jacobian)), np.arange(len(jacobian)), jacobian != 0
-        for own in (*self.of_class, np.arange(len(V))):
-            others = np.delete(np.arange(len(V)), own)
-            alone = ~moves[np.ix_(left, others)].any(axis=1)
-            part = jacobian[np.ix_(left[alone], own)]
-            out[left[alone]] = np.einsum("kd,kd->k", part @ V[np.ix_(own, own)], part)
-            left = left[~alone]
+        out = np.full(len(jacobian), np.nan)
+        for own in (*(self.of_class if len(V) >= self.size else ()), np.arange(len(V))):
+            mine = np.isnan(out) & ~np.delete(jacobian, own, axis=1).any(axis=1)
+            part = jacobian[np.ix_(mine, own)]
+            out[mine] = np.einsum("kd,kd->k", part @ V[np.ix_(own, own)], part)
         return out
 
 
@@ -187,9 +182,37 @@ def class_scores(axes: Axes, X: AnyArray) -> list[FloatArray]:
 
 def outer(chance: FloatArray, pull: FloatArray, gradient: FloatArray) -> Weights:
     """Return the weights of the outer products of rows' scores, each counted by a chance (n,)."""
-    each = (chance[:, None] * pull)[:, :, None]
-    inner = (chance[:, None] * gradient).T @ gradient
-    return each * pull[:, None], each * gradient[:, None], inner
+    # Rows stand last in memory: a loop over two or three classes takes many times as long.
+    p, q = np.ascontiguousarray(pull.T), np.ascontiguousarray(gradient.T)
+    each, inner = (chance * p)[:, None], (chance * q) @ q.T
+    return (each * p).transpose(2, 0, 1), (each * q).transpose(2, 0, 1), inner
+
+
+def spread(tau: FloatArray) -> FloatArray:
+    """Return ``diag(τ) − ττᵀ`` (n, g, g), exact where one class is all but sure."""
+    t = np.ascontiguousarray(tau.T)
+    out = -t[:, None] * t
+    for h, row in enumerate(out):
+        row[h] = 0.0
+        row[h] = -row.sum(axis=0)
+    return out.transpose(2, 0, 1)
+
+
+def told(mechanism: Mechanism, theta: FloatArray, posterior: Posterior) -> tuple[FloatArray, ...]:
+    """Return rows' chances of a blank; variance and slopes of what labels and blanks tell.
+
+    By a mechanism that does not depend on the class; see :func:`outer`.
+    """
+    (log_tau, tau, _), n = posterior, len(posterior[1])
+    difficulty, nobody = mechanism.difficulty(log_tau, tau), np.full(n, -1)
+    seen, blank = (
+        row_term(mechanism.evidence(difficulty, np.full(n, r), theta), log_tau, tau, nobody)
+        for r in (True, False)
+    )
+    # The scores of a row that is labelled and of one that is not differ by the slopes of the log
+    # odds, whose variance is the product of both chances.
+    variance, pull = np.exp(seen.log_p + blank.log_p), seen.pull - blank.pull
+    return np.exp(blank.log_p), variance, pull, seen.gradient - blank.gradient
 
 
 def products(
@@ -208,7 +231,8 @@ def products(
             part = block[start : start + size]
             weights, edges, inner = weigh(part)
             # What rows that are sure of their class would add is lost in rounding.
-            counts = _counts(weights, part.weight.max(initial=0.0)) | _counts(edges)
+            counts = (np.abs(weights) > NEGLIGIBLE * part.weight.max(initial=0)).any(axis=(1, 2))
+            counts |= (np.abs(edges) > NEGLIGIBLE * np.abs(edges).max(initial=0)).any(axis=(1, 2))
             own = weights[counts], edges[counts], inner
             total = total + Scores(axes, part.X[counts], FEW).total(*own, balanced)
         return (total,)
@@ -249,28 +273,22 @@ class Scores:
                 sums[h, h] = -np.sum([s for pair, s in sums.items() if h in pair], axis=0)
         for (h, j), part in sums.items():
             part = turn[h] @ part @ turn[j].T if turn else part
-            out[np.ix_(own[h], own[j])] += part if h < j else part / 2
+            out[np.ix_(own[h], own[j])] += part
+            if h < j:
+                out[np.ix_(own[j], own[h])] += part.T
         for h, scores in enumerate(parts):
             edge = scores @ edges[:, h]
             out[own[h], k:] += turn[h] @ edge if turn else edge
-        out[:k, :k] += out[:k, :k].T  # what lies on the other side of the diagonal
         out[k:, :k] = out[:k, k:].T
         return out
 
 
 def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:
     """Return ``a diag(weight) bᵀ``; rows that are sure of their class weigh nothing."""
-    counts = _counts(weight)
+    counts = np.abs(weight) > NEGLIGIBLE * np.abs(weight).max(initial=0.0)
     if np.count_nonzero(counts) < 0.7 * len(counts):
         a, weight, b = a[:, counts], weight[counts], b[:, counts]
     return np.asarray((weight * a) @ b.T)
-
-
-def _counts(weights: FloatArray, beside: float | None = None) -> BoolArray:
-    """Whether a row has a weight that counts beside something, or beside the largest."""
-    size = np.abs(weights)
-    counts = size > NEGLIGIBLE * (size.max(initial=0.0) if beside is None else beside)
-    return np.asarray(counts.reshape(len(counts), -1).any(axis=1))
 
 
 def curvature(
@@ -323,11 +341,8 @@ def _slopes(block: Block, model: FittedModel) -> Weights:
     n, g = joint.shape
     edges, steps = np.zeros((n, g, theta.size)), np.zeros((n, g, g))
     log_tau, tau, _ = normalise(joint.copy())
-    # diag(τ) − ττᵀ, exact where one class is all but sure
-    spread = -tau[:, :, None] * tau[:, None]
-    np.einsum("ihh->ih", spread)[:] = 0.0
-    np.einsum("ihh->ih", spread)[:] = -spread.sum(axis=2)
-    slopes = np.where(block.labelled, 0.0, sided(block, model.alpha))[:, None, None] * spread
+    blank = np.where(block.labelled, 0.0, sided(block, model.alpha))
+    slopes = blank[:, None, None] * spread(tau)
     if not theta.size:  # nothing but labels was said
         return slopes, edges, np.zeros((0, 0))
     for h, nudge in enumerate(NUDGE * np.eye(g)[1:], start=1):
@@ -382,41 +397,21 @@ def _at_fixed_weights(
 
 def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the inverse along directions the data determine, the others, and those too sharp."""
-    V, sides = np.zeros_like(total), ([total[:, :0]], [total[:, :0]])
-    for own in _groups(total):
-        here = np.ix_(own, own)
-        V[here], *ends = _invert(total[here], from_data[here])
-        for side, vectors in zip(sides, ends, strict=True):
-            if vectors.size:
-                side.append(np.zeros((len(V), vectors.shape[1])))
-                side[-1][own] = vectors
-    return V, np.hstack(sides[0]), np.hstack(sides[1])
-
-
-def _groups(matrix: FloatArray) -> list[IntArray]:
-    """Return which axes of a large matrix hang together: classes no row doubts are apart."""
-    if len(matrix) < LARGE:
-        return [np.arange(len(matrix))]
-    size = np.sqrt(np.abs(matrix.diagonal()))
-    linked = np.abs(matrix) > NEGLIGIBLE * size[:, None] * size
-    count, group = connected_components(csr_matrix(linked, dtype=np.int8))
-    return [np.flatnonzero(group == g) for g in range(count)]
-
-
-def _invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     eye = np.eye(len(total))
-    flat = sharp = eye[:, :0]
-    # nearly always there are none of either, and to see that is a tenth of the work
+    sharp, idle = eye[:, :0], np.abs(from_data).sum(axis=1) < ROUNDING
     if not np.linalg.norm(from_data) < SHARP:
         sharp = eigh(from_data, subset_by_value=(SHARP, np.inf))[1]
-    if positive(from_data - FLAT * eye):
-        return inverse(total), flat, sharp
-    value, flat = eigh(from_data, subset_by_value=(-np.inf, FLAT))
+    # Nearly always none is flat but an axis of which nothing is known: to see that is little work.
+    if positive(from_data - FLAT * eye + np.diag(idle)):
+        value, flat = from_data.diagonal()[idle], eye[:, idle]
+    else:
+        value, flat = eigh(from_data, subset_by_value=(-np.inf, FLAT))
     # With as much information along the flat directions as complete labels would give, the
     # inverse is regular, and what it has along them is taken out again.
-    V = inverse(total + (flat * (1 - value)) @ flat.T)
+    V = inverse(total + (flat * (1 - value)) @ flat.T if flat.size else total)
     along = V @ flat
-    return V - along @ np.linalg.solve(flat.T @ along, along.T), flat, sharp
+    V -= along @ np.linalg.solve(flat.T @ along, along.T) if flat.size else 0.0
+    return V, flat, sharp
 
 
 def positive(matrix: FloatArray) -> bool:
