@@ -233,8 +233,9 @@ def products(
             # What rows that are sure of their class would add is lost in rounding.
             counts = (np.abs(weights) > NEGLIGIBLE * part.weight.max(initial=0)).any(axis=(1, 2))
             counts |= (np.abs(edges) > NEGLIGIBLE * np.abs(edges).max(initial=0)).any(axis=(1, 2))
-            own = weights[counts], edges[counts], inner
-            total = total + Scores(axes, part.X[counts], FEW).total(*own, balanced)
+            keep: Any = counts if np.count_nonzero(counts) < 0.7 * len(counts) else slice(None)
+            own = weights[keep], edges[keep], inner
+            total = total + Scores(axes, part.X[keep], FEW).total(*own, balanced)
         return (total,)
 
     total: FloatArray = rows.sum(work)[0]
@@ -339,7 +340,7 @@ def _slopes(block: Block, model: FittedModel) -> Weights:
     """Return derivatives of rows' weights in log joint densities, and in theta."""
     joint, theta = log_joint(model.family, model.state, block.X), model.state.theta
     n, g = joint.shape
-    edges, steps = np.zeros((n, g, theta.size)), np.zeros((n, g, g))
+    edges, steps = np.zeros((n, g, theta.size)), np.zeros((g, g, n)).transpose(2, 0, 1)
     log_tau, tau, _ = normalise(joint.copy())
     blank = np.where(block.labelled, 0.0, sided(block, model.alpha))
     slopes = blank[:, None, None] * spread(tau)
