@@ -61,7 +61,7 @@ def after_a_fit(n: int, p: int, g: int) -> None:
         "triage": lambda: clf.triage(X, y, top=20),
         "efficiency": lambda: clf.efficiency(random_state=0),
     }
-    seconds = {name: best_of(work, 3) for name, work in questions.items()}
+    seconds = {name: best_of(work, 5) for name, work in questions.items()}
     cells = "  ".join(f"{1000 * s:7.0f} ms {s / fit:6.1f}" for s in seconds.values())
     size = f"{n:>9,} x {p:<3d} {g} classes {clf.n_parameters_:5,d} parameters"
     print(f"  {size}  {1000 * fit:7.1f} ms  {cells}", flush=True)

@@ -58,18 +58,20 @@ def labelled_shares(fits: Fits) -> tuple[list[dict[str, Any]], float, bool]:
     edges = np.quantile(found.entropy, np.arange(1, n_strata) / n_strata)
     stratum = np.searchsorted(edges, found.entropy, side="right")
     known = np.where(found.seen[:, None], found.codes[:, None] == np.arange(len(names)), found.tau)
-    columns = found.weight, found.weight * found.seen, known, found.tau
-    sums = []
-    for k in range(n_strata):
-        w, seen, own, tau = (values[stratum == k] for values in columns)
-        given, rows = seen @ own, w @ own
-        p = given.sum() / max(rows.sum(), 1e-300)
-        # A row's excess in class h, (1 − p) 1[h = y] or −p τ_h, has mean zero if labels do not
-        # depend on the class. How many rows are labelled in all is given.
-        V = p * (1 - p) ** 2 * np.diag(w @ tau) + (1 - p) * p**2 * (tau.T * w) @ tau
-        v = V.sum(axis=1)
-        sums.append((given, rows, p * rows, V - np.outer(v, v) / max(v.sum(), 1e-300)))
-    given, total, due, V = (np.sum(part, axis=0) for part in zip(*sums, strict=True))
+    w, tau, own = found.weight, found.tau.T, known.T
+
+    def each(*values: FloatArray) -> FloatArray:  # summed over the rows of each stratum
+        return np.array([np.bincount(stratum, v, n_strata) for v in values]).T
+
+    given, rows, mean = each(*(w * found.seen * own)), each(*(w * own)), each(*(w * tau))
+    p = (given.sum(axis=1) / np.maximum(rows.sum(axis=1), 1e-300))[:, None]
+    # A row's excess in class h, (1 − p) 1[h = y] or −p τ_h, has mean zero if labels do not depend
+    # on the class. How many rows are labelled in all is given.
+    V = ((1 - p) * p**2)[:, None] * np.stack([each(*(w * t * tau)) for t in tau], axis=1)
+    V += (p * (1 - p) ** 2 * mean)[:, None] * np.eye(len(names))
+    v = V.sum(axis=2)
+    V -= v[:, :, None] * v[:, None] / np.maximum(v.sum(axis=1), 1e-300)[:, None, None]
+    given, total, due, V = (part.sum(axis=0) for part in (given, rows, p * rows, V))
     excess = given - due
     p_value = _tests.chi_squared_of(excess, V, 1e-9).p_value
     labelled, expected = (part / np.where(total > 0, total, 1.0) for part in (given, due))

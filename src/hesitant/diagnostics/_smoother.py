@@ -5,8 +5,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
-from scipy.stats import norm, rankdata
+from scipy.special import ndtri, xlog1py, xlogy
+from scipy.stats import rankdata
 
 from hesitant._typing import BoolArray, FloatArray
 
@@ -108,7 +108,7 @@ def _cross_validated(rows: FloatArray, labels: FloatArray) -> float:
 
 def wilson(p: Any, n: Any, level: float = 0.95) -> tuple[Any, Any]:
     """Return Wilson's interval for shares p among n rows."""
-    z = float(norm.ppf(0.5 + level / 2))
+    z = float(ndtri(0.5 + level / 2))
     center = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)

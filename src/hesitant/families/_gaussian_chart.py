@@ -109,9 +109,9 @@ class GaussianChart(LocationScaleChart):
             log = j == k  # of diagonal entries the logarithms are free
             parts.append((at[log], at[log], -0.5 * zz[h, j[log], k[log]]))
         row, column, value = map(np.concatenate, zip(*parts, strict=True))
-        size = self.unit.size
-        half = np.bincount(row * size + column, value, size**2).reshape(size, size)
-        return (half + half.T) * self.unit[:, None] * self.unit
+        size, value = self.unit.size, value * self.unit[row] * self.unit[column]
+        both = np.concatenate((row * size + column, column * size + row))
+        return np.bincount(both, np.tile(value, 2), size**2).reshape(size, size)  # type: ignore[return-value]
 
     def slopes(self) -> dict[str, FloatArray]:
         means = np.zeros((self.unit.size, self.g, self.p))
@@ -121,6 +121,10 @@ class GaussianChart(LocationScaleChart):
             half = (self.reference.spread[:, None] * self.half[h]).T
             means[a, h] = half
             both = half[j][:, :, None] * half[k][:, None, :]
-            np.add.at(covariances[:, h], at, -both - both.transpose(0, 2, 1))
+            both += both.transpose(0, 2, 1)
+            if np.unique(at).size < at.size:  # entries that move together
+                np.add.at(covariances[:, h], at, -both)
+            else:
+                covariances[at, h] = -both
         unit = self.unit[:, None, None]
         return {"means": means * unit, "covariances": covariances * unit[..., None]}

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from numbers import Integral, Real
+from operator import is_
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,17 +19,15 @@ from hesitant.fitting import generator
 from hesitant.inference import _fisher
 from hesitant.inference._fisher import PAIRS, WAYS, Review
 from hesitant.inference._information import named, natural_units
-from hesitant.inference._scores import positive
+from hesitant.inference._scores import inverse, positive
 from hesitant.model import FittedModel
 
-BATCHES, DRAWS = 10, 20_000
+BATCHES, DRAWS = 10, 10_000
 MOST = 40  # parameters; more dots than this make a figure that fits no page
 _STYLE = {
     "ignorance": ("labels given", "o", class_color(1)),
     "full": ("labels given and pattern", "s", class_color(0)),
 }
-# Rows near the boundary, equally weighted, below which there is no saying what happens there.
-ENOUGH = 30
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -164,7 +163,7 @@ def efficiency(
     """Ask how much precision the pattern of blanks adds, at a fitted model taken as the truth.
 
     Variances and excess error are proportional to 1 / ``n_rows``, the rows of the study imagined.
-    Averages are over ``n_draws`` rows, and the error this leaves is reported: by default 20,000,
+    Averages are over ``n_draws`` rows, and the error this leaves is reported: by default 10,000,
     and fewer for models of more than 250 parameters. Of the rows a ``reviewed_share`` is shown to
     somebody, and only those have a pattern: by default as in the fit; of a loaded model all, or of
     a panel as many for each reader as in the fit. After a fit to several readers' statements
@@ -189,7 +188,7 @@ def efficiency(
     model: FittedModel = clf.fitted_
     check_number("n_rows", n_rows, Integral, 1)
     if n_draws is None:
-        n_draws = int(np.clip(DRAWS * (250 / model.n_parameters) ** 2, DRAWS // 4, DRAWS))
+        n_draws = int(np.clip(DRAWS * (250 / model.n_parameters) ** 2, DRAWS // 2, DRAWS))
     check_number("n_draws", n_draws, Integral, 40 * BATCHES)
     if not model.family.has_coordinates:
         name = type(model.family).__name__
@@ -198,7 +197,8 @@ def efficiency(
     rng = generator(random_state).spawn(1)[0]
     axes, log_unit, batches = _fisher.draw_moments(model, n_draws, BATCHES, review, rng)
     parts = {way: _fisher.of_classes(batches[way], axes.size) for way in WAYS}
-    parts["boundary"] = batches["boundary"]
+    if usable := "boundary" in batches:
+        parts["boundary"] = batches["boundary"]
     units = natural_units(model)
     jacobian = units.jacobian(axes)[:, : axes.size]
     # A parameter at the edge of its range cannot move to first order: it counts as known.
@@ -207,22 +207,21 @@ def efficiency(
         U = vector[:, value > 1e-9 * value.mean()]
         parts = {name: [U.T @ one @ U for one in part] for name, part in parts.items()}
         jacobian = jacobian @ U
-    if review.share == 0 or not len(batches["full"][0]) > len(batches["ignorance"][0]):
+    if review.share == 0 or _silent(model):
         parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
-    V = {}
+    units = units.reduce(jacobian, model.state)
+    slopes, scale = jacobian[units.kept], sum(batches["n"]) / n_rows
+    V, std_errors = dict[str, FloatArray](), dict[str, FloatArray]()
     for way in WAYS:
-        known = sum(parts[way])
+        if twin := next((w for w in V if all(map(is_, parts[w], parts[way]))), None):
+            V[way], std_errors[way] = V[twin], std_errors[twin]
+            continue
+        known = sum(parts[way], start=np.zeros(()))
         if not _exceeds(known, 1e-10):
             words = f"The information of the classes is singular under {way} labels"
             raise ValueError(f"{words}: see summary() for what so few labels do not determine.")
-        V[way] = np.linalg.inv(known)
-    units = units.reduce(jacobian, model.state)
-    slopes, scale = jacobian[units.kept], sum(batches["n"]) / n_rows
-    std_errors = {w: np.sqrt(scale * np.einsum("ij,ij->i", slopes @ V[w], slopes)) for w in WAYS}
-    near, squared = sum(batches["near"]), sum(batches["near_squared"])
-    usable = bool(near**2 >= ENOUGH * squared > 0)
-    if not usable:
-        parts["boundary"] = [np.full_like(one, np.nan) for one in parts["boundary"]]
+        V[way] = inverse(known)
+        std_errors[way] = np.sqrt(scale * axes.variances(slopes, V[way]))
     # Of a panel's rows none is quite settled; of one expert's, those with a label are.
     labelled, by = _fisher.ratio(batches["labelled"], batches["n"])
     open_rows = n_rows * (1 - labelled), -labelled / max(1 - labelled, 1e-300) * by
@@ -283,15 +282,19 @@ def _exceeds(info: Any, share: float) -> bool:
     return positive(info - share * np.trace(info) / len(info) * np.eye(len(info)))
 
 
+def _silent(model: FittedModel) -> bool:
+    mechanism: Any = model.mechanism
+    return not getattr(mechanism, "hesitation", mechanism).informative
+
+
 def _remarks(clf: Any, usable: bool, found: Any, error: Any, told: bool) -> list[str]:
-    mechanism, beside = clf.fitted_.mechanism, "error ignorance / complete"
-    silent = not getattr(mechanism, "hesitation", mechanism).informative
+    beside = "error ignorance / complete"
     readers_know = found[beside] > 1 + 2 * error[beside]
     remarks = {
         "All numbers take the fitted model for the truth and many rows for granted (first-order "
         "asymptotics): read them as orders of magnitude.": True,
         "The model has no mechanism, so its pattern says nothing: fit one with "
-        "mechanism='entropy' to ask what it would buy.": silent,
+        "mechanism='entropy' to ask what it would buy.": _silent(clf.fitted_),
     }
     doubts = {
         "Too few of the rows drawn came near a boundary between classes to say anything of error "

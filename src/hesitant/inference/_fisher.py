@@ -13,20 +13,22 @@ import copy
 import dataclasses
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import brentq
-from scipy.stats import multivariate_t
 
 from hesitant._typing import FloatArray
 from hesitant.chart import Chart
 from hesitant.experts import Panel
-from hesitant.families import Gaussian
-from hesitant.inference._scores import Axes, Scores, Weights, find_axes, outer
-from hesitant.likelihood import Likelihood
+from hesitant.families import Gaussian, StudentT
+from hesitant.families._kernels import whiten
+from hesitant.families._student_t import HeavyTailedParams
+from hesitant.inference._scores import Axes, Scores, find_axes, outer, spread, told
+from hesitant.likelihood import Likelihood, normalise
 from hesitant.mechanisms import Ignorable, row_term
 from hesitant.model import FittedModel
 from hesitant.rows import Rows, add
@@ -39,20 +41,24 @@ PAIRS = {f"{more} / {less}": (more, less) for less, more in combinations(WAYS, 2
 WIDEST, PART = 1.0, 0.5
 # Shares of the rows along boundaries, across them, and far out; the rest comes from the model.
 ALONG, ACROSS, ABOUT = 0.3, 0.15, 0.05
-# Rows and rounds in which proposals are fitted; how heavy their tails are, and how much wider than
-# a class those about it.
-PILOT, ROUNDS, TAIL, WIDER = 2500, 3, 5, 4.0
+# Rows a feature (of at most five), and rounds, in which proposals are fitted; how heavy their
+# tails are, and how much wider than a class those about it.
+PILOT, ROUNDS, TAIL, WIDER = 500, 3, 5.0, 4.0
+TAILS = StudentT(dof=TAIL)
 # Differences of log criteria below this are rounding.
 ROUNDING = 1e-11
+# Rows near the boundary, equally weighted, below which there is no saying what happens there.
+ENOUGH = 30
 
 Batches: TypeAlias = list[FloatArray]
 Figure: TypeAlias = tuple[float, FloatArray]
 """A number, and the batches' influence on it (to first order, and relative to it)."""
 Rng: TypeAlias = np.random.Generator
 Drawn: TypeAlias = tuple[FloatArray, ...]
-Said: TypeAlias = tuple[float, Weights, Weights]
-"""How many rows get a label, and the weights of information by ignorance and in full."""
-ZERO = (np.zeros(()),) * 3
+Said: TypeAlias = tuple[float, Any, Any]
+"""How many rows get a label, and the weights of information by ignorance and in full, less those
+of complete labels: where no class is in doubt that is nothing, to the last digit."""
+NONE = (None, 0.0)  # parameters of a mechanism
 
 
 class Review(NamedTuple):
@@ -67,43 +73,40 @@ class Review(NamedTuple):
 def draw_rows(model: FittedModel, proposals: Any, shares: FloatArray, n: int, rng: Rng) -> Drawn:
     """Draw n rows; return them with posteriors (log, plain) and log weights.
 
-    Proposals are SciPy's distributions of rows in the model's own units; each has its share every
-    time, the rest comes from the model. Weights make averages those of the model.
+    Proposals are classes of ``TAILS``; each has its share every time, the rest comes from the
+    model. Weights make averages those of the model.
     """
-    params, counts = model.state.params, (shares * n).astype(int)
+    counts = (shares * n).astype(int)
     parts = [model.draw(n - counts.sum(), rng)[0]]
-    for proposal, m in zip(proposals, counts, strict=True):
-        z = proposal.rvs(m, random_state=rng).reshape(m, params.center.size)
-        parts.append(params.center + params.spread * z)
+    parts += [TAILS.sample(proposals, k, m, rng) for k, m in enumerate(counts.tolist())]
     X = np.concatenate(parts)
     log_tau, tau, log_f = model.posterior(X)
     total = np.full(n, np.log(1 - counts.sum() / n))
-    for proposal, m in zip(proposals, counts, strict=True):
-        if m:
-            z, volume = (X - params.center) / params.spread, np.log(params.spread).sum()
-            own = np.atleast_1d(proposal.logpdf(z)) - volume - log_f + np.log(m / n)
-            total = np.logaddexp(total, own)
+    if counts.any():
+        part = np.log(np.maximum(counts / n, 1e-300))
+        own = normalise(TAILS.log_density(proposals, X), part)[2]
+        total = np.logaddexp(total, own - log_f)
     return X, log_tau, tau, -total
 
 
-def fit_proposals(model: FittedModel, rng: Rng) -> tuple[list[Any], FloatArray]:
+def fit_proposals(model: FittedModel, rng: Rng) -> tuple[Any, FloatArray]:
     """Fit proposals to the boundaries of a fitted model, in a few rounds; return their shares too.
 
     A family that is not the package's own may have no density in places: it draws all rows itself.
     """
     if not isinstance(model.family, Gaussian):
-        return [], np.zeros(0)
+        return None, np.zeros(0)
     params, pairs = model.state.params, list(combinations(range(len(model.classes)), 2))
-    about, sizes = [], np.zeros(len(pairs))
+    about, sizes, pilot = [], np.zeros(len(pairs)), min(PILOT * model.n_features, 5 * PILOT)
     near: list[Any] = []
     for h in range(len(model.classes)):
-        z = (model.family.sample(params, h, 2000, rng) - params.center) / params.spread
+        z = (model.family.sample(params, h, pilot, rng) - params.center) / params.spread
         z = np.clip(z, *np.quantile(z, [0.02, 0.98], axis=0))  # heavy tails have no moments
         about.append(_shaped_like(z, np.zeros(len(z)), WIDER))
     for _ in range(ROUNDS):
-        proposals = [*near, *about]
-        shares, n = np.full(len(proposals), 0.75 / len(proposals)), 300 * len(proposals)
-        X, log_tau, _, log_w = draw_rows(model, proposals, shares, max(PILOT, n), rng)
+        known = [*near, *about]
+        shares, n = np.full(len(known), 0.75 / len(known)), max(pilot, 300 * len(known))
+        X, log_tau, _, log_w = draw_rows(model, _proposals(params, known), shares, n, rng)
         z, near = (X - params.center) / params.spread, []
         for k, (a, b) in enumerate(pairs):
             odds, meet = _meet(log_tau, log_w, a, b)
@@ -115,11 +118,17 @@ def fit_proposals(model: FittedModel, rng: Rng) -> tuple[list[Any], FloatArray]:
     part = np.exp(0.5 * (sizes - sizes.max()))
     shares = np.outer(part / part.sum(), (ALONG, ACROSS)).ravel()
     shares = np.append(shares, np.full(len(about), ABOUT / len(about)))
-    return [*near, *about], shares
+    return _proposals(params, [*near, *about]), shares
 
 
-def _shaped_like(z: FloatArray, log_w: FloatArray, wider: float = 1.0) -> Any:
-    """Return a proposal with the mean and spread of weighted rows.
+def _proposals(params: Any, shapes: list[Any]) -> HeavyTailedParams:
+    location, scale = (np.array(part) for part in zip(*shapes, strict=True))
+    place, dof = (params.center, params.spread, location), np.full(len(location), TAIL)
+    return HeavyTailedParams(*place, whiten(scale), dof)
+
+
+def _shaped_like(z: FloatArray, log_w: FloatArray, wider: float = 1.0) -> Drawn:
+    """Return mean and spread of weighted rows.
 
     The weights are evened out until they are worth enough equal ones.
     """
@@ -128,9 +137,10 @@ def _shaped_like(z: FloatArray, log_w: FloatArray, wider: float = 1.0) -> Any:
         w = np.exp(log_w)
         w /= w.sum()
         log_w = 0.7 * log_w
-    spread = wider * np.atleast_2d(np.cov(z.T, aweights=w))
+    mean = w @ z
+    spread = wider * (w * (z - mean).T) @ (z - mean) / (1 - w @ w)
     spread += (1e-9 * np.trace(spread) / len(spread) + 1e-300) * np.eye(len(spread))
-    return multivariate_t(w @ z, spread, df=TAIL)
+    return mean, spread
 
 
 def _meet(log_tau: FloatArray, log_w: FloatArray, a: int, b: int) -> tuple[FloatArray, FloatArray]:
@@ -143,28 +153,33 @@ def draw_moments(
     model: FittedModel, n_draws: int, n_batches: int, review: Review, rng: Rng
 ) -> tuple[Axes, float, dict[str, list[Any]]]:
     """Draw features about a fitted model; return axes, log unit of Q, and the batches' sums."""
-    X, state = model.draw(max(n_draws // n_batches, 500), rng)[0], model.state
-    rows = Rows(X, np.full(len(X), -1), n_classes=len(model.classes))
-    likelihood = Likelihood(rows, model.family, Ignorable())
-    chart = Chart(likelihood, state, likelihood.evaluate(state), mechanism=False)
-    axes, n = find_axes(model.family, chart), -(-n_draws // n_batches) * n_batches
+    n = -(-n_draws // n_batches) * n_batches
     drawn = draw_rows(model, *fit_proposals(model, rng), n, rng)
+    # Each batch has rows from everywhere.
+    batches = [[np.ascontiguousarray(p[k::n_batches]) for p in drawn] for k in range(n_batches)]
+    rows = Rows(batches[0][0], np.full(n // n_batches, -1), n_classes=len(model.classes))
+    likelihood = Likelihood(rows, model.family, Ignorable())
+    chart = Chart(likelihood, model.state, None, mechanism=False)  # type: ignore[arg-type]
+    axes, panel = find_axes(model.family, chart), isinstance(model.mechanism, Panel)
     half_width, log_unit = _kernel(drawn[1], drawn[3])
-    parts, panel = [], isinstance(model.mechanism, Panel)
-    for k in range(n_batches):  # each has rows from everywhere
-        X, log_tau, tau, log_w = (np.ascontiguousarray(part[k::n_batches]) for part in drawn)
+    boundary, near = _boundary(half_width, drawn[3] - log_unit, drawn[1])
+    usable = np.abs(near).sum() ** 2 >= ENOUGH * (near @ near) > 0
+    ask = partial(_said, rng=rng) if panel else _answers
+    said = [ask(model, review, np.exp(log_w), *known) for _, *known, log_w in batches]
+    # Where next to no class is in doubt a label is worth no more than rounding.
+    doubt = any(np.abs(c).sum() > 1e-4 * ROUNDING * n for _, *ways in said for c, *_ in ways)
+    parts: list[dict[str, Any]] = []
+    for k, ((X, log_tau, tau, log_w), (labelled, *ways)) in enumerate(
+        zip(batches, said, strict=True)
+    ):
         w, scores = np.exp(log_w), Scores(axes, X)
-        boundary, near = _boundary(half_width, log_w - log_unit, log_tau)
-        known = w, log_tau, tau
-        said = _said(model, review, rng, *known) if panel else _answers(model, review, *known)
-        classes = (w[:, None] * tau)[:, :, None] * np.eye(tau.shape[1])
-        own = {"n": w.sum(), "bayes": -w @ np.expm1(log_tau.max(axis=1)), "labelled": said[0]}
-        own |= {"near": np.abs(near).sum(), "near_squared": near @ near}
-        own |= {"boundary": scores.total(boundary, balanced=True), WAYS[0]: scores.total(classes)}
-        # What the others know less than complete labels: where no class is in doubt it is nothing,
-        # to the last digit. For one expert it follows from differences of two classes' scores.
-        for way, (c, edges, inner) in zip(WAYS[1:], said[1:], strict=True):
-            own[way] = scores.total(c - classes, edges, inner, balanced=not panel)
+        own = {"n": w.sum(), "bayes": -w @ np.expm1(log_tau.max(axis=1)), "labelled": labelled}
+        own |= dict.fromkeys(WAYS, scores.total(complete(w, tau)))
+        if usable:
+            own["boundary"] = scores.total(boundary[k::n_batches], balanced=True)
+        # For one expert what is lost follows from differences of two classes' scores.
+        for way, (c, edges, inner) in zip(WAYS[1:], ways if doubt else (), strict=False):
+            own[way] = scores.total(c, edges, inner, not panel)
             own[way][: axes.size, : axes.size] += own[WAYS[0]]
         parts.append(own)
     return axes, log_unit, {name: [part[name] for part in parts] for name in parts[0]}
@@ -187,28 +202,37 @@ def _kernel(log_tau: FloatArray, log_w: FloatArray) -> tuple[FloatArray, float]:
 def _answers(model: FittedModel, review: Review, w: FloatArray, *posterior: FloatArray) -> Said:
     """Average over all that one expert may say of rows."""
     (log_tau, tau), mechanism, theta, n = posterior, model.mechanism, model.state.theta, len(w)
-    difficulty, labelled, ignorance, full = mechanism.difficulty(log_tau, tau), 0.0, ZERO, ZERO
-    for code in range(-1, tau.shape[1]):  # a blank, and a label of each class
-        given, chance, known = np.full(n, code >= 0), w, 1 - review.known
-        if code >= 0:
-            chance, known = w * np.exp(log_tau[:, code]), review.known
-        evidence = mechanism.evidence(difficulty, given, theta)
-        rows = row_term(evidence, log_tau, tau, np.full(n, code))
-        log_p = rows.log_p
+    asked, other = review.share * w, (1 - review.share) * w
+    if not mechanism.by_class:
+        blank, variance, *slopes = told(mechanism, theta, (log_tau, tau, w))
         if not mechanism.informative:
-            log_p = mechanism.log_probability(difficulty.u, given, theta)[0]
-        asked = review.share * chance * np.exp(log_p)
+            blank = 1 - mechanism.probability(log_tau, tau)
         # Of the other rows nobody was asked, but a label may have come some other way.
-        other = (1 - review.share) * known * chance
-        labelled += float(given @ (asked + other))
-        ignorance = add(ignorance, outer(asked + other, rows.prior, np.zeros((n, 0))))
-        full = add(full, outer(asked, rows.prior + rows.pull, rows.gradient))
+        left = asked * blank + other * (1 - review.known)
+        lost, (more, *rest) = -left[:, None, None] * spread(tau), outer(asked * variance, *slopes)
+        return float(w.sum() - left.sum()), (lost, *NONE), (lost + more, *rest)
+    difficulty, none, labelled = mechanism.difficulty(log_tau, tau), np.zeros((n, theta.size)), 0.0
+    evidence = [mechanism.evidence(difficulty, np.full(n, r), theta) for r in (False, True)]
+    ignorance = full = -complete(w, tau), np.zeros((n, tau.shape[1], theta.size)), 0.0
+    for code in range(-1, tau.shape[1]):  # a blank, and a label of each class
+        chance, known = (1.0, 1 - review.known) if code < 0 else (tau[:, code], review.known)
+        rows = row_term(evidence[code >= 0], log_tau, tau, np.full(n, code))
+        answered, not_asked = asked * chance * np.exp(rows.log_p), other * known * chance
+        labelled += float(np.sum(answered + not_asked)) if code >= 0 else 0.0
+        ignorance = add(ignorance, outer(answered + not_asked, rows.prior, none))
+        full = add(full, outer(answered, rows.prior + rows.pull, rows.gradient))
         if review.share < 1:
-            full = add(full, outer(other, rows.prior, np.zeros((n, theta.size))))
-    return labelled, ignorance, full
+            full = add(full, outer(not_asked, rows.prior, none))
+    return labelled, (ignorance[0], *NONE), full
 
 
-def _said(model: FittedModel, review: Review, rng: Rng, w: FloatArray, *posterior: Any) -> Said:
+def complete(w: FloatArray, tau: FloatArray) -> FloatArray:
+    """Return the weights (n, g, g) of the information of complete labels."""
+    each = np.eye(tau.shape[1])[:, :, None] * (w * tau.T)
+    return each.transpose(2, 0, 1)
+
+
+def _said(model: FittedModel, review: Review, w: FloatArray, *posterior: Any, rng: Rng) -> Said:
     """Draw once what a panel might say, shown as some rows of the fit were."""
     panel, (log_tau, tau), n = model.mechanism, posterior, len(w)
     assert isinstance(panel, Panel)
@@ -227,7 +251,8 @@ def _said(model: FittedModel, review: Review, rng: Rng, w: FloatArray, *posterio
     for mechanism, own in ((ignoring, panel.own(theta)[:, q:].ravel()), (panel, theta)):
         evidence = mechanism.evidence(mechanism.difficulty(log_tau, tau), said, own)
         rows = row_term(evidence, log_tau, tau, np.where(settled, codes, -1))
-        ways.append(outer(w, rows.prior + rows.pull, rows.gradient))
+        products, *rest = outer(w, rows.prior + rows.pull, rows.gradient)
+        ways.append((products - complete(w, tau), *rest))
     return float(w @ (said.given.any(axis=1) | settled)), ways[0], ways[1]
 
 
@@ -290,18 +315,22 @@ def figures_of(
     parts: dict[str, Batches], V: dict[str, Any], log_unit: float, open_rows: Figure
 ) -> dict[str, Figure]:
     """Return all that one number tells, but for the Bayes error; V are the ways' covariances."""
-    Q = parts["boundary"]
-    known = {way: _criteria(parts[way], V[way], Q) for way in WAYS}
+    Q = parts.get("boundary", [])
+    matrices = {id(V[way]): way for way in WAYS}  # ways that know the same are judged once
+    judged = {k: _criteria(parts[way], V[way], Q) for k, way in matrices.items()}
+    known = {way: judged[id(V[way])] for way in WAYS}
     out = {}
     for way in WAYS:
         size, by = known[way]["error"]
         out[f"excess {way}"] = math.exp(size + log_unit), by
     # With a share of the open rows settled the information is I + share D. In coordinates where I
     # is the identity and D diagonal both criteria are sums.
-    D = [a - b for a, b in zip(parts["complete"], parts["ignorance"], strict=True)]
-    more, least = sum(D, start=np.zeros(())), sum(parts["ignorance"], start=np.zeros(()))
-    gain, turn = eigh(more, least)
-    weight = np.einsum("jk,jk->k", turn, sum(Q) @ turn)
+    least = sum(parts["ignorance"], start=np.zeros(()))
+    more = sum(parts["complete"], start=np.zeros(())) - least
+    gain, turn, weight = np.zeros(1), np.zeros((len(least), 1)), np.ones(1)
+    if np.linalg.norm(V["ignorance"]) * np.linalg.norm(more) > ROUNDING:
+        gain, turn = eigh(more, least)
+        weight = np.einsum("jk,jk->k", turn, sum(Q) @ turn) if Q else np.full(len(turn), np.nan)
     log_size: dict[str, Callable[[float], float]] = {
         "error": lambda share: np.log(np.sum(weight / (1 + share * gain))),
         "parameters": lambda share: -np.log(np.abs(1 + share * gain)).mean(),
@@ -313,9 +342,10 @@ def figures_of(
         gained = known["full"][name][0] - known["ignorance"][name][0]
         pattern = parts["full"] is not parts["ignorance"]
         share = _share_worth(of_share, gained) if pattern else 0.0
-        by = np.zeros(len(Q))
+        by = np.zeros(len(parts["full"]))
         if 0 < share < 2:
-            some = [a + share * d for a, d in zip(parts["ignorance"], D, strict=True)]
+            both = zip(parts["ignorance"], parts["complete"], strict=True)
+            some = [(1 - share) * a + share * b for a, b in both]
             there = _criteria(some, (turn / (1 + share * gain)) @ turn.T, Q)[name][1]
             slope = (of_share(share + 1e-5) - of_share(share - 1e-5)) / 2e-5
             by = (known["full"][name][1] - there) / (slope * share)
@@ -326,7 +356,8 @@ def figures_of(
 def _criteria(info: Batches, V: Any, boundary: Batches) -> dict[str, Figure]:
     """Return logarithms of what estimates with this information are judged by, with influences."""
     Q, shares = sum(boundary), np.array([np.vdot(V, J) for J in info]) / len(V)
-    trace, error = float(np.vdot(V, Q)), (math.nan, np.full(len(info), math.nan))
+    trace = float(np.vdot(V, Q)) if boundary else math.nan
+    error = math.nan, np.full(len(info), math.nan)
     # A kernel with negative parts may, from very few rows, give a negative sum: then nothing is
     # known of the error.
     if trace > 0:

@@ -3,12 +3,12 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.special import expit, logit, ndtri
 
 from hesitant._cores import one_blas_thread
 from hesitant._drawing import Drawing, class_color, dotted_line, drawing, one_a_line
@@ -37,7 +37,7 @@ SCALES: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "plain": (np.positive, np.ones_like, np.positive),
     "log": (np.log, lambda x: 1 / x, np.exp),
     "logit": (logit, lambda x: 1 / (x * (1 - x)), expit),
-    "inverse": (lambda x: -1 / x, lambda x: 1 / x**2, lambda x: np.inf if x >= 0 else -1 / x),
+    "inverse": (lambda x: -1 / x, lambda x: 1 / x**2, lambda x: np.where(x >= 0, np.inf, -1 / x)),
 }
 # By attribute; of matrices this goes for the diagonal.
 _SCALES = {"covariances": "log", "scales": "log", "dof": "inverse"}
@@ -45,11 +45,13 @@ _SCALES = {"covariances": "log", "scales": "log", "dof": "inverse"}
 
 def intervals(scales: list[str], estimate: Any, errors: Any, level: float) -> FloatArray:
     """Return lower and upper bounds (k, 2), equally far away on each number's own scale."""
-    z, ends = norm.ppf(0.5 + level / 2), []
-    for scale, x, error in zip(scales, estimate, errors, strict=True):
-        forward, _, back = SCALES[scale]
-        ends.append([back(forward(x) + side * z * error) for side in (-1, 1)])
-    return np.array(ends, dtype=float)
+    reach = np.multiply.outer(errors, ndtri(0.5 + level / 2) * np.array([-1, 1]))
+    ends = np.empty((len(scales), 2))
+    for scale, (forward, _, back) in SCALES.items():
+        own = np.equal(scales, scale)
+        with np.errstate(divide="ignore"):  # a bound may be infinite
+            ends[own] = back(forward(estimate[own])[:, None] + reach[own])
+    return ends
 
 
 class Number(NamedTuple):
@@ -89,10 +91,9 @@ class NaturalUnits:
         The jacobian (k, d) is how each number moves with the free coordinates: fixed values and
         structural zeros do not, and what the classes share moves alike.
         """
-        value = self.values(state)
-        size = np.abs(np.nan_to_num(jacobian)).max(axis=1)
-        moves = size > 1e-12 * (1e-300 + np.abs(np.nan_to_num(value)))
-        exists = np.isfinite(value) & np.isfinite(jacobian).all(axis=1)
+        value, size = self.values(state), np.abs(jacobian).max(axis=1)  # NaN if any of them is
+        moves = size > 1e-12 * (1e-300 + np.abs(value))
+        exists = np.isfinite(value) & np.isfinite(size)
 
         def alike(j: int, k: int) -> bool:
             near = abs(value[j] - value[k]) <= 1e-8 + 1e-9 * abs(value[k])
@@ -124,10 +125,14 @@ class NaturalUnits:
             if known and attribute in known:
                 out[at : at + index[0].size, first:k] = known[attribute][:, *index].T
             at += index[0].size
-        for axis in range(first if known is None else k, chart.size):
+        for axis in range(first if known is None else k, k):
             ahead, behind = (self.values(nudged(chart, axis, s)) for s in (1, -1))
             with np.errstate(invalid="ignore"):  # infinite all along: NaN, and not listed
                 out[:, axis] = (ahead - behind) / (2 * STEP)
+        for axis, along in enumerate(STEP * chart.theta_axes.T, start=k):
+            natural, theta = self.model.mechanism.natural, self.model.state.theta
+            ahead, behind = (np.array([*natural(theta + s * along).values()]) for s in (1, -1))
+            out[len(out) - len(ahead) :, axis] = (ahead - behind) / (2 * STEP)
         return out
 
 
@@ -249,11 +254,19 @@ class ObservedInformation(Estimates):
     n_rows: int
     robust: bool
     flat_directions: list[str]
-    covariance: FloatArray = dataclasses.field(repr=False)  #: (k, k), along what is determined
     #: In internal coordinates, scaled so that complete labels would give the identity.
     chart_information: FloatArray = dataclasses.field(repr=False)
     chart_covariance: FloatArray = dataclasses.field(repr=False)
+    jacobian: FloatArray = dataclasses.field(repr=False)  #: how parameters move with coordinates
     axes: Axes = dataclasses.field(repr=False)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariances (k, k) of the estimates, along what is determined."""
+        slope = np.abs(self.jacobian).max(axis=1)[:, None]
+        jacobian = self.jacobian / slope
+        with np.errstate(over="ignore", under="ignore"):
+            return slope * (jacobian @ self.chart_covariance @ jacobian.T) * slope.T
 
     def _content(self) -> Iterator[str | Table]:
         kind = "sandwich" if self.robust else "observed information"
@@ -298,27 +311,26 @@ def information(
     total, from_data, gradient = curvature(model, rows, axes, evaluation)
     jacobian = units.jacobian(axes)
     units = units.reduce(jacobian, state)
-    jacobian = jacobian[units.kept]
+    whole = jacobian[units.kept]
+    # In units of each parameter's own slope: the square of a large variance may have no number.
+    slope = np.abs(whole).max(axis=1)
+    jacobian = whole / slope[:, None]
     V, flat, sharp = invert(total, from_data)
     if robust:
         V = V @ scatter(model, rows, axes) @ V
-    # In units of each parameter's own slope: the square of a large variance may have no number.
-    slope = np.abs(jacobian).max(axis=1)
-    jacobian = jacobian / slope[:, None]
-    uphill = np.einsum("kd,kl,ld->d", flat, from_data, flat) < -UPHILL
+    uphill = np.einsum("kd,kd->d", flat, from_data @ flat) < -UPHILL
     directions = [_in_words(v, units.names, jacobian) for v in flat[:, ~uphill].T]
     kinks = [_in_words(v, units.names, jacobian) for v in (*flat[:, uphill].T, *sharp.T)]
-    covariance = jacobian @ V @ jacobian.T
-    std_error = slope * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    std_error = slope * np.sqrt(np.maximum(axes.variances(jacobian, V), 0.0))
     lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
     std_error[lost] = np.inf
-    with np.errstate(over="ignore", under="ignore"):
-        covariance = slope[:, None] * covariance * slope
     edge = _at_the_edge(units, axes.chart, V, std_error)
     std_error[edge] = np.nan
     estimate, scales = units.values(state), units.scales
-    each = zip(scales, estimate, std_error, strict=True)
-    errors = [SCALES[scale][1](x) * e for scale, x, e in each]
+    errors = np.empty_like(estimate)  # on each number's own scale
+    for scale, (_, bend, _) in SCALES.items():
+        own = np.equal(scales, scale)
+        errors[own] = bend(estimate[own]) * std_error[own]
     lower, upper = intervals(scales, estimate, errors, level).T
     at_edge = ", ".join(units.names[k] for k in np.flatnonzero(edge))
     more = [f"and {len(directions) - 5} more"] if directions[5:] else []
@@ -343,9 +355,9 @@ def information(
         n_rows=int(rows.tally.n),
         robust=robust,
         flat_directions=directions,
-        covariance=covariance,
         chart_information=total,
         chart_covariance=V,
+        jacobian=whole,
         axes=axes,
     )
 

@@ -21,14 +21,15 @@ from itertools import combinations, combinations_with_replacement, zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant.chart import Chart, chart_at
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
 from hesitant.likelihood import Evaluation, Posterior, State, normalise
-from hesitant.mechanisms import row_term
+from hesitant.mechanisms import Mechanism, row_term
 from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows, sided
 
@@ -42,10 +43,11 @@ STEP = 1e-3
 NUDGE = 1e-6  # in log densities, for derivatives of a row's weights
 # A direction about which the data say less than this share of what complete labels would; and one
 # about which they say more than of any smooth likelihood.
-FLAT, SHARP = 1e-6, 1e4
+FLAT, SHARP, ROUNDING = 1e-6, 1e4, 1e-15
 PROBES = 3  # rows of each class
 NEGLIGIBLE = 1e-17  # beside the largest weight
 ENTRIES = 2_000_000  # numbers that are kept at a time
+FEW = 1000  # rows for which it takes longer to see that their scores are polynomials
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +103,15 @@ class Axes:
         k, turn = self.size, self.chart.theta_axes
         edges, inner = sums[:k, k:] @ turn, turn.T @ sums[k:, k:] @ turn
         return np.block([[sums[:k, :k], edges], [edges.T, inner]])
+
+    def variances(self, jacobian: FloatArray, V: FloatArray) -> FloatArray:
+        """Return the diagonal of ``J V Jᵀ``; most numbers move with one class's axes alone."""
+        out = np.full(len(jacobian), np.nan)
+        for own in (*(self.of_class if len(V) >= self.size else ()), np.arange(len(V))):
+            mine = np.isnan(out) & ~np.delete(jacobian, own, axis=1).any(axis=1)
+            part = jacobian[np.ix_(mine, own)]
+            out[mine] = np.einsum("kd,kd->k", part @ V[np.ix_(own, own)], part)
+        return out
 
 
 def axes_at(model: FittedModel, rows: ManyRows) -> tuple[Axes, Evaluation]:
@@ -171,9 +182,37 @@ def class_scores(axes: Axes, X: AnyArray) -> list[FloatArray]:
 
 def outer(chance: FloatArray, pull: FloatArray, gradient: FloatArray) -> Weights:
     """Return the weights of the outer products of rows' scores, each counted by a chance (n,)."""
-    each = (chance[:, None] * pull)[:, :, None]
-    inner = (chance[:, None] * gradient).T @ gradient
-    return each * pull[:, None], each * gradient[:, None], inner
+    # Rows stand last in memory: a loop over two or three classes takes many times as long.
+    p, q = np.ascontiguousarray(pull.T), np.ascontiguousarray(gradient.T)
+    each, inner = (chance * p)[:, None], (chance * q) @ q.T
+    return (each * p).transpose(2, 0, 1), (each * q).transpose(2, 0, 1), inner
+
+
+def spread(tau: FloatArray) -> FloatArray:
+    """Return ``diag(τ) − ττᵀ`` (n, g, g), exact where one class is all but sure."""
+    t = np.ascontiguousarray(tau.T)
+    out = -t[:, None] * t
+    for h, row in enumerate(out):
+        row[h] = 0.0
+        row[h] = -row.sum(axis=0)
+    return out.transpose(2, 0, 1)
+
+
+def told(mechanism: Mechanism, theta: FloatArray, posterior: Posterior) -> tuple[FloatArray, ...]:
+    """Return rows' chances of a blank; variance and slopes of what labels and blanks tell.
+
+    By a mechanism that does not depend on the class; see :func:`outer`.
+    """
+    (log_tau, tau, _), n = posterior, len(posterior[1])
+    difficulty, nobody = mechanism.difficulty(log_tau, tau), np.full(n, -1)
+    seen, blank = (
+        row_term(mechanism.evidence(difficulty, np.full(n, r), theta), log_tau, tau, nobody)
+        for r in (True, False)
+    )
+    # The scores of a row that is labelled and of one that is not differ by the slopes of the log
+    # odds, whose variance is the product of both chances.
+    variance, pull = np.exp(seen.log_p + blank.log_p), seen.pull - blank.pull
+    return np.exp(blank.log_p), variance, pull, seen.gradient - blank.gradient
 
 
 def products(
@@ -190,7 +229,13 @@ def products(
         size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
         for start in range(0, max(len(block.X), 1), size):
             part = block[start : start + size]
-            total = total + Scores(axes, part.X).total(*weigh(part), balanced)
+            weights, edges, inner = weigh(part)
+            # What rows that are sure of their class would add is lost in rounding.
+            counts = (np.abs(weights) > NEGLIGIBLE * part.weight.max(initial=0)).any(axis=(1, 2))
+            counts |= (np.abs(edges) > NEGLIGIBLE * np.abs(edges).max(initial=0)).any(axis=(1, 2))
+            keep: Any = counts if np.count_nonzero(counts) < 0.7 * len(counts) else slice(None)
+            own = weights[keep], edges[keep], inner
+            total = total + Scores(axes, part.X[keep], FEW).total(*own, balanced)
         return (total,)
 
     total: FloatArray = rows.sum(work)[0]
@@ -200,9 +245,9 @@ def products(
 class Scores:
     """Scores of some rows: each class's own, or powers of the features that make them up."""
 
-    def __init__(self, axes: Axes, X: AnyArray) -> None:
+    def __init__(self, axes: Axes, X: AnyArray, few: int = 0) -> None:
         self.axes, self.turn = axes, None
-        if len(X) > 2 * X.shape[1] ** 2:  # of fewer, scores are quicker
+        if len(X) > max(few, 2 * X.shape[1] ** 2):  # of fewer, scores are quicker
             powers = axes.powers(X)
             # Not where cells are empty, or so far out that sums of powers would cancel.
             near = np.abs(powers[1 : X.shape[1] + 1]).max() < 1e3
@@ -217,6 +262,9 @@ class Scores:
         own, k, parts, turn = self.axes.of_class, self.axes.size, self.parts, self.turn
         edges = np.zeros((*weights.shape[:2], 0)) if edges is None else edges
         out = np.zeros((k + edges.shape[2], k + edges.shape[2]))
+        out[k:, k:] = inner
+        if not len(weights):
+            return out
         short = balanced and turn is not None  # products of a class with itself follow
         sums = {}
         for h, j in (combinations if short else combinations_with_replacement)(range(len(own)), 2):
@@ -226,12 +274,13 @@ class Scores:
                 sums[h, h] = -np.sum([s for pair, s in sums.items() if h in pair], axis=0)
         for (h, j), part in sums.items():
             part = turn[h] @ part @ turn[j].T if turn else part
-            out[np.ix_(own[h], own[j])] += part if h < j else part / 2
+            out[np.ix_(own[h], own[j])] += part
+            if h < j:
+                out[np.ix_(own[j], own[h])] += part.T
         for h, scores in enumerate(parts):
             edge = scores @ edges[:, h]
             out[own[h], k:] += turn[h] @ edge if turn else edge
-        out += out.T  # what lies on the other side of the diagonal
-        out[k:, k:] = inner
+        out[k:, :k] = out[:k, k:].T
         return out
 
 
@@ -291,13 +340,10 @@ def _slopes(block: Block, model: FittedModel) -> Weights:
     """Return derivatives of rows' weights in log joint densities, and in theta."""
     joint, theta = log_joint(model.family, model.state, block.X), model.state.theta
     n, g = joint.shape
-    edges, steps = np.zeros((n, g, theta.size)), np.zeros((n, g, g))
+    edges, steps = np.zeros((n, g, theta.size)), np.zeros((g, g, n)).transpose(2, 0, 1)
     log_tau, tau, _ = normalise(joint.copy())
-    # diag(τ) − ττᵀ, exact where one class is all but sure
-    spread = -tau[:, :, None] * tau[:, None]
-    np.einsum("ihh->ih", spread)[:] = 0.0
-    np.einsum("ihh->ih", spread)[:] = -spread.sum(axis=2)
-    slopes = np.where(block.labelled, 0.0, sided(block, model.alpha))[:, None, None] * spread
+    blank = np.where(block.labelled, 0.0, sided(block, model.alpha))
+    slopes = blank[:, None, None] * spread(tau)
     if not theta.size:  # nothing but labels was said
         return slopes, edges, np.zeros((0, 0))
     for h, nudge in enumerate(NUDGE * np.eye(g)[1:], start=1):
@@ -353,19 +399,31 @@ def _at_fixed_weights(
 def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the inverse along directions the data determine, the others, and those too sharp."""
     eye = np.eye(len(total))
-    # nearly always there are none of either, and to see that is a tenth of the work
-    if positive(from_data - FLAT * eye) and positive(SHARP * eye - from_data):
-        return np.asarray(np.linalg.inv(total), dtype=float), eye[:, :0], eye[:, :0]
-    value, vector = np.linalg.eigh(from_data)
-    few = value <= FLAT
-    flat = vector[:, few]
+    sharp, idle = eye[:, :0], np.abs(from_data).sum(axis=1) < ROUNDING
+    if not np.linalg.norm(from_data) < SHARP:
+        sharp = eigh(from_data, subset_by_value=(SHARP, np.inf))[1]
+    # Nearly always none is flat but an axis of which nothing is known: to see that is little work.
+    if positive(from_data - FLAT * eye + np.diag(idle)):
+        value, flat = from_data.diagonal()[idle], eye[:, idle]
+    else:
+        value, flat = eigh(from_data, subset_by_value=(-np.inf, FLAT))
     # With as much information along the flat directions as complete labels would give, the
     # inverse is regular, and what it has along them is taken out again.
-    V = np.linalg.inv(total + (flat * (1 - value[few])) @ flat.T)
+    V = inverse(total + (flat * (1 - value)) @ flat.T if flat.size else total)
     along = V @ flat
-    V = V - along @ np.linalg.solve(flat.T @ along, along.T)
-    return V, flat, vector[:, value > SHARP]
+    V -= along @ np.linalg.solve(flat.T @ along, along.T) if flat.size else 0.0
+    return V, flat, sharp
 
 
 def positive(matrix: FloatArray) -> bool:
     return bool(dpotrf(matrix, lower=1)[1] == 0)
+
+
+def inverse(matrix: FloatArray) -> FloatArray:
+    """Return the inverse of a symmetric matrix: that of its Cholesky root, where it has one."""
+    root, failed = dpotrf(matrix, lower=1)
+    if failed:
+        return np.asarray(np.linalg.inv(matrix), dtype=float)
+    half: FloatArray = np.tril(dpotri(root, lower=1)[0])
+    half[np.diag_indices(len(half))] /= 2
+    return half + half.T
