@@ -115,9 +115,9 @@ def refit(
         changes |= {"init": start, "n_init": 1}
     if hasattr(clf, "classes_"):  # a class may lose all its labels and must stay
         changes["classes"] = clf.classes_.tolist()
-    # A twentieth of the time of scikit-learn's clone, which looks at what need not be looked at.
-    own = {k: v for k, v in vars(clf).items() if not (k.startswith("_") or k.endswith("_"))}
-    own["random_state"] = copy.deepcopy(clf.random_state)
+    # scikit-learn's clone takes a tenth of a small fit; of the parameters one has a state.
+    own = clf.get_params(deep=False)
+    own["random_state"] = copy.deepcopy(own["random_state"])
     new = type(clf)(**own | {"verbose": 0} | changes)
     with collect_warnings() as said:
         new.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
