@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from scipy.stats import chi2_contingency
 
@@ -13,7 +13,7 @@ from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.diagnostics import diagnose
 from hesitant.diagnostics._groups import told_by_labels
-from hesitant.label_rates import misfit
+from hesitant.label_rates import explain_blanks, odds_of_blanks
 
 CHANCE = {"intercept": 0.6, "slope": 0.0}
 
@@ -131,24 +131,34 @@ def test_classes_of_the_wrong_shape_are_not_taken_for_missing_by_class():
         assert found == [False, True, False]
 
 
-def test_what_labelled_rows_tell_has_the_right_slopes():
+def test_odds_of_a_blank_have_the_right_slopes():
     rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(3), 50)
-    design = rng.standard_normal((50, 3, 4))
-    given = design, np.zeros(4), p, rng.random(50) < 0.5, rng.uniform(0.5, 2, 50)
-    theta = rng.standard_normal(4)
-    found = approx_fprime(theta, lambda at: misfit(at, *given)[0], 1e-6)
-    np.testing.assert_allclose(misfit(theta, *given)[1], found, rtol=1e-4)
+    p, design = rng.dirichlet(np.ones(3), 50), rng.standard_normal((50, 3, 4))
+    theta, step = rng.standard_normal(4), 1e-6
+    _, slopes = odds_of_blanks(theta, design, p)
+    for along, slope in zip(step * np.eye(4), slopes.T, strict=True):
+        ahead, behind = (odds_of_blanks(theta + s * along, design, p)[0] for s in (1, -1))
+        np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-6, atol=1e-8)
 
 
-def test_labelled_rows_recover_the_chances_of_their_classes():
-    """Chances of a label follow from the blanks and from posteriors among labelled rows."""
+@pytest.mark.parametrize(("slope", "told"), [(0.0, "class"), (-3.0, "entropy+class")])
+def test_labelled_rows_recover_the_chances_of_their_classes(slope, told):
+    """By the true posteriors among labelled rows; the maximum is that of another optimiser."""
     rng, X, truth = three(20_000, 3)
-    chance = np.array([0.9, 0.6, 0.2])
-    seen = rng.random(20_000) < chance[truth]
-    centers = 3.0 * np.eye(3)[:, 1:]
-    joint = -0.5 * ((X[:, None] - centers) ** 2).sum(axis=2) + np.log(chance)
-    design = np.broadcast_to(np.eye(3), (20_000, 3, 3))
-    given = design, np.zeros(3), softmax(joint, axis=1), seen, np.ones(20_000)
-    found = minimize(misfit, np.zeros(3), given, "BFGS", jac=True).x
-    np.testing.assert_allclose(expit(found), chance, atol=0.02)
+    intercepts, centers = np.array([2.2, 0.4, -1.4]), 3.0 * np.eye(3)[:, 1:]
+    p = softmax(-0.5 * ((X[:, None] - centers) ** 2).sum(axis=2), axis=1)
+    u = -np.einsum("ih,ih->i", p, np.log(np.maximum(p, 1e-300)))
+    chance = expit(intercepts + slope * u[:, None])
+    seen = rng.random(20_000) < chance[np.arange(20_000), truth]
+    p = p * chance
+    p /= p.sum(axis=1, keepdims=True)
+    name, theta = explain_blanks(p, seen, np.ones(20_000))
+    assert name == told
+    if not slope:
+        np.testing.assert_allclose(theta, intercepts, atol=0.1)
+
+        def misfit(at):
+            odds = odds_of_blanks(at, np.broadcast_to(np.eye(3), (20_000, 3, 3)), p)[0]
+            return np.logaddexp(0, np.where(seen, odds, -odds)).sum()
+
+        np.testing.assert_allclose(theta, minimize(misfit, np.zeros(3)).x, atol=1e-3)

@@ -8,16 +8,18 @@ alone. Posteriors of all rows are in proportion to ``p_h / λ_h``, of blank ones
 """
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import logit
+from scipy.special import expit, log_expit, logit
 
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.uncertainty import Shannon
 
 LEAST = 1e-4  # of a posterior: so sure no rows are
 RIDGE = 1e-3  # a class may be labelled throughout
+TOL = 1e-3  # of log-likelihood: a BIC is not judged by less
 
 
 def explain_blanks(p: FloatArray, seen: BoolArray, weight: FloatArray) -> tuple[str, FloatArray]:
@@ -36,26 +38,39 @@ def explain_blanks(p: FloatArray, seen: BoolArray, weight: FloatArray) -> tuple[
         design = np.concatenate(columns, axis=2)
         start = np.full(design.shape[2], usual)
         start[columns[0].shape[2] :] = 0.0
-        found = minimize(misfit, start, (design, start, p, seen, weight), "BFGS", jac=True)
-        bic = 2 * found.fun + start.size * math.log(weight.sum())
+        theta, value = _climb(partial(odds_of_blanks, design=design, p=p), start, seen, weight)
+        bic = start.size * math.log(weight.sum()) - 2 * value
         if bic < best[2]:
-            best = name, found.x, bic
+            best = name, theta, bic
     return best[:2]
 
 
-def misfit(
-    theta: FloatArray,
-    design: FloatArray,
-    start: FloatArray,
-    p: FloatArray,
-    seen: BoolArray,
-    weight: FloatArray,
-) -> tuple[float, FloatArray]:
-    """Return minus the log-likelihood of labels and blanks, and its derivatives."""
+def odds_of_blanks(
+    theta: FloatArray, design: FloatArray, p: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the log odds (n,) of a blank, and their derivatives (n, q)."""
     each = p * np.exp(-design @ theta)
     odds = each.sum(axis=1)
-    value = weight @ (np.log1p(odds) - np.where(seen, 0.0, np.log(odds)))
-    pull = weight * (np.where(seen, 0.0, 1.0 / odds) - 1.0 / (1.0 + odds))
-    weak = RIDGE * (theta - start)
-    slopes = (pull[:, None] * each).reshape(-1) @ design.reshape(-1, theta.size)
-    return value + 0.5 * (theta - start) @ weak, slopes + weak
+    return np.log(odds), -np.matmul((each / odds[:, None])[:, None], design)[:, 0]
+
+
+def _climb(odds: Any, start: FloatArray, seen: BoolArray, weight: FloatArray) -> Any:
+    """Return the best parameters and their log-likelihood, by Fisher's scoring."""
+
+    def look(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        log_odds, slopes = odds(theta)
+        off, chance = theta - start, expit(log_odds)
+        value = weight @ log_expit(np.where(seen, -log_odds, log_odds)) - 0.5 * RIDGE * off @ off
+        gradient = (weight * (~seen - chance)) @ slopes - RIDGE * off
+        spread = (weight * chance * (1 - chance)) * slopes.T @ slopes
+        return value, gradient, spread + RIDGE * np.eye(theta.size)
+
+    theta, (value, gradient, information) = start, look(start)
+    for _ in range(100):
+        step = np.linalg.solve(information, gradient)
+        while (after := look(theta + step))[0] < value and gradient @ step > TOL:
+            step = step / 2
+        if gradient @ step <= TOL:
+            break
+        theta, (value, gradient, information) = theta + step, after
+    return theta, value
