@@ -84,14 +84,13 @@ def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str
     yield found.explanation
     rates = getattr(case.whole, "label_rates_", None)
     if rates is not None:
-        each = [
-            f"{percent(r)} of class {short(c)}" for r, c in zip(rates, case.classes, strict=True)
-        ]
+        pairs = zip(rates, case.classes, strict=True)
         yield (
             "By what labelled rows say of the classes, labels are given to about "
-            f"{listed(each, most=6)}. The predictions allow for that."
+            f"{listed([f'{percent(r)} of class {short(c)}' for r, c in pairs], most=6)}. The "
+            "predictions allow for that."
         )
-    if change["available"] and found.finding in ("hard", "easy", "mixed", "random"):
+    elif change["available"] and found.finding in ("hard", "easy", "mixed", "random"):
         yield change["words"]
 
 
