@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.real.by_class [--repeats 2]``
 
-Labels are taken away by difficulty, at random and by class. Prints in how many fits ``label_rates_``
-were found, and error and log loss of new rows and of the blank ones, without and with them.
+Labels are taken away by difficulty, at random and by class. Prints in how many fits
+``label_rates_`` were found, and error and log loss of new rows and of the blank ones, without and
+with them.
 """
 
 import argparse
@@ -29,7 +30,8 @@ def compare(part: Split) -> tuple[float, ...]:
     blank, found = part.y < 0, clf.label_rates_
     test, truth = (np.searchsorted(clf.classes_, y) for y in (part.test, part.truth[blank]))
     out = [float(found is not None)]
-    for clf.label_rates_ in (None, found):
+    for rates in (None, found):
+        clf.label_rates_ = rates
         out += losses(clf.predict_proba(part.X_test), test)
         out += losses(clf.resolve(part.X, part.y)[blank], truth)
     return tuple(out)
