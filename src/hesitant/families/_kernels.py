@@ -42,15 +42,18 @@ def some_rows(X: AnyArray) -> FloatArray:
 def robust_units(X: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Return a robust centre and spread of each feature."""
     rows = some_rows(X)
-    quantiles = np.transpose([_quantiles(column) for column in rows.T])
-    low, center, high, far = quantiles.copy()  # in one piece, as kernels are compiled for
+    # Each in one piece, as kernels are compiled for.
+    low, center, high, far = np.array([_quantiles(column) for column in rows.T]).T.copy()
     spread = (high - low) / 1.349
     # Two values have no quartiles, a constant no deviation, a column of zeros no size. Most
     # values must be in reach of the spread; one may be anywhere.
-    reach = np.nan_to_num(np.abs(rows - center)).max(axis=0)
-    floor = np.maximum(np.maximum(1e-14 * np.abs(center), 1e-15 * far), 1e-100 * reach)
+    reach = np.fmax.reduce(np.abs(rows - center), axis=0, initial=0.0)  # NaN does not count
+    reach = np.minimum(reach, 1e300)
+    floor = np.maximum(np.maximum(1e-14 * np.abs(center), 1e-15 * far), 1e-100 * reach) + 1e-290
     for instead in (reach, np.abs(center), np.ones(len(center))):
-        spread = np.where(spread <= floor + 1e-290, instead, spread)
+        if (spread > floor).all():
+            break
+        spread = np.where(spread > floor, spread, instead)
     return center, spread
 
 
