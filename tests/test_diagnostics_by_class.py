@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 from scipy.stats import chi2_contingency
 
 from helpers import ring
@@ -159,6 +159,16 @@ def test_labelled_rows_recover_the_chances_of_their_classes(slope, told):
 
         def misfit(at):
             odds = odds_of_blanks(at, np.broadcast_to(np.eye(3), (20_000, 3, 3)), p)[0]
-            return np.logaddexp(0, np.where(seen, odds, -odds)).sum()
+            prior = 0.125 * np.sum((at - logit(seen.mean())) ** 2)
+            return np.logaddexp(0, np.where(seen, odds, -odds)).sum() + prior
 
         np.testing.assert_allclose(theta, minimize(misfit, np.zeros(3)).x, atol=1e-3)
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_blanks_in_a_regular_order(every):
+    """Every fourth row is blank, or the only labelled one: whatever rows are taken, both occur."""
+    _, X, truth = three(12_000, 4)
+    fourth = np.arange(12_000) % 4 == 0
+    y = np.where(fourth == every, -1, truth)
+    assert not diagnose(X, y).missing_by_class

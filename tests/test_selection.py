@@ -1,6 +1,7 @@
 """Choosing and combining models by rows held out."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -218,6 +219,25 @@ def test_classes_that_are_labelled_more_readily_are_allowed_for(tmp_path):
     assert right > (clf.resolve(X, y).argmax(axis=1) == truth)[hidden].mean() + 0.02
     by_chance = np.where(blank < 0.6, truth, -1)
     assert MixtureClassifierCV(random_state=0).fit(X, by_chance).label_rates_ is None
+
+
+def test_rates_of_a_rare_label_and_none_where_nothing_is_known(data, monkeypatch):
+    """Of very many rows a few are judged, of a rare class more of them."""
+    monkeypatch.setattr("hesitant.model_selection._classifier_cv.MOST_JUDGED", 500)
+    rng = np.random.default_rng(1)
+    truth = rng.integers(2, size=20_000)
+    X = rng.standard_normal((20_000, 2)) + 3.0 * np.outer(truth, [1, 0])
+    y = np.where(rng.random(20_000) < np.array([0.9, 0.01])[truth], truth, -1)
+    clf = MixtureClassifierCV(random_state=np.random.default_rng(0)).fit(X, y)
+    np.testing.assert_allclose(clf.label_rates_, [0.9, 0.01], rtol=0.5)
+    assert (clf.predict(X) == truth).mean() > 0.92
+    few = slice(600)
+    for options in ({"scoring": "log_loss"}, {"classes": [0, 1, 2]}):  # no blank; no label of 2
+        clf = MixtureClassifierCV(random_state=0, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            warnings.simplefilter("ignore", FitWarning)
+            assert clf.fit(X[few], y[few]).label_rates_ is None
 
 
 def test_a_panel_is_combined_too(data):

@@ -1,9 +1,9 @@
 """Which classes are labelled more readily than others, told by labelled rows alone.
 
 A mixture of the wrong shape bends its classes to explain the blanks. Let ``p_h`` be the classes'
-posteriors among labelled rows, in which no blank row has a say, and λ_h the chance of a label in
-class h. Then the odds of a blank are ``Σ_h p_h (1 − λ_h) / λ_h``: a likelihood of the blanks in λ
-alone. Posteriors of all rows are in proportion to ``p_h / λ_h``, of blank ones to
+posteriors among labelled rows, by models that were judged by labels, and λ_h the chance of a label
+in class h. Then the odds of a blank are ``Σ_h p_h (1 − λ_h) / λ_h``: a likelihood of the blanks in
+λ alone. Posteriors of all rows are in proportion to ``p_h / λ_h``, of blank ones to
 ``p_h (1 − λ_h) / λ_h``.
 """
 
@@ -17,8 +17,10 @@ from scipy.special import expit, log_expit, logit
 from hesitant._typing import BoolArray, FloatArray
 from hesitant.uncertainty import Shannon
 
-LEAST = 1e-4  # of a posterior: so sure no rows are
-RIDGE = 1e-3  # a class may be labelled throughout
+FLOOR = 1e-4  # of a posterior: so sure no rows are
+# Precision of a normal prior on each class's logit about that of all, so that no class is taken to
+# be labelled throughout for a few mistakes; and on the slope.
+APART, SLOPE = 0.25, 1e-6
 TOL = 1e-3  # of log-likelihood: a BIC is not judged by less
 
 
@@ -28,7 +30,7 @@ def explain_blanks(p: FloatArray, seen: BoolArray, weight: FloatArray) -> tuple[
     ``p`` (n, g) are posteriors among labelled rows, of labelled rows those of models without
     them. Parameters are logits of the chance of a label: one, or one a class; then the slope.
     """
-    p = np.clip(p, LEAST, 1.0)
+    p = np.clip(p, FLOOR, 1.0)
     n, g = p.shape
     one, own = np.ones((n, g, 1)), np.broadcast_to(np.eye(g), (n, g, g))
     u = np.broadcast_to(Shannon().evaluate(np.log(p), p)[0][:, None, None], one.shape)
@@ -36,9 +38,10 @@ def explain_blanks(p: FloatArray, seen: BoolArray, weight: FloatArray) -> tuple[
     usual, best = logit(np.average(seen, weights=weight)), ("", np.zeros(0), math.inf)
     for name, columns in designs.items():
         design = np.concatenate(columns, axis=2)
-        start = np.full(design.shape[2], usual)
-        start[columns[0].shape[2] :] = 0.0
-        theta, value = _climb(partial(odds_of_blanks, design=design, p=p), start, seen, weight)
+        start, prior = np.full(design.shape[2], usual), np.full(design.shape[2], APART)
+        start[columns[0].shape[2] :], prior[columns[0].shape[2] :] = 0.0, SLOPE
+        odds = partial(odds_of_blanks, design=design, p=p)
+        theta, value = _climb(odds, start, prior, seen, weight)
         bic = start.size * math.log(weight.sum()) - 2 * value
         if bic < best[2]:
             best = name, theta, bic
@@ -54,16 +57,18 @@ def odds_of_blanks(
     return np.log(odds), -np.matmul((each / odds[:, None])[:, None], design)[:, 0]
 
 
-def _climb(odds: Any, start: FloatArray, seen: BoolArray, weight: FloatArray) -> Any:
-    """Return the best parameters and their log-likelihood, by Fisher's scoring."""
+def _climb(
+    odds: Any, start: FloatArray, prior: FloatArray, seen: BoolArray, weight: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return the best parameters and their log-likelihood, prior included, by Fisher's scoring."""
 
     def look(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         log_odds, slopes = odds(theta)
         off, chance = theta - start, expit(log_odds)
-        value = weight @ log_expit(np.where(seen, -log_odds, log_odds)) - 0.5 * RIDGE * off @ off
-        gradient = (weight * (~seen - chance)) @ slopes - RIDGE * off
+        value = weight @ log_expit(np.where(seen, -log_odds, log_odds)) - 0.5 * prior @ off**2
+        gradient = (weight * (~seen - chance)) @ slopes - prior * off
         spread = (weight * chance * (1 - chance)) * slopes.T @ slopes
-        return value, gradient, spread + RIDGE * np.eye(theta.size)
+        return value, gradient, spread + np.diag(prior)
 
     theta, (value, gradient, information) = start, look(start)
     for _ in range(100):

@@ -125,8 +125,7 @@ def analyse(
     with terminal.stage("Drawing and writing"):
         origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
         origin["options"] = json.dumps(options)
-        tells = getattr(clf, "mechanism_", None)  # whether what was said tells of the class
-        told = clf.resolve(checked) if tells is not None and tells.by_class else None
+        told = clf.resolve(checked)  # a blank may tell something of the class
         predictions = tables.prediction_frame(clf, checked, columns, frame, told)
         targets: dict[Path, str | bytes] = {
             files["report"]: report.to_html(),

@@ -86,11 +86,14 @@ def labelled_shares(fits: Fits) -> tuple[list[dict[str, Any]], float, bool]:
 
 def told_by_labels(rows: ManyRows) -> str:
     """Return the mechanism that labelled rows alone tell of; "" where they cannot."""
-    if not isinstance(rows, Rows) or rows.tally.counting[:-1].min() < 2:
+    if not isinstance(rows, Rows):
         return ""  # on a cluster features stay where they are
-    data = rows[:: max(1, len(rows.X) // TELLING)]
-    shown = data.reviewed & (data.weight > 0)
-    given = _posteriors_without(data), data.codes >= 0, data.weight
+    some = np.flatnonzero(rows.weight > 0)
+    data = rows[np.sort(np.random.default_rng(0).permutation(some)[:TELLING])]
+    shown, seen = data.reviewed, data.codes >= 0
+    if data.tally.counting[:-1].min() < 2 or not (shown & seen).any() or not (shown & ~seen).any():
+        return ""
+    given = _posteriors_without(data), seen, data.weight
     return explain_blanks(*(part[shown] for part in given))[0]
 
 

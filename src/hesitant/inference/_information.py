@@ -316,6 +316,7 @@ def information(
     slope = np.abs(whole).max(axis=1)
     jacobian = whole / slope[:, None]
     V, flat, sharp = invert(total, from_data)
+    plain = V
     if robust:
         V = V @ scatter(model, rows, axes) @ V
     uphill = np.einsum("kd,kd->d", flat, from_data @ flat) < -UPHILL
@@ -324,7 +325,8 @@ def information(
     std_error = slope * np.sqrt(np.maximum(axes.variances(jacobian, V), 0.0))
     lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
     std_error[lost] = np.inf
-    edge = _at_the_edge(units, axes.chart, V, std_error)
+    # By the likelihood's own curvature: at an edge rows' scores are zero, and so is the sandwich.
+    edge = _at_the_edge(units, axes.chart, plain, std_error)
     std_error[edge] = np.nan
     estimate, scales = units.values(state), units.scales
     errors = np.empty_like(estimate)  # on each number's own scale

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
@@ -17,11 +16,11 @@ from hesitant.checks import check_jobs, check_number, look_up
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.intake import refuse_dask, take
-from hesitant.label_rates import explain_blanks
+from hesitant.label_rates import FLOOR, explain_blanks
 from hesitant.model import LEAST
 from hesitant.model_selection import _held_out as held_out
 from hesitant.model_selection._candidates import as_candidates, auto_candidates, informative
-from hesitant.model_selection._labelled import deal_out
+from hesitant.model_selection._labelled import as_random_state, deal_out
 from hesitant.uncertainty import Shannon, Uncertainty
 
 COMBINE = ("stack", "best", "one_se")
@@ -70,8 +69,8 @@ class MixtureClassifierCV(PatternClassifier):
         For each candidate: name, mean_score (log probability a row), gap (behind the best),
         gap_error (its standard error), weight, n_parameters, seconds, note.
     label_rates_ : array of shape (g,), or None
-        Each class's chance of a label, where "auto" finds that blanks mark classes and not the
-        hard cases. Probabilities, which labelled rows have shaped, then allow for it.
+        Each class's chance of a label, where "auto" finds, among rows judged, that blanks mark
+        classes and not the hard cases. All probabilities then allow for it.
     held_out_proba_ : array of shape (n, g)
         The combination's probabilities of every row when it was held out, NaN if it never was
         (candidates are judged on some 5,000 rows at most, and fitted to all). Files leave it out.
@@ -86,7 +85,6 @@ class MixtureClassifierCV(PatternClassifier):
     """
 
     combines = True
-    label_rates_: FloatArray | None = None
 
     def __init__(
         self,
@@ -148,8 +146,7 @@ class MixtureClassifierCV(PatternClassifier):
                      "rows.")  # fmt: skip
             warnings.warn(words, FitWarning, stacklevel=2)
         self._refit(weights, judged)
-        if auto and folds:
-            self.label_rates_ = self._label_rates(judged)
+        self.label_rates_ = self._label_rates(judged) if auto and folds else None
         self.cv_results_: dict[str, list[Any]] = {column: [] for column in COLUMNS}
         for name in sorted(models, key=lambda k: -figures[k][0] if k in figures else np.inf):
             *score, size = figures.get(name, (np.nan, np.nan, np.nan, None))
@@ -169,7 +166,7 @@ class MixtureClassifierCV(PatternClassifier):
                 raise ValueError(f"cv={self.cv!r}: a fold has no labelled row to judge by.")
             return data, folds
         check_number("cv", self.cv, Integral, 2)
-        rng = check_random_state(self.random_state)
+        rng = as_random_state(self.random_state)
         if len(codes) > MOST_JUDGED:
             data = dataclasses.replace(data, sample=_thinned(codes, rng))
         blanks = self.scoring in ("auto", "seen")
@@ -255,23 +252,31 @@ class MixtureClassifierCV(PatternClassifier):
 
     def _label_rates(self, judged: held_out.Judge) -> FloatArray | None:
         """Return each class's chance of a label, if blanks mark classes and not difficulty."""
-        data, rows = judged.data.checked, judged.rows
-        rows = rows[data.reviewed[rows] & (data.weight[rows] > 0)]
-        if data.said is not None or not judged.data.answers() or not rows.size:
+        data, g = judged.data.checked, len(self.classes_)
+        shown = np.where(data.reviewed, data.weight, 0.0)
+        rows, place = judged.rows[shown[judged.rows] > 0], data.codes % (g + 1)  # blanks come last
+        # Of every class something must be known, and of blanks.
+        if data.said is not None or np.bincount(place[rows], minlength=g + 1).min() < 2:
             return None
-        given = self.held_out_proba_[rows], data.codes[rows] >= 0, data.weight[rows]
-        mechanism, logits = explain_blanks(*given)
+        # Of a rare class more of the rows may have been fitted, and judged, than of others.
+        every, fitted = np.bincount(place), np.bincount(place[judged.data.sample])
+        p = self.held_out_proba_[rows] * (every / fitted)[:g]
+        total, part = np.bincount(place, shown), np.bincount(place[rows], shown[rows])
+        weight = shown[rows] * (total / part)[place[rows]] * (part.sum() / total.sum())
+        p /= p.sum(axis=1, keepdims=True)
+        mechanism, logits = explain_blanks(p, place[rows] < g, weight)
         return np.asarray(expit(logits)) if mechanism == "class" else None
 
     def _if_labelled(self, X: Any) -> FloatArray:
         """Return class probabilities (n, g) of rows that were given a label, whichever."""
         parts = [w * clf._by_rows(X, clf.fitted_.if_labelled) for w, clf in self._parts()]
-        return np.sum(parts, axis=0)
+        return np.clip(np.sum(parts, axis=0), FLOOR, 1.0)  # as the rates were found
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class probabilities (n, g)."""
+        parts = self._parts()
         if self.label_rates_ is None:
-            return np.sum([w * clf.predict_proba(X) for w, clf in self._parts()], axis=0)
+            return np.sum([w * clf.predict_proba(X) for w, clf in parts], axis=0)
         p = self._if_labelled(X) / self.label_rates_
         return p / p.sum(axis=1, keepdims=True)
 
@@ -292,9 +297,9 @@ class MixtureClassifierCV(PatternClassifier):
 
     def labelling_probability(self, X: Any) -> FloatArray:
         """Return the probability that each row would be given a label, if reviewed."""
+        parts = self._parts()
         if self.label_rates_ is not None:
             return np.asarray(1 / (self._if_labelled(X) / self.label_rates_).sum(axis=1))
-        parts = self._parts()
         # A candidate that does not explain the blanks has only their share to offer.
         parts = [part for part in parts if part[1].mechanism_.informative] or parts
         chances = [clf.labelling_probability(X) for _, clf in parts]

@@ -54,6 +54,13 @@ class LabelledKFold(BaseCrossValidator):
         yield from deal_out(codes, self.n_splits, self.random_state, self.hold_out_blanks)
 
 
+def as_random_state(given: Any) -> np.random.RandomState:
+    """Return what scikit-learn's functions draw from, from any seed or generator."""
+    if isinstance(given, np.random.Generator):
+        given = int(given.integers(2**31 - 1))
+    return check_random_state(given)
+
+
 def deal_out(
     codes: IntArray, n_splits: int, random_state: Any, blanks: bool = False, fewer: bool = False
 ) -> list[IntArray]:
@@ -62,7 +69,7 @@ def deal_out(
     Classes are dealt out one after the other, so that every fold has its share of each. With
     ``fewer`` there are as many folds as labels allow, and none for a single label.
     """
-    rng = check_random_state(random_state)
+    rng = as_random_state(random_state)
     counts = np.bincount(codes[codes >= 0], minlength=1)
     several = [np.flatnonzero(codes == h) for h in np.flatnonzero(counts > 1)]
     order = np.concatenate([np.zeros(0, dtype=int), *map(rng.permutation, several)])

@@ -115,7 +115,9 @@ def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
             f"their labels, and agrees with {agreed}."
         )
     if held_out["all_rows"] is not None and labels["blank"]:
-        easier = "Labelled rows are the easier ones. " * (case.diagnosis.finding == "hard")
+        easier = "Labelled rows are the easier ones. "
+        if case.diagnosis.finding != "hard" or case.diagnosis.missing_by_class:
+            easier = ""
         yield (
             f"{easier}The estimate for all rows, blank ones included, is about "
             f"{percent(held_out['all_rows'])}. It rests on the model where nobody gave a label, "
@@ -155,7 +157,9 @@ def _cautions(case: Case, held_out: Section) -> Iterator[str]:
             f"(always naming the commonest class would give {percent(held_out['guess'])}), so its "
             "classes may not be those of the labels. Try another family, or other features."
         )
-    if case.diagnosis.caution:
+    if getattr(case.whole, "label_rates_", None) is not None:
+        yield "Ask how labels were given: that it was by class is what the rows suggest."
+    elif case.diagnosis.caution:
         yield case.diagnosis.caution
 
 
