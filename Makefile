@@ -22,7 +22,7 @@ demo: $(VENV)/.cli
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
-# Damaged files, hard data, killed processes, coverage by simulation: what takes long.
+# Damaged files, hard data, killed processes, browsers, coverage by simulation: what takes long.
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 

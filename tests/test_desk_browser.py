@@ -18,9 +18,10 @@ playwright = pytest.importorskip(
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-pytestmark = pytest.mark.skipif(
+without_browser = pytest.mark.skipif(
     CHROMIUM is None, reason="no browser: install chromium (apt-get install chromium)"
 )
+pytestmark = [pytest.mark.slow, without_browser]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
 FLAGS += ["--disable-background-networking"]
 TOKEN = "browser-token"

@@ -18,9 +18,10 @@ CHROMIUM = os.environ.get("CHROMIUM") or next(
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no playwright: pip install 'hesitant[test]'"
 )
-pytestmark = pytest.mark.skipif(
+without_browser = pytest.mark.skipif(
     CHROMIUM is None, reason="no browser: install chromium (apt-get install chromium)"
 )
+pytestmark = [pytest.mark.slow, without_browser]
 
 WIDTHS = {"phone": 390, "desktop": 1280}
 PICTURES = 5  # the map, reliability, two of the evidence, what if

@@ -221,6 +221,7 @@ def test_classes_that_are_labelled_more_readily_are_allowed_for(tmp_path):
     assert MixtureClassifierCV(random_state=0).fit(X, by_chance).label_rates_ is None
 
 
+@pytest.mark.slow
 def test_rates_of_a_rare_label_and_none_where_nothing_is_known(data, monkeypatch):
     """Of very many rows a few are judged, of a rare class more of them."""
     monkeypatch.setattr("hesitant.model_selection._classifier_cv.MOST_JUDGED", 500)
