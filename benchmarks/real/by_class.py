@@ -7,12 +7,9 @@ Labels are taken away by difficulty, at random and by class. Prints in how many 
 with them.
 """
 
-import argparse
-import warnings
-
 import numpy as np
 
-from benchmarks.real.sets import PATTERNS, Split, known_sets, split
+from benchmarks.real.sets import Split, asked_for
 from hesitant import MixtureClassifierCV
 
 FLOOR = 1e-6
@@ -38,14 +35,8 @@ def compare(part: Split) -> tuple[float, ...]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--repeats", type=int, default=2)
-    repeats = options.parse_args().repeats
-    warnings.simplefilter("ignore")
-    sets = list(known_sets())
     print("error and log loss; new rows, then blank rows; without rates -> with them")
-    for pattern in PATTERNS:
-        parts = [split(data, pattern, k) for data in sets for k in range(repeats)]
+    for pattern, parts in asked_for(str(__doc__)):
         found = [compare(part) for part in parts]
         rates, *m = np.mean(found, axis=0)
         print(

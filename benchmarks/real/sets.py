@@ -1,7 +1,9 @@
 """Real data whose classes are known, and three ways of leaving labels blank."""
 
+import argparse
 import csv
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -126,3 +128,14 @@ def _label_chance(
     hard = data.difficulty[train]
     rank = (np.lexsort((rng.random(train.size), hard)).argsort() + 0.5) / train.size
     return 1 / (1 + np.exp((rank - 0.7) / 0.05))
+
+
+def asked_for(about: str) -> Iterator[tuple[str, list[Split]]]:
+    """Yield each pattern with the splits of all sets, as many as ``--repeats`` says."""
+    options = argparse.ArgumentParser(description=about)
+    options.add_argument("--repeats", type=int, default=2)
+    repeats = options.parse_args().repeats
+    warnings.simplefilter("ignore")
+    sets = list(known_sets())
+    for pattern in PATTERNS:
+        yield pattern, [split(data, pattern, k) for data in sets for k in range(repeats)]

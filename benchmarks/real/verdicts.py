@@ -6,28 +6,19 @@ Labels are taken away by difficulty, at random and by class. Prints the share of
 caution is given, and in which BIC alone asks for a mechanism with the class.
 """
 
-import argparse
-import warnings
-
 import numpy as np
 
-from benchmarks.real.sets import PATTERNS, known_sets, split
+from benchmarks.real.sets import asked_for
 from hesitant import diagnose
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--repeats", type=int, default=2)
-    repeats = options.parse_args().repeats
-    warnings.simplefilter("ignore")
-    sets = list(known_sets())
-    for pattern in PATTERNS:
+    for pattern, parts in asked_for(str(__doc__)):
         found = []
-        for data in sets:
-            for part in (split(data, pattern, k) for k in range(repeats)):
-                for covariance in ("tied", "full"):
-                    said = diagnose(part.X, part.y, covariance=covariance)
-                    found.append((said.missing_by_class, "class" in said.suggested))
+        for part in parts:
+            for covariance in ("tied", "full"):
+                said = diagnose(part.X, part.y, covariance=covariance)
+                found.append((said.missing_by_class, "class" in said.suggested))
         caution, bic = np.mean(found, axis=0)
         print(f"by {pattern:10s} {len(found)} fits: caution {caution:.0%}, BIC alone {bic:.0%}")
 

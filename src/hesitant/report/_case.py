@@ -60,6 +60,8 @@ class Case:
         self.informed = self.clf if self.clf.mechanism_.informative else self.diagnosis.full
         # what each reader says of each class (J, g, g), if readers may be wrong
         self.confusion = getattr(self.main, "confusion_", None)
+        # each class's chance of a label, if a combination allows for it
+        self.label_rates = getattr(self.whole, "label_rates_", None)
         # class probabilities: by the features alone, of blank rows also by their being blank, and
         # under the fit that ignores the pattern of blanks
         self.proba = np.asarray(clf.predict_proba(given))

@@ -82,9 +82,8 @@ def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str
     some = f"Of {rows}, {labels['blank']:,} ({share}) have no label. {seen}"
     yield some if labels["blank"] else f"All {rows} carry a label."
     yield found.explanation
-    rates = getattr(case.whole, "label_rates_", None)
-    if rates is not None:
-        pairs = zip(rates, case.classes, strict=True)
+    if case.label_rates is not None:
+        pairs = zip(case.label_rates, case.classes, strict=True)
         yield (
             "By what labelled rows say of the classes, labels are given to about "
             f"{listed([f'{percent(r)} of class {short(c)}' for r, c in pairs], most=6)}. The "
@@ -157,7 +156,7 @@ def _cautions(case: Case, held_out: Section) -> Iterator[str]:
             f"(always naming the commonest class would give {percent(held_out['guess'])}), so its "
             "classes may not be those of the labels. Try another family, or other features."
         )
-    if getattr(case.whole, "label_rates_", None) is not None:
+    if case.label_rates is not None:
         yield "Ask how labels were given: that it was by class is what the rows suggest."
     elif case.diagnosis.caution:
         yield case.diagnosis.caution
