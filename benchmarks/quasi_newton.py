@@ -21,7 +21,7 @@ from hesitant.solvers import SOLVERS, Progress
 def by_scipy(likelihood: Likelihood, state: State, progress: Progress) -> tuple[Any, Any]:
     """Do what `hesitant.solvers.quasi_newton` does in one chart, by SciPy."""
     progress.begin("SciPy")
-    best = likelihood.refit_mechanism(state, tol=1.0)
+    best, _ = likelihood.refit_mechanism(state, tol=1.0)
     top = likelihood.evaluate(best)
     chart = Chart(likelihood, best, top, mechanism=True)
 

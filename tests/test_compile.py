@@ -8,15 +8,18 @@ import sys
 import numpy as np
 import pytest
 
-from hesitant import _vector_math, likelihood, uncertainty
-from hesitant.families import _kernels
+from hesitant import MixtureClassifier, _vector_math, likelihood, uncertainty
+from hesitant.datasets import simulate
+from hesitant.families import Gaussian, _kernels
 from hesitant.mechanisms import (
     ClassMechanism,
     EntropyClassMechanism,
     EntropyMechanism,
     Mechanism,
     _logistic,
+    as_mechanism,
 )
+from hesitant.rows import Rows
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((70, 3))
@@ -119,6 +122,70 @@ def test_moments_of_wide_rows_leave_out_what_adds_nothing():
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("covariance", ["full", "tied"])
+@pytest.mark.parametrize(
+    ("p", "g", "mechanism"),
+    [(1, 2, None), (2, 2, "entropy"), (3, 4, "entropy"), (5, 3, None), (8, 2, "entropy")],
+)
+def test_one_pass_says_what_the_steps_say_one_by_one(p, g, mechanism, covariance):
+    rng = np.random.default_rng(p)
+    n = 2 * _kernels.LENGTH + 5  # whole strips, and a piece of one
+    X = rng.standard_normal((n, p)) + rng.integers(0, g, n)[:, None]
+    codes, weight = rng.integers(-1, g, n), 3 * rng.random(n)
+    X[0], weight[0] = 1e150, 0.0  # so far out that squares overflow
+    rows = Rows(X, codes, weight, rng.random(n) < 0.8, n_classes=g)
+    family = Gaussian().specialise(covariance, 1e-6)
+    params = family.initial(X[1:], rng.dirichlet(np.ones(g), n - 1))
+    how = as_mechanism(mechanism).prepare(g)
+    weights = rng.dirichlet(np.ones(g))
+    state = likelihood.State(weights, params, np.array([1.0, -4.0]))
+    whole = likelihood.Likelihood(rows, family, how, alpha=0.7)
+    assert whole.in_one_pass
+    likelihood._in_one_pass.compile_now()
+    found = whole.evaluate(state)
+    whole.in_one_pass = False
+    expected = whole.evaluate(state)
+    for a, b in zip(found[:5], expected[:5], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
+    for a, b in zip(found.statistics, expected.statistics, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
+
+
+class OwnShape(Gaussian):
+    """A user's family, which may change anything."""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"family": "t"},
+        {"family": OwnShape()},
+        {"components": 2},
+        {"mechanism": "class"},
+        {"mechanism": EntropyMechanism(order=2)},
+        {"mechanism": EntropyMechanism(basis="spline")},
+        {"mechanism": EntropyMechanism(tilt=[0.0, 1.0])},
+        {"mechanism": "mixed"},
+    ],
+)
+@pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
+def test_what_one_pass_does_not_know_goes_step_by_step(options):
+    data = simulate(n=300, random_state=1)
+    clf = MixtureClassifier(**options).fit(data.features, data.labels)
+    assert not clf.fitted_.likelihood(clf.fit_rows).in_one_pass
+
+
+def test_a_family_of_ones_own_that_changes_nothing_gives_the_same_fit():
+    data = simulate(n=300, random_state=1)
+    own, usual = (
+        MixtureClassifier(family).fit(data.features, data.labels)
+        for family in (OwnShape(), "gaussian")
+    )
+    assert usual.fitted_.likelihood(usual.fit_rows).in_one_pass
+    assert own.log_likelihood_ == pytest.approx(usual.log_likelihood_, abs=1e-8)
+    np.testing.assert_allclose(own.means_, usual.means_, atol=1e-4)
+
+
 FIT = """
 import json, sys, warnings
 import numpy as np
@@ -157,9 +224,6 @@ def test_a_small_first_fit_compiles_nothing_and_says_the_same(tmp_path, family):
     found = run(tmp_path, family, HESITANT_COMPILE="")
     assert not found["numba"]
     assert not found["warnings"]
-    from hesitant import MixtureClassifier
-    from hesitant.datasets import simulate
-
     data = simulate(n=300, random_state=1)
     clf = MixtureClassifier(family).fit(data.features, data.labels)
     assert found["value"] == pytest.approx(clf.log_likelihood_, rel=1e-9)

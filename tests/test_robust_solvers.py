@@ -62,10 +62,10 @@ def test_directions_are_those_of_the_two_recursions():
         for k in reversed(range(m)):
             along[k] = S[k] @ out / own[k]
             out -= along[k] * Y[k]
-        out *= max(own[-1] / (Y[-1] @ Y[-1]), 1.0)
+        out *= 0.7
         for k in range(m):
             out += (along[k] - Y[k] @ out / own[k]) * S[k]
-        found = _direction(S, Y, np.asfortranarray(S @ Y.T), g)
+        found = _direction(S, Y, np.asfortranarray(S @ Y.T), 0.7, g)
         np.testing.assert_allclose(found, out, rtol=1e-10)
 
 
@@ -218,7 +218,8 @@ def test_several_threads_may_ask_at_once():
         thread.join()
     assert not failed
     for errors in found:
-        np.testing.assert_array_equal(errors, expected)
+        # Threads of linear algebra, which others may have taken, round in their own way.
+        np.testing.assert_allclose(errors, expected, rtol=1e-12)
 
 
 def test_bic_counts_weights_as_rows(paper):

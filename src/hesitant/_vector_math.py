@@ -89,39 +89,56 @@ def _normalise_plainly(joint: FloatArray, shift: Any = None) -> Posterior:
     return joint, tau, peak + excess
 
 
+@njit()
+def normalise_strip(d: FloatArray, e: FloatArray, scratch: FloatArray, m: int) -> None:
+    """Turn log joint densities d (g, m) into log posteriors, e into posteriors.
+
+    Log densities come to lie in the first row of scratch (4, m).
+    """
+    # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
+    # its posterior rounds to one.
+    peak, top, rest, excess = scratch[0], scratch[1], scratch[2], scratch[3]
+    for b in range(m):
+        peak[b] = d[0, b]
+        top[b] = rest[b] = 0.0
+    for h in range(1, len(d)):
+        for b in range(m):
+            higher = d[h, b] > peak[b]
+            peak[b] = d[h, b] if higher else peak[b]
+            top[b] = h if higher else top[b]
+    for h in range(len(d)):
+        for b in range(m):
+            below = d[h, b] - peak[b]
+            d[h, b] = e[h, b] = -1e300 if below < -1e300 else below
+        exp_strip(e[h], m)
+        for b in range(m):
+            rest[b] += e[h, b] if h != top[b] else 0.0
+    log1p_strip(rest, m, excess)
+    for b in range(m):
+        rest[b] = 1.0 / (1.0 + rest[b])
+        peak[b] += excess[b]
+    for h in range(len(d)):
+        for b in range(m):
+            d[h, b] -= excess[b]
+            e[h, b] *= rest[b]
+
+
 @njit(_normalise_plainly, _normalise_room)
 def normalise(joint, tau, log_f, shift, d, e, scratch):  # type: ignore[no-untyped-def]
     """Turn log joint densities into log posteriors (n, g), posteriors and log densities.
 
     ``shift``, if given, is added to the columns first.
     """
-    # Relative to the largest term: the winner's log posterior is −log1p(rest), exact even where
-    # its posterior rounds to one.
     n, g = joint.shape
-    top, peak, rest, excess = scratch[0], scratch[1], scratch[2], scratch[3]
     for start in range(0, n, STRIP):
         m = STRIP if n - start > STRIP else n - start
-        for b in range(m):
-            peak[b] = joint[start + b, 0] + shift[0]
-            top[b] = rest[b] = 0.0
         for h in range(g):
             for b in range(m):
                 d[h, b] = joint[start + b, h] + shift[h]
-                higher = d[h, b] > peak[b]
-                peak[b] = d[h, b] if higher else peak[b]
-                top[b] = h if higher else top[b]
-        for h in range(g):
-            for b in range(m):
-                below = d[h, b] - peak[b]
-                d[h, b] = e[h, b] = -1e300 if below < -1e300 else below
-            exp_strip(e[h], m)
-            for b in range(m):
-                rest[b] += e[h, b] if h != top[b] else 0.0
-        log1p_strip(rest, m, excess)
+        normalise_strip(d, e, scratch, m)
         for b in range(m):
-            rest[b] = 1.0 / (1.0 + rest[b])
-            log_f[start + b] = peak[b] + excess[b]
+            log_f[start + b] = scratch[0, b]
         for h in range(g):
             for b in range(m):
-                joint[start + b, h] = d[h, b] - excess[b]
-                tau[start + b, h] = e[h, b] * rest[b]
+                joint[start + b, h] = d[h, b]
+                tau[start + b, h] = e[h, b]

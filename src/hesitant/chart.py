@@ -1,5 +1,7 @@
 """An unconstrained, well-scaled chart of everything that is estimated."""
 
+import math
+
 import numpy as np
 
 from hesitant._typing import FloatArray
@@ -21,26 +23,24 @@ class Chart:
         self.total = likelihood.total
         pi = reference.weights
         self.log_weights = np.log(np.maximum(pi, 1e-300))
-        # Directions in which class weights can move, each of unit information.
-        value, vector = np.linalg.eigh(self.total * (np.diag(pi) - np.outer(pi, pi)))
-        keep = value > 1e-9 * self.total
-        self.weight_axes = vector[:, keep] / np.sqrt(value[keep])
+        self.weight_axes = _weight_axes(pi) / math.sqrt(self.total)
         self.family = likelihood.family.coordinates(reference.params, self.total * pi)
         if mechanism and reference.theta.size:
             bend = likelihood.mechanism.information(reference.theta, evaluation.theta_curvature)
             self.theta_axes = standard_steps(bend)
         else:
             self.theta_axes = np.zeros((reference.theta.size, 0))
-        self.splits = np.cumsum([self.weight_axes.shape[1], self.family.size])
-        self.size = int(self.splits[-1]) + self.theta_axes.shape[1]
+        i = self.weight_axes.shape[1]
+        self.splits = i, i + self.family.size
+        self.size = self.splits[1] + self.theta_axes.shape[1]
 
     def decode(self, vector: FloatArray) -> State:
         """Return the state at a point of the chart."""
         i, j = self.splits
         logits = self.log_weights + self.weight_axes @ vector[:i]
-        weights = np.exp(logits - logits.max())
+        weights = np.exp(logits - max(logits.tolist()))
         theta = self.reference.theta + self.theta_axes @ vector[j:]
-        return State(weights / weights.sum(), self.family.decode(vector[i:j]), theta)
+        return State(weights / np.add.reduce(weights), self.family.decode(vector[i:j]), theta)
 
     def gradient(self, state: State, evaluation: Evaluation) -> FloatArray:
         """Return the objective's gradient in the chart."""
@@ -48,6 +48,20 @@ class Chart:
         parts = self.family.gradient(state.params, evaluation.statistics)
         mechanism = evaluation.theta_gradient @ self.theta_axes
         return np.concatenate((toward @ self.weight_axes, parts, mechanism))
+
+
+def _weight_axes(pi: FloatArray) -> FloatArray:
+    """Return directions of the logits, each of unit information, in which class weights move."""
+    # The information is D (I − s sᵀ) D, with s the roots of the weights and D those on a diagonal:
+    # all columns but the first of a reflection that takes s to the first axis are orthogonal to s.
+    keep = np.flatnonzero(pi > 1e-9)  # an empty class stays so
+    s = np.sqrt(pi[keep])
+    s /= math.sqrt(s @ s)
+    mirror = s.copy()
+    mirror[0] += 1.0
+    axes = np.zeros((pi.size, keep.size - 1))
+    axes[keep] = (np.eye(s.size) - np.outer(mirror, mirror / mirror[0]))[:, 1:] / s[:, None]
+    return axes
 
 
 def chart_at(likelihood: Likelihood, state: State) -> tuple[Chart, Evaluation]:

@@ -29,16 +29,16 @@ def choose(parameter: str, value: object, names: Mapping[str, type[T]], kind: ty
 
 def look_up(parameter: str, value: object, names: Mapping[str, T], otherwise: str = "") -> T:
     """Return what a name stands for, or say which names there are."""
+    if isinstance(value, str) and value in names:
+        return names[value]
     listed = ", ".join(map(repr, names))
     if not isinstance(value, str):
         got = f"a {type(value).__name__}"
         if isinstance(value, type):
             got = f"the class {value.__name__}"
         raise TypeError(f"{parameter} must be one of {listed}{otherwise}; got {got}.")
-    if value not in names:
-        hint = did_you_mean(value, names)
-        raise ValueError(f"{parameter}={value!r} is unknown; choose one of {listed}.{hint}")
-    return names[value]
+    hint = did_you_mean(value, names)
+    raise ValueError(f"{parameter}={value!r} is unknown; choose one of {listed}.{hint}")
 
 
 def renamed(**names: str) -> Callable[[F], F]:

@@ -100,8 +100,9 @@ def _from_labels(
     labelled = chosen = np.flatnonzero(codes >= 0)
     rng = cache(partial(generator, random_state))  # most fits never need one
     while True:
-        w = np.zeros((len(X), n_classes))
-        np.add.at(w, (chosen, codes[chosen]), weight[chosen])
+        place = chosen * n_classes + codes[chosen]
+        w = np.bincount(place, weight[chosen], codes.size * n_classes).astype(float)
+        w = w.reshape(-1, n_classes)
         empty = np.flatnonzero(w.sum(axis=0) == 0)
         if empty.size:
             _seed(X, weight, w, empty, rng())

@@ -80,7 +80,9 @@ def combine(seen: Sequence[AnyArray]) -> AnyArray:
         return np.zeros(0, dtype=int)
     if len({part.dtype.kind for part in found}) > 1:  # let the message show one of each
         found = [_tidy(object_array([v for part in found for v in part.tolist()]))]
-    together = np.unique(np.concatenate(found))
+    together = np.concatenate(found)
+    if not (together[1:] > together[:-1]).all():
+        together = np.unique(together)
     if together.dtype.kind == "f":  # only floats can be a continuous target by mistake
         check_classification_targets(together)
     return together

@@ -9,7 +9,7 @@ was said of the row. The family turns weights into statistics, for its M-step an
 """
 
 import dataclasses
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +22,10 @@ from hesitant._vector_math import Posterior as Posterior
 from hesitant._vector_math import normalise as normalise
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
+from hesitant.families._kernels import REORDERED, WIDE
 from hesitant.mechanisms import Ignorable, Mechanism
 from hesitant.mechanisms._base import Difficulty
+from hesitant.one_pass import room, sum_strips
 from hesitant.rows import Block, ManyRows, sided
 
 
@@ -81,7 +83,8 @@ class Likelihood:
 
     def evaluate(self, state: State) -> Evaluation:
         """Return value, weighted statistics and the mechanism's derivatives at a state."""
-        work = partial(_evaluate_block, self.family, self.mechanism, self.alpha, state)
+        how = self.family, self.mechanism, self.alpha, self.in_one_pass
+        work = partial(_evaluate_block, *how, state)
         value, counts, gradient, curvature, *statistics = self.rows.sum(work)
         objective, gradient = self.mechanism.add_prior(state.theta, value, gradient)
         objective += self.family.log_prior(state.params)
@@ -93,21 +96,33 @@ class Likelihood:
         counts = np.maximum(evaluation.counts, 0.0)
         return State(counts / counts.sum(), params, state.theta)
 
-    def refit_mechanism(self, state: State, tol: float = 1e-12) -> State:
-        """Return the state with theta at its best for these classes, by Newton's method.
+    @cached_property
+    def in_one_pass(self) -> bool:
+        """Whether :mod:`hesitant.one_pass` knows all of it."""
+        usual = self.family.in_one_pass and self.mechanism.in_one_pass
+        return usual and self.rows.n_features < WIDE and not self.rows.tally.gaps
 
-        Until a step promises less than ``tol``; one that does not climb is halved.
+    def refit_mechanism(self, state: State, tol: float = 1e-12) -> tuple[State, Evaluation]:
+        """Return the state with theta at its best for these classes, and the likelihood there.
+
+        By Newton's method, until a step promises less than ``tol``; if it does not climb, halved.
         """
         if state.theta.size == 0:
-            return state
-        mechanism, theta = self.mechanism, state.theta
-        kept = self.rows.map(partial(_difficulty_block, self.family, mechanism, state))
+            return state, self.evaluate(state)
+        mechanism, kept = self.mechanism, None
+        if not self.in_one_pass:
+            kept = self.rows.map(partial(_difficulty_block, self.family, mechanism, state))
 
-        def total(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        def total(theta: FloatArray) -> tuple[float, FloatArray, FloatArray, State, Any]:
+            at = State(state.weights, state.params, theta)
+            if kept is None:
+                found = self.evaluate(at)
+                return found.objective, found.theta_gradient, found.theta_curvature, at, found
             *sums, curvature = self.rows.sum(partial(_pattern_block, mechanism, theta), kept)
-            return *mechanism.add_prior(theta, *sums), curvature
+            return *mechanism.add_prior(theta, *sums), curvature, at, None
 
-        value, gradient, curvature = total(theta)
+        theta = state.theta
+        value, gradient, curvature, best, evaluation = total(theta)
         for _ in range(100):
             _, step, failed = dposv(mechanism.information(theta, curvature), gradient)
             gain = float(step @ gradient)
@@ -120,8 +135,8 @@ class Likelihood:
                     break
             else:
                 break
-            theta, (value, gradient, curvature) = trial, after
-        return State(state.weights, state.params, theta)
+            theta, (value, gradient, curvature, best, evaluation) = trial, after
+        return best, evaluation or self.evaluate(best)
 
 
 def chance_log_likelihood(labelled: float, blank: float) -> float:
@@ -141,16 +156,31 @@ def _posterior(joint: FloatArray, state: State) -> Posterior:
 
 
 def _evaluate_block(
-    family: Family, mechanism: Mechanism, alpha: float, state: State, block: Block
+    family: Family,
+    mechanism: Mechanism,
+    alpha: float,
+    in_one_pass: bool,
+    state: State,
+    block: Block,
 ) -> tuple[float | FloatArray, ...]:
+    sums = _in_one_pass if in_one_pass else _step_by_step
+    return sums(family, mechanism, state, block, sided(block, alpha))
+
+
+def _step_by_step(
+    family: Family, mechanism: Mechanism, state: State, block: Block, weight: FloatArray
+) -> Any:
     log_density, kept = family.look(state.params, block.X)
     posterior = _posterior(log_density, state)
     seen = mechanism.difficulty(*posterior[:2])
     pattern = mechanism.pattern(seen, block.codes, block.said, block.review, state.theta)
-    value, counts, w = _weigh(posterior, block.codes, sided(block, alpha), pattern.pull)
+    value, counts, w = _weigh(posterior, block.codes, weight, pattern.pull)
     given = () if kept is None else (kept,)  # a family that keeps nothing may not ask for it
     statistics = family.statistics(state.params, block.X, w, *given)
     return value + pattern.value, counts, pattern.gradient, pattern.curvature, *statistics
+
+
+_in_one_pass = njit(_step_by_step, room, fastmath=REORDERED)(sum_strips)
 
 
 def _difficulty_block(

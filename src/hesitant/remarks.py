@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
@@ -137,15 +138,16 @@ def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
             "with an intercept for every class, blanks then tend to be counted as one class, and "
             "too surely. Use mechanism='entropy', fewer features, or more labels."
         ]
-    value, vector = np.linalg.eigh(curvature)
     # Probabilities well inside (0, 1) at different uncertainties: nothing to look for.
-    if np.trace(curvature) > 10 and value[0] > 100 * mechanism.ridge:
+    _, loose = dpotrf(curvature - 100 * mechanism.ridge * np.eye(len(curvature)))
+    if np.trace(curvature) > 10 and not loose:
         return []
+    value, vector = np.linalg.eigh(curvature)
     if mechanism.by_class and value[0] <= 100 * mechanism.ridge:
         size = np.abs(vector[:, 0])
-        loose = [mechanism.parameter_names[k] for k in np.flatnonzero(size > 0.5 * size.max())]
+        names = [mechanism.parameter_names[k] for k in np.flatnonzero(size > 0.5 * size.max())]
         return [
-            f"The data hardly determine {listed(loose)}: of a class nearly all rows are labelled, "
+            f"The data hardly determine {listed(names)}: of a class nearly all rows are labelled, "
             f"or none. A weak prior (ridge={mechanism.ridge:g}) keeps it finite; its size means "
             "little. mechanism='entropy' has fewer parameters."
         ]

@@ -47,6 +47,7 @@ class Tally(NamedTuple):
     reviewed_blank: float
     n: float  # number of rows
     counting: FloatArray  # numbers of rows of positive weight: of each class, then blank (g + 1,)
+    gaps: float = 0.0  # number of blocks with empty cells
 
     @property
     def weight(self) -> float:
@@ -218,7 +219,9 @@ def tally_block(block: Block, n_classes: int) -> tuple[Any, ...]:
     total = np.bincount(place, block.weight, n_classes + 1)
     blank, labelled = np.bincount(block.labelled, block.review, 2).tolist()
     counting = np.bincount(place[block.weight > 0], minlength=n_classes + 1)
-    return total[:-1], float(total[-1]), labelled, blank, float(len(place)), counting.astype(float)
+    gaps = float(np.isnan(np.add.reduce(block.X, axis=None)))
+    counts = float(len(place)), counting.astype(float), gaps
+    return total[:-1], float(total[-1]), labelled, blank, *counts
 
 
 def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:

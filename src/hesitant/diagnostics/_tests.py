@@ -334,7 +334,7 @@ def shape_test(fits: Fits) -> Test:
     if vars(mechanism).pop("leverage_", None) is not None:
         # a prior that knows the basis's own slopes alone, and keeps them from their maximum
         free = dataclasses.replace(model, mechanism=copy.copy(mechanism)).likelihood(rows)
-        theta = free.refit_mechanism(model.state).theta
+        theta = free.refit_mechanism(model.state)[0].theta
     mechanism.basis = _WithSplines(own.basis, own.maximum)
     more = np.append(theta, np.zeros(mechanism.basis.size - own.basis.size))
     state = dataclasses.replace(model.state, theta=more)

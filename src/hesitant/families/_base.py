@@ -100,6 +100,7 @@ class Family(BaseEstimator):
     warm_up: int = 50  #: EM steps at most before a solver that follows gradients takes over.
     takes_gaps: bool = False  #: Whether rows may have empty cells (NaN).
     adaptive_prior: bool = False  #: Whether a prior follows the data, and pulls classes together.
+    in_one_pass: bool = False  #: Whether :mod:`hesitant.one_pass` knows its densities.
     has_coordinates: bool = False  #: Whether :meth:`coordinates` is written.
     has_from_attributes: bool = False  #: Whether :meth:`from_attributes` is written.
 

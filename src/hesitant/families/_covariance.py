@@ -72,11 +72,9 @@ class Layout(NamedTuple):
         M.reshape(-1)[self.place] = np.exp(values, out=values, where=self.diagonal)
         return M
 
-    def fold(self, gradient: FloatArray, M: FloatArray) -> FloatArray:
-        """Turn a gradient in M into one in the vector."""
-        slope = gradient.reshape(-1)[self.place]
-        np.multiply(slope, M.reshape(-1)[self.place], out=slope, where=self.diagonal)
-        return np.bincount(self.coordinate, slope)  # type: ignore[return-value]
+    def fold(self, gradient: FloatArray) -> FloatArray:
+        """Turn a gradient in M, of its diagonal in the logarithms, into one in the vector."""
+        return np.bincount(self.coordinate, gradient.reshape(-1)[self.place])  # type: ignore[return-value]
 
     def information(self, counts: FloatArray) -> FloatArray:
         """Return the vector's complete-data information at M = I, a diagonal."""

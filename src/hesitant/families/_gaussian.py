@@ -118,6 +118,10 @@ class Gaussian(Family):
         return f"{super().describe()}, {self.structure.in_words}"
 
     @property
+    def in_one_pass(self) -> bool:  # type: ignore[override]
+        return type(self) is Gaussian
+
+    @property
     def adaptive_prior(self) -> bool:  # type: ignore[override]
         return self.structure.adaptive
 
@@ -349,8 +353,7 @@ class Gaussian(Family):
         sums = self._with_prior(params, (count, mass, first, second))
         shift = sums[2] / sums[1][:, None]
         scatter = sums[3] - sums[2][:, :, None] * shift[:, None, :]
-        g, p, _ = scatter.shape
-        scatter += self._prior_scatter(g) * np.eye(p)
+        np.einsum("hjj->hj", scatter)[:] += self._prior_scatter(len(scatter))
         return params.moved(
             location=params.location + shift,
             whitener=whiten(self.structure.pool(scatter, sums[0])),

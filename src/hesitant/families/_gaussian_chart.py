@@ -52,9 +52,10 @@ class LocationScaleChart(Coordinates):
         d_a = -(pull[:, None, :] @ M).ravel()
         prior = self.family._prior_scatter(self.g) * whitener
         d_M = (outer - prior) @ self.reference.whitener.transpose(0, 2, 1)
-        diagonal = d_M.reshape(self.g, -1)[:, :: self.p + 1]
-        diagonal += count[:, None] / M.diagonal(0, 1, 2)
-        return np.concatenate((d_a, self.layout.fold(d_M, M))) * self.unit
+        diagonal = d_M.reshape(self.g, -1)[:, :: self.p + 1]  # of those the logarithms are free
+        diagonal *= M.diagonal(0, 1, 2)
+        diagonal += count[:, None]
+        return np.concatenate((d_a, self.layout.fold(d_M))) * self.unit
 
     def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
         here = self.reference

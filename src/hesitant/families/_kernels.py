@@ -21,7 +21,7 @@ Place: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 FARTHEST = 1e120
 _SMALLEST = 1e-14  # of a variance, what the features before it must leave
 _NOTHING = 1e-30  # of a sum of squares, in standardised units
-_WIDE = 32  # features from which on it pays to look for rows that count
+WIDE = 32  # features from which on it pays to look for rows that count
 # Rows at a time. Not a power of two: rows of scratch would be in each other's way in the cache.
 LENGTH = 224
 
@@ -43,11 +43,10 @@ def robust_units(X: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Return a robust centre and spread of each feature."""
     rows = some_rows(X)
     # Each in one piece, as kernels are compiled for.
-    low, center, high, far = np.array([_quantiles(column) for column in rows.T]).T.copy()
+    low, center, high, far, reach = np.array([*map(_quantiles, rows.T)]).T.copy()
     spread = (high - low) / 1.349
     # Two values have no quartiles, a constant no deviation, a column of zeros no size. Most
     # values must be in reach of the spread; one may be anywhere.
-    reach = np.fmax.reduce(np.abs(rows - center), axis=0, initial=0.0)  # NaN does not count
     reach = np.minimum(reach, 1e300)
     floor = np.maximum(np.maximum(1e-14 * np.abs(center), 1e-15 * far), 1e-100 * reach) + 1e-290
     for instead in (reach, np.abs(center), np.ones(len(center))):
@@ -57,16 +56,17 @@ def robust_units(X: AnyArray) -> tuple[FloatArray, FloatArray]:
     return center, spread
 
 
-def _quantiles(column: FloatArray) -> tuple[float, float, float, float]:
-    """Return quartiles of the distinct values, and how far from the middle nine in ten lie."""
+def _quantiles(column: FloatArray) -> tuple[float, ...]:
+    """Return quartiles of the distinct values, and how far from them nine in ten lie, and all."""
     # Distinct, so that a row of weight two and a row given twice lead to the same units.
     distinct = np.unique(column[~np.isnan(column)])
     if not distinct.size:
-        return 0.0, 0.0, 0.0, 0.0
+        return (0.0,) * 5
     last = distinct.size - 1
     low, middle, high = (distinct[last * k // 4] for k in (1, 2, 3))
     most = -(-9 * last // 10)
-    return low, middle, high, np.partition(np.abs(distinct - middle), most)[most]
+    reach = max(distinct[-1] - middle, middle - distinct[0])
+    return low, middle, high, np.partition(np.abs(distinct - middle), most)[most], reach
 
 
 def _distances_room(X: AnyArray, place: Place, whitener: FloatArray) -> tuple[Any, Any]:
@@ -83,6 +83,29 @@ def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> Float
     return np.ascontiguousarray(np.einsum("hij,hij->ih", z, z))
 
 
+@njit(fastmath=REORDERED)
+def distance_strip(u: FloatArray, whitener: FloatArray, z: FloatArray, m: int) -> None:
+    """Add squared lengths of ``whitener @ u[:, :m]`` to ``z[4]``; the rest of z is zero again."""
+    z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
+    # Four rows of the triangle by four columns: each number loaded serves four times.
+    for j in range(0, len(whitener), 4):
+        for k in range(0, j + 4, 4):
+            w = whitener[j : j + 4, k : k + 4]
+            a0, a1, a2, a3 = w[0, 0], w[0, 1], w[0, 2], w[0, 3]
+            b0, b1, b2, b3 = w[1, 0], w[1, 1], w[1, 2], w[1, 3]
+            c0, c1, c2, c3 = w[2, 0], w[2, 1], w[2, 2], w[2, 3]
+            d0, d1, d2, d3 = w[3, 0], w[3, 1], w[3, 2], w[3, 3]
+            for b in range(m):
+                u0, u1, u2, u3 = u[k, b], u[k + 1, b], u[k + 2, b], u[k + 3, b]
+                z0[b] += a0 * u0 + a1 * u1 + a2 * u2 + a3 * u3
+                z1[b] += b0 * u0 + b1 * u1 + b2 * u2 + b3 * u3
+                z2[b] += c0 * u0 + c1 * u1 + c2 * u2 + c3 * u3
+                z3[b] += d0 * u0 + d1 * u1 + d2 * u2 + d3 * u3
+        for b in range(m):
+            q[b] += z0[b] * z0[b] + z1[b] * z1[b] + z2[b] * z2[b] + z3[b] * z3[b]
+            z0[b] = z1[b] = z2[b] = z3[b] = 0.0
+
+
 @njit(_distances_plainly, _distances_room, fastmath=REORDERED)
 def squared_distances(  # type: ignore[no-untyped-def]
     X, center, spread, location, whitener, out, scratch
@@ -90,7 +113,7 @@ def squared_distances(  # type: ignore[no-untyped-def]
     """Give squared Mahalanobis distances of rows to classes (n, g)."""
     (n, p), size = X.shape, whitener.shape[1]
     x, u, z = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
-    z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]  # zero, and so again after use
+    q = z[4]
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
         for b in range(m):
@@ -103,23 +126,7 @@ def squared_distances(  # type: ignore[no-untyped-def]
                     v = (x[j, b] - middle) * per_unit  # without a bound its square may overflow
                     v = -FARTHEST if v < -FARTHEST else FARTHEST if v > FARTHEST else v
                     u[j, b] = v - shift
-            # Four rows of the triangle by four columns: each number loaded serves four times.
-            for j in range(0, size, 4):
-                for k in range(0, j + 4, 4):
-                    w = whitener[h, j : j + 4, k : k + 4]
-                    a0, a1, a2, a3 = w[0, 0], w[0, 1], w[0, 2], w[0, 3]
-                    b0, b1, b2, b3 = w[1, 0], w[1, 1], w[1, 2], w[1, 3]
-                    c0, c1, c2, c3 = w[2, 0], w[2, 1], w[2, 2], w[2, 3]
-                    d0, d1, d2, d3 = w[3, 0], w[3, 1], w[3, 2], w[3, 3]
-                    for b in range(m):
-                        u0, u1, u2, u3 = u[k, b], u[k + 1, b], u[k + 2, b], u[k + 3, b]
-                        z0[b] += a0 * u0 + a1 * u1 + a2 * u2 + a3 * u3
-                        z1[b] += b0 * u0 + b1 * u1 + b2 * u2 + b3 * u3
-                        z2[b] += c0 * u0 + c1 * u1 + c2 * u2 + c3 * u3
-                        z3[b] += d0 * u0 + d1 * u1 + d2 * u2 + d3 * u3
-                for b in range(m):
-                    q[b] += z0[b] * z0[b] + z1[b] * z1[b] + z2[b] * z2[b] + z3[b] * z3[b]
-                    z0[b] = z1[b] = z2[b] = z3[b] = 0.0
+            distance_strip(u, whitener[h], z, m)
             for b in range(m):
                 out[start + b, h], q[b] = q[b], 0.0
 
@@ -138,6 +145,25 @@ def _moments_plainly(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Fl
     v = weights.T[:, :, None] * u
     second = v.transpose(0, 2, 1) @ u
     return np.einsum("ih->h", weights), v.sum(axis=1), (second + second.transpose(0, 2, 1)) / 2
+
+
+@njit(fastmath=REORDERED)
+def moment_strip(u: FloatArray, v: FloatArray, second: FloatArray, m: int) -> None:
+    """Add the lower triangle, in fours, of ``v[:, :m] @ u[:, :m].T`` to ``second``."""
+    for j in range(0, len(second), 4):
+        for k in range(0, j + 4, 4):
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
+            c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
+            for b in range(m):
+                v0, v1, v2, v3 = v[j, b], v[j + 1, b], v[j + 2, b], v[j + 3, b]
+                u0, u1, u2, u3 = u[k, b], u[k + 1, b], u[k + 2, b], u[k + 3, b]
+                a0, a1, a2, a3 = a0 + v0 * u0, a1 + v0 * u1, a2 + v0 * u2, a3 + v0 * u3
+                b0, b1, b2, b3 = b0 + v1 * u0, b1 + v1 * u1, b2 + v1 * u2, b3 + v1 * u3
+                c0, c1, c2, c3 = c0 + v2 * u0, c1 + v2 * u1, c2 + v2 * u2, c3 + v2 * u3
+                d0, d1, d2, d3 = d0 + v3 * u0, d1 + v3 * u1, d2 + v3 * u2, d3 + v3 * u3
+            sums = (a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3)
+            for i in range(16):
+                second[j + i // 4, k + i % 4] += sums[i]
 
 
 @njit(_moments_plainly, _moments_room, fastmath=REORDERED)
@@ -166,20 +192,7 @@ def weighted_moments(  # type: ignore[no-untyped-def]
                     v[j, b] = w[b] * u[j, b]
                     total += v[j, b]
                 first[h, j] += total
-            for j in range(0, size, 4):
-                for k in range(0, j + 4, 4):
-                    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-                    c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
-                    for b in range(m):
-                        v0, v1, v2, v3 = v[j, b], v[j + 1, b], v[j + 2, b], v[j + 3, b]
-                        u0, u1, u2, u3 = u[k, b], u[k + 1, b], u[k + 2, b], u[k + 3, b]
-                        a0, a1, a2, a3 = a0 + v0 * u0, a1 + v0 * u1, a2 + v0 * u2, a3 + v0 * u3
-                        b0, b1, b2, b3 = b0 + v1 * u0, b1 + v1 * u1, b2 + v1 * u2, b3 + v1 * u3
-                        c0, c1, c2, c3 = c0 + v2 * u0, c1 + v2 * u1, c2 + v2 * u2, c3 + v2 * u3
-                        d0, d1, d2, d3 = d0 + v3 * u0, d1 + v3 * u1, d2 + v3 * u2, d3 + v3 * u3
-                    sums = (a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3)
-                    for i in range(16):
-                        second[h, j + i // 4, k + i % 4] += sums[i]
+            moment_strip(u, v, second[h], m)
     for h in range(g):
         for j in range(p):
             for k in range(j):
@@ -189,7 +202,7 @@ def weighted_moments(  # type: ignore[no-untyped-def]
 def moments_where_it_counts(X: AnyArray, place: Place, weights: FloatArray) -> Any:
     """Return ``weighted_moments``, sooner if most rows have next to no weight in most classes."""
     center, spread, location = place
-    if len(center) < _WIDE or np.count_nonzero(np.abs(weights) > _NOTHING) > 0.75 * weights.size:
+    if len(center) < WIDE or np.count_nonzero(np.abs(weights) > _NOTHING) > 0.75 * weights.size:
         return weighted_moments(X, place, weights)
     # A row adds at most its weight times the square of how far any row may be. Where that is
     # nothing it would be lost in rounding, whatever the sign; what is not a number is kept.
@@ -234,15 +247,16 @@ def whiten(scales: FloatArray) -> FloatArray:
 
 
 def _whiteners(scales: FloatArray) -> FloatArray | None:
-    out = np.empty_like(scales)
-    for scale, whitener in zip(scales, out, strict=True):
-        root, failed = dpotrf(scale.T, lower=1)
-        left = np.diagonal(root) ** 2  # of each variance, by the features before it
-        if failed or not ((left >= _SMALLEST * np.diagonal(scale)) & (left < np.inf)).all():
+    roots, failed = zip(*(dpotrf(scale.T, lower=1) for scale in scales), strict=True)
+    out = np.array([dtrtri(root, lower=1)[0] for root in roots])
+    # of each variance, how many times as much as the features before it leave
+    times = scales.diagonal(0, 1, 2) * out.diagonal(0, 1, 2) ** 2
+    if any(failed) or not (times <= 1 / _SMALLEST).all():
+        for scale, whitener in zip(scales, out, strict=True):
             root = np.zeros_like(scale)
             if not cholesky(scale, np.arange(len(scale)), root):
                 return None
-        whitener[:] = dtrtri(root, lower=1)[0]
+            whitener[:] = dtrtri(root, lower=1)[0]
     return out
 
 

@@ -158,6 +158,7 @@ class Mechanism(BaseEstimator):
     readers: Any = None  # names of a panel's
     by_class: bool = False
     informative: bool = True
+    in_one_pass: bool = False  # whether hesitant.one_pass knows it
     ridge: float = 1e-6
     leverage_: FloatArray  # how far classes could be bent to follow it, along their directions
     steepness_: FloatArray  # how much each parameter, and each two together, would bend them
@@ -258,7 +259,7 @@ class Mechanism(BaseEstimator):
 
     def strength(self, theta: FloatArray) -> FloatArray:
         """Return the precision of each parameter's weak normal prior about zero."""
-        return np.full(theta.shape[-1], self.ridge)
+        return np.array([self.ridge] * theta.shape[-1])
 
     def add_prior(self, theta: FloatArray, value: float, gradient: FloatArray) -> Value:
         """Add what the weak prior and :mod:`hesitant.leverage` say to sums over rows."""
@@ -335,6 +336,7 @@ class Ignorable(Mechanism):
     uncertainty = Shannon()
     n_parameters = 0
     informative = False
+    in_one_pass = True
     ridge = 0.0  # parameters of another mechanism may stand by, for later
     in_words = "none"
     intercept_: float

@@ -14,10 +14,21 @@ from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip
 from hesitant.checks import choose
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
-from hesitant.mechanisms._curves import BASES, LINKS, Basis, Dropout, Link, Logistic, NoBasis
-from hesitant.uncertainty import Renyi, Uncertainty
+from hesitant.mechanisms._curves import (
+    BASES,
+    LINKS,
+    Basis,
+    Dropout,
+    Linear,
+    Link,
+    Logistic,
+    NoBasis,
+)
+from hesitant.uncertainty import Renyi, Shannon, Uncertainty
 
 Tilt: TypeAlias = Sequence[float] | None
+# Basis, link and measure of the paper
+_USUAL = {(Linear, Logistic, measure) for measure in (Renyi, Shannon)}
 
 
 class EntropyMechanism(Mechanism):
@@ -67,6 +78,13 @@ class EntropyMechanism(Mechanism):
     @property
     def by_class(self) -> bool:  # type: ignore[override]
         return self._each_class or self.tilt is not None
+
+    @property
+    def in_one_pass(self) -> bool:  # type: ignore[override]
+        if type(self) is not EntropyMechanism or self.tilt is not None:
+            return False
+        parts = type(self.basis), type(self.link), type(self.uncertainty)
+        return parts in _USUAL and self.uncertainty.order == 1.0
 
     def _basis(self) -> Basis:
         return choose("basis", self.basis, BASES, Basis)
@@ -218,7 +236,8 @@ class EntropyMechanism(Mechanism):
     def strength(self, theta: FloatArray) -> FloatArray:
         link: Any = self.link  # prepared, as nobody asks before
         out = super().strength(theta)
-        out[out.size - len(link.names) :] += link.prior
+        if link.names:
+            out[-len(link.names) :] += link.prior
         return out
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
@@ -302,46 +321,65 @@ def _sum_room(mechanism: Mechanism, seen: Difficulty, *rest: Any) -> tuple[Any, 
     slopes = b, db[0] if db else b, du
     if mechanism.by_class:
         return out, (*slopes, seen.log_tau, seen.tau, *rest, *out, np.empty((4, k)))
-    return out, (*slopes, *rest[1:], *out, np.empty((5 + q, STRIP)))
+    return out, (*slopes, *rest[1:], *out, np.empty((4 + q, STRIP)))
 
 
 # Sums may be reordered: that is what vectorises them.
+@njit(fastmath={"reassoc", "contract", "nsz"})
+def logistic_strip(  # type: ignore[no-untyped-def]
+    columns, said, weight, theta, gradient, curvature, scratch, m
+):
+    """Return the log probability of what was said, ``columns.T @ theta`` the log odds of a label.
+
+    Adds to gradient and curvature, and leaves the rows' residuals in the first row of scratch.
+    """
+    residual, against, small, excess = scratch[0], scratch[1], scratch[2], scratch[3]
+    q, value = len(theta), 0.0
+    for r in range(m):
+        against[r] = 0.0
+    for t in range(q):
+        for r in range(m):
+            against[r] += theta[t] * columns[t, r]
+    for r in range(m):
+        against[r] = -against[r] if said[r] else against[r]
+        small[r] = -abs(against[r])
+    exp_strip(small, m)
+    log1p_strip(small, m, excess)
+    bend = excess
+    for r in range(m):
+        high = 1.0 / (1.0 + small[r])
+        low = small[r] * high
+        wrong = high if against[r] > 0.0 else low
+        value -= weight[r] * (max(against[r], 0.0) + excess[r])
+        residual[r] = weight[r] * (wrong if said[r] else -wrong)
+        bend[r] = weight[r] * high * low
+    for t in range(q):
+        total = 0.0
+        for r in range(m):
+            total += residual[r] * columns[t, r]
+        gradient[t] += total
+        for k in range(q):
+            total = 0.0
+            for r in range(m):
+                total += bend[r] * columns[t, r] * columns[k, r]
+            curvature[t, k] += total
+    return value
+
+
 @njit(Mechanism.pattern, _sum_room, fastmath={"reassoc", "contract", "nsz"})
 def _sum_logistic(  # type: ignore[no-untyped-def]
     b, db, du, said, weight, theta, pull, gradient, curvature, scratch
 ):
-    columns, rest, q, value = scratch[5:], scratch[:5], len(theta), 0.0
-    against, small, excess, residual, bend = rest[0], rest[1], rest[2], rest[3], rest[4]
+    columns, residual, q, value = scratch[4:], scratch[0], len(theta), 0.0
     for start in range(0, len(b), STRIP):
         m = min(STRIP, len(b) - start)
         for r in range(m):
-            columns[0, r], against[r] = 1.0, theta[0]
+            columns[0, r] = 1.0
         for t in range(1, q):
             for r in range(m):
                 columns[t, r] = b[start + r, t - 1]
-                against[r] += theta[t] * columns[t, r]
-        for r in range(m):
-            against[r] = -against[r] if said[start + r] else against[r]
-            small[r] = -abs(against[r])
-        exp_strip(small, m)
-        log1p_strip(small, m, excess)
-        for r in range(m):
-            i, high = start + r, 1.0 / (1.0 + small[r])
-            low = small[r] * high
-            wrong = high if against[r] > 0.0 else low
-            value -= weight[i] * (max(against[r], 0.0) + excess[r])
-            residual[r] = weight[i] * (wrong if said[i] else -wrong)
-            bend[r] = weight[i] * high * low
-        for t in range(q):
-            total = 0.0
-            for r in range(m):
-                total += residual[r] * columns[t, r]
-            gradient[t] += total
-            for k in range(q):
-                total = 0.0
-                for r in range(m):
-                    total += bend[r] * columns[t, r] * columns[k, r]
-                curvature[t, k] += total
+        own = said[start:], weight[start:], theta, gradient, curvature
+        value += logistic_strip(columns, *own, scratch, m)
         for r in range(m if len(du) else 0):
             rise = 0.0
             for t in range(1, q):

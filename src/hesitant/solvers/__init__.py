@@ -79,8 +79,7 @@ class Solver:
                     steps = max(family.warm_up, family.n_parameters(state.params) // 100)
                     state = warm_up(likelihood.ignoring(), state, progress, steps)
                     if progress.exhausted:
-                        state = likelihood.refit_mechanism(state)
-                        return Fit(state, likelihood.evaluate(state), progress)
+                        return Fit(*likelihood.refit_mechanism(state), progress)
                 params = family.inside_bounds(state.params)
                 for _ in range(PRIOR_ROUNDS + 1):
                     state = State(state.weights, params, state.theta)

@@ -129,8 +129,7 @@ def one_step_late(likelihood: Likelihood, state: State, progress: Progress) -> C
     A step that would lower the objective is shortened: it points uphill, so some part climbs.
     """
     progress.begin("one-step-late EM")
-    state = likelihood.refit_mechanism(state)
-    evaluation = likelihood.evaluate(state)
+    state, evaluation = likelihood.refit_mechanism(state)
     refuse_not_finite(evaluation)
     while True:
         progress.record(evaluation.objective)
@@ -157,8 +156,7 @@ def _climb(
     enough = floor + (0.5 * last if progress.tol < last < math.inf else 0.0)
     share, trial, best = 1.0, proposal, None
     while share > 1e-6:
-        trial = likelihood.refit_mechanism(trial)
-        after = likelihood.evaluate(trial)
+        trial, after = likelihood.refit_mechanism(trial)
         if best is not None and not after.objective > best[1].objective:
             return best
         if after.objective >= floor:

@@ -33,8 +33,7 @@ def quasi_newton(
     """
     stage = "profile quasi-Newton" if profiled else "quasi-Newton"
     progress.begin(stage)
-    best = likelihood.refit_mechanism(state, tol=1e-12 if profiled else 1.0)
-    top = likelihood.evaluate(best)
+    best, top = likelihood.refit_mechanism(state, tol=1e-12 if profiled else 1.0)
     refuse_not_finite(top)
 
     def keep_going(objective: float) -> bool:
@@ -53,8 +52,9 @@ def quasi_newton(
                 found = after.objective, chart.gradient(trial, after)
                 trial = chart.decode(search.send(found))
                 if profiled:
-                    trial = likelihood.refit_mechanism(trial)
-                after = likelihood.evaluate(trial)
+                    trial, after = likelihood.refit_mechanism(trial)
+                else:
+                    after = likelihood.evaluate(trial)
                 if after.objective > top.objective:
                     best, top = trial, after
         except StopIteration as end:
@@ -86,53 +86,59 @@ def maximise(
     """
     x = np.zeros(size)
     value, gradient = yield x
+    squares = float(gradient @ gradient)
     steps, changes = np.zeros((MEMORY, size)), np.zeros((MEMORY, size))
-    products, stored = np.zeros((MEMORY, MEMORY), order="F"), 0
+    products, stored, scale = np.zeros((MEMORY, MEMORY), order="F"), 0, 1.0
     while True:
         known = slice(stored)
-        direction = _direction(steps[known], changes[known], products[known, known], gradient)
+        past = steps[known], changes[known], products[known, known]
+        direction = _direction(*past, scale, gradient) if stored else gradient
         slope = float(direction @ gradient)
         # Half the slope is the gain that a quadratic model promises, half the squared gradient
         # that of complete data. Both must be small: one bad pair of steps can spoil the first,
         # and until some curvature is known the second promises too little.
-        promised = 0.5 * max(slope, float(gradient @ gradient))
+        promised = 0.5 * max(slope, squares)
         if promised < (tol if stored > 2 else 1e-3 * tol):
             return True
         t = 1.0
         while True:
-            trial = x + t * direction
-            after, gradient_after = yield trial
+            s = t * direction
+            after, gradient_after = yield x + s
             climbed = after >= value + 1e-4 * t * slope
-            if climbed and math.isfinite(gradient_after @ gradient_after):
+            squares = float(gradient_after @ gradient_after)
+            if climbed and math.isfinite(squares):
                 break
             if t * slope < 1e-14 * (1.0 + abs(value)) or t < 1e-30:
                 return True  # what is left is below rounding error
             ahead = value + t * slope - after
             shorter = 0.5 * t * t * slope / ahead if math.isfinite(ahead) else 0.0
             t = min(max(shorter, 0.1 * t), 0.5 * t)
-        s, y = trial - x, gradient - gradient_after
-        x, value, gradient = trial, after, gradient_after
-        if float(s @ y) > 1e-10 * float(y @ y):
+        y = gradient - gradient_after
+        x, value, gradient = x + s, after, gradient_after
+        along, across = float(s @ y), float(y @ y)
+        if along > 1e-10 * across:
             k = stored % MEMORY  # charts do not live so long that it begins anew
             steps[k], changes[k] = s, y
             products[: k + 1, k] = steps[: k + 1] @ y
-            stored = k + 1
+            # The chart has unit information, so steps of one are right to begin with; after one
+            # steep direction s·y / y·y alone would make all others creep.
+            stored, scale = k + 1, max(along / across, 1.0)
         if not keep_going(value):
             return False
 
 
 def _direction(
-    steps: FloatArray, changes: FloatArray, products: FloatArray, gradient: FloatArray
+    steps: FloatArray,
+    changes: FloatArray,
+    products: FloatArray,
+    scale: float,
+    gradient: FloatArray,
 ) -> FloatArray:
     """Turn a gradient into the direction that past steps and changes of gradients suggest.
 
     The two recursions of L-BFGS are triangular systems in the products of steps and changes.
     """
-    if not len(steps):
-        return gradient
     along = dtrsv(products, steps @ gradient)
-    own, last = products.diagonal(), changes[-1]
-    # The chart has unit information, so steps of one are right to begin with; after one steep
-    # direction s·y / y·y alone would make all others creep.
-    out = max(own[-1] / float(last @ last), 1.0) * (gradient - along @ changes)
-    return np.asarray(out + dtrsv(products, own * along - changes @ out, trans=1) @ steps)
+    out = scale * (gradient - along @ changes)
+    rest = products.diagonal() * along - changes @ out
+    return np.asarray(out + dtrsv(products, rest, trans=1) @ steps)

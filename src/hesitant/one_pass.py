@@ -1,0 +1,99 @@
+"""A likelihood of Gaussian classes and the paper's mechanism, in one pass over each block.
+
+What other families and mechanisms compute step by step, for each strip of rows in turn: nothing
+is written that the next step would read from memory again. A usual fit takes half as long.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hesitant._typing import FloatArray
+from hesitant._vector_math import normalise_strip
+from hesitant.families._kernels import FARTHEST, LENGTH, distance_strip, moment_strip
+from hesitant.mechanisms._logistic import logistic_strip
+
+_LOG_2PI = math.log(2 * math.pi)
+
+
+def room(family: Any, mechanism: Any, state: Any, block: Any, weight: FloatArray) -> Any:
+    """Return room for a block's sums, and all that :func:`sum_strips` is called with."""
+    params, theta = state.params, state.theta
+    (g, p), q = params.location.shape, len(theta)
+    size = p + -p % 4
+    counts, first, gradient = np.zeros(g), np.zeros((g, p)), np.zeros(q)
+    second, curvature = np.zeros((g, size, size)), np.zeros((q, q))
+    padded, scratch = np.zeros((g, size, size)), np.zeros((3 * size + 2 * g + 11, LENGTH))
+    padded[:, :p, :p] = params.whitener
+    rows = block.X, block.codes, block.labelled, weight, block.review
+    model = state.weights, *params.place, padded, theta, mechanism.informative
+    sums = counts, gradient, curvature, counts, counts, first, second[:, :p, :p], np.zeros(1)
+    return sums, (*rows, *model, counts, first, second, gradient, curvature, scratch)
+
+
+def sum_strips(  # type: ignore[no-untyped-def]
+    X, codes, said, weight, review,
+    pi, center, spread, location, whitener, theta, informative,
+    counts, first, second, gradient, curvature, scratch,
+):  # fmt: skip
+    """Return a block's log-likelihood, and add up what its derivatives are made of."""
+    (n, p), g, size, value = X.shape, len(pi), len(whitener[0]), 0.0
+    x, u, v = scratch[:size], scratch[size : 2 * size], scratch[2 * size : 3 * size]
+    rest = scratch[3 * size :]
+    log_tau, tau, z, some = rest[:g], rest[g : 2 * g], rest[2 * g :], rest[2 * g + 5 :]
+    q, residual, columns, w = z[4], some[0], some[4:], z[4]
+    entropy = columns[1]
+    for start in range(0, n, LENGTH):
+        m = LENGTH if n - start > LENGTH else n - start
+        for j in range(p):
+            per_unit, middle = 1.0 / spread[j], center[j]
+            for b in range(m):
+                at = (X[start + b, j] - middle) * per_unit
+                x[j, b] = -FARTHEST if at < -FARTHEST else FARTHEST if at > FARTHEST else at
+        for h in range(g):
+            volume = math.log(max(pi[h], 1e-300)) - 0.5 * _LOG_2PI * p
+            for j in range(p):
+                volume += math.log(whitener[h, j, j] / spread[j])
+                for b in range(m):
+                    u[j, b] = x[j, b] - location[h, j]
+            distance_strip(u, whitener[h], z, m)
+            for b in range(m):
+                log_tau[h, b], q[b] = volume - 0.5 * q[b], 0.0
+        normalise_strip(log_tau, tau, some, m)
+        for b in range(m):
+            y = codes[start + b]
+            value += weight[start + b] * (some[0, b] + (log_tau[y, b] if y >= 0 else 0.0))
+            columns[0, b], entropy[b], residual[b] = 1.0, 0.0, 0.0
+        if informative:
+            for h in range(g):
+                for b in range(m):
+                    entropy[b] -= tau[h, b] * log_tau[h, b]
+            own = said[start:], review[start:], theta, gradient, curvature
+            value += logistic_strip(columns, *own, some, m)
+            for b in range(m):
+                residual[b] *= -theta[1]
+        for h in range(g):
+            total = 0.0
+            for b in range(m):
+                y = codes[start + b]
+                known = (1.0 if h == y else 0.0) if y >= 0 else tau[h, b]
+                pull = residual[b] * tau[h, b] * (log_tau[h, b] + entropy[b])
+                w[b] = weight[start + b] * known + pull
+                total += w[b]
+            counts[h] += total
+            for j in range(p):
+                total = 0.0
+                for b in range(m):
+                    u[j, b] = x[j, b] - location[h, j]
+                    v[j, b] = w[b] * u[j, b]
+                    total += v[j, b]
+                first[h, j] += total
+            moment_strip(u, v, second[h], m)
+            for b in range(m):
+                w[b] = 0.0
+    for h in range(g):
+        for j in range(p):
+            for k in range(j):
+                second[h, k, j] = second[h, j, k]
+    return value
