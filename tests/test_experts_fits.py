@@ -22,6 +22,7 @@ def test_a_saved_panel_resolves_the_same(four, tmp_path):
     hesitant.save(clf, tmp_path / "panel.hesitant")
     loaded = hesitant.load(tmp_path / "panel.hesitant")
     np.testing.assert_array_equal(loaded.resolve(X, said), clf.resolve(X, said))
+    np.testing.assert_array_equal(loaded.resolve(X), clf.predict_proba(X))
     assert loaded.readers_.accuracy_se.isna().all()
     np.testing.assert_allclose(loaded.readers_.accuracy, clf.readers_.accuracy)
 

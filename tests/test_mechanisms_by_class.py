@@ -114,6 +114,10 @@ def test_a_blank_that_nobody_saw_says_nothing():
     np.testing.assert_allclose(
         resolved[blank & ~reviewed], clf.predict_proba(X)[blank & ~reviewed], atol=1e-15
     )
+    # Nor do rows without y; rows checked with theirs keep it.
+    unseen = clf.resolve(X, np.full(400, -1), reviewed=np.zeros(400, dtype=bool))
+    np.testing.assert_allclose(clf.resolve(X), unseen, atol=1e-15)
+    np.testing.assert_array_equal(clf.resolve(clf.check(X, y, None, reviewed)), resolved)
     # The class that is seldom labelled gains from a blank.
     assert (resolved[blank & reviewed, 1] > clf.predict_proba(X)[blank & reviewed, 1]).all()
 

@@ -78,6 +78,8 @@ def test_a_combination_answers(data, fitted):
     assert fitted.name_ == max(fitted.models_, key=fitted.weights_.get)
     assert fitted.entropy(X).shape == fitted.labelling_probability(X).shape == (300,)
     resolved = fitted.resolve(X, y)
+    unseen = fitted.resolve(X, np.full(len(X), -1), np.zeros(len(X), dtype=bool))
+    np.testing.assert_allclose(fitted.resolve(X), unseen, atol=1e-12)
     assert resolved[data.labelled].max(axis=1) == pytest.approx(1)
     assert resolved.sum(axis=1) == pytest.approx(1)
     assert fitted.name_ in fitted.triage(X, y, top=3).attrs["model"]
@@ -211,6 +213,8 @@ def test_classes_that_are_labelled_more_readily_are_allowed_for(tmp_path):
     np.testing.assert_array_equal(resolved[~hidden], np.eye(2)[truth[~hidden]])
     np.testing.assert_allclose(resolved[hidden & ~reviewed], proba[hidden & ~reviewed])
     assert (resolved[hidden & reviewed, 1] > proba[hidden & reviewed, 1]).all()
+    np.testing.assert_array_equal(clf.resolve(X), proba)  # without y nothing was said
+    np.testing.assert_array_equal(clf.resolve(clf.check(X, y, None, reviewed)), resolved)
     assert clf.labelling_probability(X).mean() == pytest.approx((~hidden).mean(), abs=0.05)
     save(clf, tmp_path / "ring.model")
     np.testing.assert_array_equal(load(tmp_path / "ring.model").predict_proba(X), proba)

@@ -1,4 +1,4 @@
-"""Real data whose classes are known, and three ways of leaving labels blank."""
+"""Real data whose classes are known, and ways of leaving labels blank."""
 
 import argparse
 import csv
@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 FILES = ("banknote", "glass", "phoneme", "pima", "seeds", "segment", "vehicle", "waveform")
 PATTERNS = ("difficulty", "random", "class")
+TOGETHER = ("both", "softly both")  # class and difficulty
 TRAIN = 600
 FEWEST = 3  # labels that every class keeps
 
@@ -105,7 +106,7 @@ def split(data: Known, pattern: str, repeat: int) -> Split:
     share = min(TRAIN, 2 * n // 3)
     parts = StratifiedShuffleSplit(1, train_size=share, random_state=repeat)
     train, test = next(parts.split(data.X, data.truth))
-    rng = np.random.default_rng([repeat, PATTERNS.index(pattern)])
+    rng = np.random.default_rng([repeat, (*PATTERNS, *TOGETHER).index(pattern)])
     truth = data.truth[train]
     blank = rng.random(train.size) >= _label_chance(data, train, pattern, repeat, rng)
     for h in np.unique(truth):  # a class that nobody ever names is another problem
@@ -122,20 +123,26 @@ def _label_chance(
 ) -> np.ndarray:
     if pattern == "random":
         return np.full(train.size, 0.5)
+    rare = repeat % len(np.unique(data.truth))
+    by_class = np.where(data.truth[train] == rare, 0.3, 0.8)
     if pattern == "class":
-        rare = repeat % len(np.unique(data.truth))
-        return np.where(data.truth[train] == rare, 0.3, 0.8)
+        return by_class
     hard = data.difficulty[train]
     rank = (np.lexsort((rng.random(train.size), hard)).argsort() + 0.5) / train.size
-    return 1 / (1 + np.exp((rank - 0.7) / 0.05))
+    if pattern == "softly both":
+        return 1 / (1 + (1 / by_class - 1) * np.exp(5 * (rank - 0.5)))
+    by_difficulty = 1 / (1 + np.exp((rank - 0.7) / 0.05))
+    return by_class * by_difficulty if pattern == "both" else by_difficulty
 
 
-def asked_for(about: str) -> Iterator[tuple[str, list[Split]]]:
+def asked_for(
+    about: str, patterns: tuple[str, ...] = PATTERNS
+) -> Iterator[tuple[str, list[Split]]]:
     """Yield each pattern with the splits of all sets, as many as ``--repeats`` says."""
     options = argparse.ArgumentParser(description=about)
     options.add_argument("--repeats", type=int, default=2)
     repeats = options.parse_args().repeats
     warnings.simplefilter("ignore")
     sets = list(known_sets())
-    for pattern in PATTERNS:
+    for pattern in patterns:
         yield pattern, [split(data, pattern, k) for data in sets for k in range(repeats)]

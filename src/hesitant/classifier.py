@@ -298,8 +298,10 @@ class MixtureClassifier(PatternClassifier):
         """Return class probabilities given the features and what was said of each row.
 
         A label settles the class, unless readers are fallible; a blank says something about it if
-        the mechanism depends on the class. Data as for :meth:`fit`.
+        the mechanism depends on the class. Data as for :meth:`fit`; without y nothing was said.
         """
+        if y is None and reviewed is None and not isinstance(X, ManyRows | None):
+            return self.predict_proba(X)
         return self.fitted_.resolve(self.check(X, y, None, reviewed))
 
     @property

@@ -21,6 +21,7 @@ from hesitant.model import LEAST
 from hesitant.model_selection import _held_out as held_out
 from hesitant.model_selection._candidates import as_candidates, auto_candidates, informative
 from hesitant.model_selection._labelled import as_random_state, deal_out
+from hesitant.rows import ManyRows
 from hesitant.uncertainty import Shannon, Uncertainty
 
 COMBINE = ("stack", "best", "one_se")
@@ -312,8 +313,10 @@ class MixtureClassifierCV(PatternClassifier):
     def resolve(self, X: Any, y: Any = None, reviewed: Any = None) -> FloatArray:
         """Return class probabilities given the features and what was said of each row.
 
-        What was said counts for the candidates that expected it.
+        What was said counts for the candidates that expected it; without y nothing was.
         """
+        if y is None and reviewed is None and not isinstance(X, ManyRows | None):
+            return self.predict_proba(X)
         data = self.check(X, y, None, reviewed)
         if self.label_rates_ is not None:
             rates = self.label_rates_
