@@ -362,11 +362,18 @@ def shape_test(fits: Fits) -> Test:
     axes = fits.information.axes if known_already else axes_at(model, rows)[0]
     stride = max(1, int(rows.tally.n) // SAMPLE)
     known = products(rows, axes, partial(_information, model=wide), stride=stride)
-    score = wide.likelihood(rows).evaluate(state).theta_gradient[theta.size :]
+    score = rows.sum(partial(_pattern_score, model=wide))[0][theta.size :]
     first = axes.size + theta.size
     cross = known[first:, :first]
     estimated = np.linalg.pinv(known[:first, :first], rcond=1e-12, hermitian=True)
     return chi_squared_of(score, known[first:, first:] - cross @ estimated @ cross.T, 1e-8)
+
+
+def _pattern_score(rows: Block, model: FittedModel) -> tuple[FloatArray]:
+    log_tau, tau, _ = model.posterior(rows.X)
+    seen = model.mechanism.difficulty(log_tau, tau, slopes=False)
+    given = rows.codes, rows.said, rows.review, model.state.theta
+    return (model.mechanism.pattern(seen, *given).gradient,)
 
 
 def _information(rows: Block, model: FittedModel) -> Weights:
@@ -387,7 +394,7 @@ class _WithSplines(Basis):
     """
 
     def __init__(self, own: Basis, maximum: float) -> None:
-        u = np.linspace(0, maximum, 513)[1:-1]
+        u = np.linspace(0, maximum, 129)[1:-1]
         for df in (4, 6, 10, 18):
             self.parts = (own, Spline(df))
             b, _ = self.evaluate(u, maximum)
