@@ -20,7 +20,7 @@ from hesitant._replicates import refit, replicate
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import noun
 from hesitant.fitting import generator
-from hesitant.inference._information import ObservedInformation, information
+from hesitant.inference._information import LOST, Curved, curved_at
 from hesitant.inference._scores import Weights, axes_at, outer, products, told
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline, as_mechanism
@@ -208,8 +208,8 @@ class Fits:
         return int(self.measured.seen.sum()), int((~self.measured.seen).sum())
 
     @cached_property
-    def information(self) -> ObservedInformation:
-        return information(self.full, self.rows)
+    def curved(self) -> Curved:
+        return curved_at(self.full.fitted_, self.rows)
 
     def need_information(self) -> None:
         """Raise if there is no information matrix to be had, or none worth having."""
@@ -285,11 +285,12 @@ def wald_test(fits: Fits) -> Test:
     k = fits.full.n_parameters_
     if (fits.rows.tally.n + 10 * k) * k**2 > MOST_WORK:
         raise CannotTest("takes longer than the fit, see summary()")
-    info = fits.information
-    places = [k for k, name in enumerate(info.parameters) if name.startswith("coef[")]
-    if not np.isfinite(info.std_error[places]).all():
+    found, coef = fits.curved, fits.full.mechanism_.coef_
+    first, turn = found.axes.size, found.axes.chart.theta_axes[-coef.size :]
+    lost = np.linalg.norm(turn @ found.flat[first:], axis=1) > LOST * np.linalg.norm(turn, axis=1)
+    V = turn @ found.V[first:, first:] @ turn.T
+    if lost.any() or not np.isfinite(V).all():
         raise CannotTest("the coefficients have no finite standard error")
-    coef, V = info.estimate[places], info.covariance[np.ix_(places, places)]
     return chi_squared(float(coef @ np.linalg.solve(V, coef)), coef.size)
 
 
@@ -358,8 +359,8 @@ def shape_test(fits: Fits) -> Test:
     more = np.append(theta, np.zeros(mechanism.basis.size - own.basis.size))
     state = dataclasses.replace(model.state, theta=more)
     wide = dataclasses.replace(model, mechanism=mechanism, state=state)
-    known_already = "information" in vars(fits)  # whose axes are the same
-    axes = fits.information.axes if known_already else axes_at(model, rows)[0]
+    known_already = "curved" in vars(fits)  # whose axes are the same
+    axes = fits.curved.axes if known_already else axes_at(model, rows)[0]
     stride = max(1, int(rows.tally.n) // SAMPLE)
     known = products(rows, axes, partial(_information, model=wide), stride=stride)
     score = rows.sum(partial(_pattern_score, model=wide))[0][theta.size :]
