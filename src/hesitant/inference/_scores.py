@@ -40,7 +40,7 @@ Weigh: TypeAlias = Callable[[Block], Weights]
 
 # In units of one complete-data standard error: far from rounding, and from curvature too.
 STEP = 1e-3
-NUDGE = 1e-6  # in log densities, for derivatives of a row's weights
+NUDGE = 1e-5  # in log densities, for derivatives of a row's weights
 # A direction about which the data say less than this share of what complete labels would; and one
 # about which they say more than of any smooth likelihood.
 FLAT, SHARP, ROUNDING = 1e-6, 1e4, 1e-15
@@ -353,10 +353,10 @@ def _slopes(block: Block, model: FittedModel) -> Weights:
     # A row's posterior stays where all its densities rise alike.
     steps[:, :, 0], edges[:, 0] = -steps.sum(axis=2), -edges.sum(axis=1)
     seen = model.mechanism.difficulty(log_tau, tau, slopes=False)
+    given = block.codes, block.said, block.review
 
     def gradient(theta: FloatArray) -> FloatArray:
-        evidence = model.mechanism.evidence(seen, block.said, theta)
-        return np.asarray(block.review @ row_term(evidence, log_tau, tau, block.codes).gradient)
+        return model.mechanism.pattern(seen, *given, theta).gradient
 
     nudges = NUDGE * np.eye(theta.size)
     inner = np.array([gradient(theta + d) - gradient(theta - d) for d in nudges]) / (2 * NUDGE)
