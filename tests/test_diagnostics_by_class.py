@@ -133,11 +133,12 @@ def test_classes_of_the_wrong_shape_are_not_taken_for_missing_by_class():
 
 def test_odds_of_a_blank_have_the_right_slopes():
     rng = np.random.default_rng(0)
-    p, design = rng.dirichlet(np.ones(3), 50), rng.standard_normal((50, 3, 4))
+    p, u = rng.dirichlet(np.ones(3), 50).T, rng.random((1, 50))
     theta, step = rng.standard_normal(4), 1e-6
-    _, slopes = odds_of_blanks(theta, design, p)
-    for along, slope in zip(step * np.eye(4), slopes.T, strict=True):
-        ahead, behind = (odds_of_blanks(theta + s * along, design, p)[0] for s in (1, -1))
+    odds, slopes = odds_of_blanks(theta, p, u)
+    np.testing.assert_allclose(odds, np.log((p * np.exp(-theta[:3, None] - theta[3] * u)).sum(0)))
+    for along, slope in zip(step * np.eye(4), slopes, strict=True):
+        ahead, behind = (odds_of_blanks(theta + s * along, p, u)[0] for s in (1, -1))
         np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-6, atol=1e-8)
 
 
@@ -158,7 +159,7 @@ def test_labelled_rows_recover_the_chances_of_their_classes(slope, told):
         np.testing.assert_allclose(theta, intercepts, atol=0.1)
 
         def misfit(at):
-            odds = odds_of_blanks(at, np.broadcast_to(np.eye(3), (20_000, 3, 3)), p)[0]
+            odds = odds_of_blanks(at, p.T, np.zeros((0, 20_000)))[0]
             prior = 0.125 * np.sum((at - logit(seen.mean())) ** 2)
             return np.logaddexp(0, np.where(seen, odds, -odds)).sum() + prior
 

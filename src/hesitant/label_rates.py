@@ -31,16 +31,15 @@ def explain_blanks(p: FloatArray, seen: BoolArray, weight: FloatArray) -> tuple[
     them. Parameters are logits of the chance of a label: one, or one a class; then the slope.
     """
     p = np.clip(p, FLOOR, 1.0)
-    n, g = p.shape
-    one, own = np.ones((n, g, 1)), np.broadcast_to(np.eye(g), (n, g, g))
-    u = np.broadcast_to(Shannon().evaluate(np.log(p), p)[0][:, None, None], one.shape)
-    designs = {"none": (one,), "entropy": (one, u), "class": (own,), "entropy+class": (own, u)}
+    u, own = Shannon().evaluate(np.log(p), p)[0][None], np.ascontiguousarray(p.T)
+    one, none = own.sum(axis=0, keepdims=True), u[:0]
+    designs = {"none": (one, none), "entropy": (one, u), "class": (own, none)}
+    designs["entropy+class"] = own, u
     usual, best = logit(np.average(seen, weights=weight)), ("", np.zeros(0), math.inf)
-    for name, columns in designs.items():
-        design = np.concatenate(columns, axis=2)
-        start, prior = np.full(design.shape[2], usual), np.full(design.shape[2], APART)
-        start[columns[0].shape[2] :], prior[columns[0].shape[2] :] = 0.0, SLOPE
-        odds = partial(odds_of_blanks, design=design, p=p)
+    for name, design in designs.items():
+        counts = [*map(len, design)]
+        start, prior = (np.repeat(v, counts) for v in ((usual, 0.0), (APART, SLOPE)))
+        odds = partial(odds_of_blanks, p=design[0], u=design[1])
         theta, value = _climb(odds, start, prior, seen, weight)
         bic = start.size * math.log(weight.sum()) - 2 * value
         if bic < best[2]:
@@ -49,12 +48,15 @@ def explain_blanks(p: FloatArray, seen: BoolArray, weight: FloatArray) -> tuple[
 
 
 def odds_of_blanks(
-    theta: FloatArray, design: FloatArray, p: FloatArray
+    theta: FloatArray, p: FloatArray, u: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the log odds (n,) of a blank, and their derivatives (n, q)."""
-    each = p * np.exp(-design @ theta)
-    odds = each.sum(axis=1)
-    return np.log(odds), -np.matmul((each / odds[:, None])[:, None], design)[:, 0]
+    """Return the log odds (n,) of a blank, and their derivatives (q, n).
+
+    ``p`` has a line for each class, or their sum where all share one logit; ``u`` one, or none.
+    """
+    each = p * np.exp(-theta[: len(p)])[:, None]
+    odds = each.sum(axis=0)
+    return np.log(odds) - theta[len(p) :] @ u, -np.concatenate((each / odds, u))
 
 
 def _climb(
@@ -66,14 +68,14 @@ def _climb(
         log_odds, slopes = odds(theta)
         off, chance = theta - start, expit(log_odds)
         value = weight @ log_expit(np.where(seen, -log_odds, log_odds)) - 0.5 * prior @ off**2
-        gradient = (weight * (~seen - chance)) @ slopes - prior * off
-        spread = (weight * chance * (1 - chance)) * slopes.T @ slopes
+        gradient = slopes @ (weight * (~seen - chance)) - prior * off
+        spread = (weight * chance * (1 - chance)) * slopes @ slopes.T
         return value, gradient, spread + np.diag(prior)
 
     theta, (value, gradient, information) = start, look(start)
     for _ in range(100):
         step = np.linalg.solve(information, gradient)
-        while (after := look(theta + step))[0] < value and gradient @ step > TOL:
+        while gradient @ step > TOL and (after := look(theta + step))[0] < value:
             step = step / 2
         if gradient @ step <= TOL:
             break

@@ -100,15 +100,14 @@ def told_by_labels(rows: ManyRows) -> str:
 def _posteriors_without(data: Rows) -> FloatArray:
     """Return posteriors by labelled rows, of these by the others, as sure as these allow."""
     family, codes, known = Gaussian(), data.codes, np.flatnonzero(data.codes >= 0)
+    X, members = data.X.astype(float), np.eye(data.n_classes)[codes] * data.weight[:, None]
     fold = np.full(len(codes), FOLDS)  # of a blank row the last, which leaves nothing out
     fold[known[np.argsort(codes[known], kind="stable")]] = np.arange(known.size) % FOLDS
     log_p = np.empty((len(codes), data.n_classes))
     for k in range(FOLDS + 1):
-        kept, told = known[fold[known] != k], np.flatnonzero(fold == k)
-        members = np.eye(data.n_classes)[codes[kept]] * data.weight[kept, None]
-        params = family.initial(np.ascontiguousarray(data.X[kept], dtype=float), members)
-        log_p[told] = family.log_density(params, np.ascontiguousarray(data.X[told], dtype=float))
-        log_p[told] += np.log(members.sum(axis=0))
+        kept, told = known[fold[known] != k], fold == k
+        params = family.initial(X[kept], members[kept])
+        log_p[told] = family.log_density(params, X[told]) + np.log(members[kept].sum(axis=0))
 
     behind = log_p[known] - log_p[known, codes[known]][:, None]
 

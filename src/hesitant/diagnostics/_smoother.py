@@ -5,7 +5,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, xlog1py, xlogy
+from scipy.fft import dct, irfft, rfft
+from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from hesitant._typing import BoolArray, FloatArray
@@ -72,8 +73,8 @@ def labelling_curve(
 
 def shown_range(t: FloatArray) -> tuple[float, float]:
     """Return the range of a picture; a long tail of certain rows is cut at the left."""
-    first, third = np.quantile(t, [0.25, 0.75])
-    low = max(t.min(), first - 3 * (third - first), np.quantile(t, 0.002))
+    least, first, third = np.quantile(t, [0.002, 0.25, 0.75])
+    low = max(t.min(), first - 3 * (third - first), least)
     return float(low), float(max(t.max(), low + 1e-9))
 
 
@@ -88,22 +89,24 @@ def check_bandwidth(given: float | str) -> None:
 def _smooth(values: FloatArray, h: Any, power: int = 1) -> FloatArray:
     """Return sums over neighbouring bins, weighted by (a power of) a kernel of width h."""
     length = 1024  # a circle on which bins that are far apart stay so
-    away = np.minimum(np.arange(length), length - np.arange(length)) / (h * (BINS - 1))
-    kernel = np.exp(-0.5 * power * away**2)
-    smoothed = np.fft.irfft(np.fft.rfft(values, length) * np.fft.rfft(kernel), length)
+    away = np.arange(length // 2 + 1) / (h * (BINS - 1))  # the other half mirrors this one
+    kernel = dct(np.exp(-0.5 * power * away**2), type=1)
+    smoothed = irfft(rfft(values, length) * kernel, length)
     return np.maximum(smoothed[..., :BINS], 0.0)
 
 
 def _cross_validated(rows: FloatArray, labels: FloatArray) -> float:
     n, rate = rows.sum(), labels.sum() / rows.sum()
     candidates = np.geomspace(max(5 / n, 2 / BINS), 0.5, 25)
-    mass, hits = (_smooth(values, candidates[:, None]) for values in (rows, labels))
+    mass, hits = _smooth(np.stack((rows, labels))[:, None], candidates[:, None])
     # Without the row itself, whose kernel is one there, and with half a row at the overall rate: a
     # lone row must not be predicted with certainty.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for_label, for_blank = ((hits + rate / 2 - own) / (mass - 0.5) for own in (1, 0))
-        gain = xlogy(labels, for_label) + xlog1py(rows - labels, -for_blank)
-    return float(candidates[np.nansum(gain, axis=1).argmax()])
+    gain = np.zeros(candidates.size)
+    for own, count in enumerate((rows - labels, labels)):
+        some = count > 0
+        chance = (hits[:, some] + rate / 2 - own) / (mass[:, some] - 0.5)
+        gain += np.log(chance if own else 1 - chance) @ count[some]
+    return float(candidates[gain.argmax()])
 
 
 def wilson(p: Any, n: Any, level: float = 0.95) -> tuple[Any, Any]:

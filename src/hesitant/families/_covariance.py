@@ -91,8 +91,9 @@ class Full(Structure):
         return scatter / counts[:, None, None]
 
     def entries(self, h: int, g: int, p: int) -> Entries:
-        row, column = np.tril_indices(p, -1)
-        own, along = np.arange(p), np.arange(row.size)
+        own = np.arange(p)
+        row, column = np.nonzero(own[:, None] > own)
+        along = np.arange(row.size)
         coordinate = np.concatenate((h * p + own, g * p + h * row.size + along))
         return coordinate, np.concatenate((own, row)), np.concatenate((own, column))
 

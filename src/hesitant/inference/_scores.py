@@ -40,7 +40,7 @@ Weigh: TypeAlias = Callable[[Block], Weights]
 
 # In units of one complete-data standard error: far from rounding, and from curvature too.
 STEP = 1e-3
-NUDGE = 1e-6  # in log densities, for derivatives of a row's weights
+NUDGE = 1e-5  # in log densities, for derivatives of a row's weights
 # A direction about which the data say less than this share of what complete labels would; and one
 # about which they say more than of any smooth likelihood.
 FLAT, SHARP, ROUNDING = 1e-6, 1e4, 1e-15
@@ -132,14 +132,13 @@ def find_axes(family: Family, chart: Chart) -> Axes:
     g, k = state.weights.size, int(chart.splits[-1])
     rng = np.random.default_rng(0)
     X = np.concatenate([family.sample(state.params, h, PROBES, rng) for h in range(g)])
-    still = family.log_density(state.params, X)
     first = int(chart.splits[0])
     moves = np.zeros((k, g), dtype=bool)
     moves[:first] = True  # weights concern every class
     for h in range(g):
         moves[first + chart.family.movers(h), h] = True
     for axis in first + np.flatnonzero(moves[first:].all(axis=1)):
-        moved = family.log_density(nudged(chart, axis).params, X)
+        still, moved = (family.log_density(nudged(chart, axis, s).params, X) for s in (0, 1))
         changed = (np.abs(moved - still) > 1e-12 * (1.0 + np.abs(still))).any(axis=0)
         # Where nothing seems to move, nothing is known.
         moves[axis] = changed if changed.any() else True
@@ -160,16 +159,17 @@ def log_joint(family: Family, state: State, X: AnyArray) -> FloatArray:
 def class_scores(axes: Axes, X: AnyArray) -> list[FloatArray]:
     """Return each class's complete-data scores of rows (its axes, n) at the chart's reference."""
     chart, first = axes.chart, int(axes.chart.splits[0])
-    out, left = [], np.zeros(axes.size, dtype=bool)
+    out, left = [], axes.moves.sum(axis=1)  # classes for which no formula gives an axis's score
+    left[:first] = 0
     for h, own in enumerate(axes.of_class):
         scores = np.empty((own.size, len(X)))
         scores[:first] = axes.weight_scores[h][:, None]
         places, known = chart.family.row_scores(X, h)
         scores[np.searchsorted(own, first + places)] = known
-        left[np.setdiff1d(own[first:], first + places)] = True
+        left[first + places] -= 1
         out.append(scores)
     for group in axes.together:
-        moved = group[left[group]]
+        moved = group[left[group] > 0]
         if not moved.size:
             continue
         ahead, behind = (log_joint(axes.family, nudged(chart, moved, s), X) for s in (1, -1))
@@ -353,10 +353,10 @@ def _slopes(block: Block, model: FittedModel) -> Weights:
     # A row's posterior stays where all its densities rise alike.
     steps[:, :, 0], edges[:, 0] = -steps.sum(axis=2), -edges.sum(axis=1)
     seen = model.mechanism.difficulty(log_tau, tau, slopes=False)
+    given = block.codes, block.said, block.review
 
     def gradient(theta: FloatArray) -> FloatArray:
-        evidence = model.mechanism.evidence(seen, block.said, theta)
-        return np.asarray(block.review @ row_term(evidence, log_tau, tau, block.codes).gradient)
+        return model.mechanism.pattern(seen, *given, theta).gradient
 
     nudges = NUDGE * np.eye(theta.size)
     inner = np.array([gradient(theta + d) - gradient(theta - d) for d in nudges]) / (2 * NUDGE)

@@ -93,11 +93,11 @@ class Spline(Basis):
         self.df = df
 
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
-        knots = np.pad(np.linspace(0.0, maximum, self.df - 1), 3, mode="edge")
+        knots = maximum * np.clip(np.arange(-3, self.df + 2) / (self.df - 2), 0.0, 1.0)
         # The functions sum to one, so the first would repeat the intercept.
-        spline = BSpline(knots, np.eye(self.df + 1)[:, 1:], 3)
+        spline = BSpline.construct_fast(knots, np.eye(self.df + 1)[:, 1:], 3)
         u = np.clip(u, 0.0, maximum)  # rounding may step over an end
-        return spline(u), spline.derivative()(u)
+        return spline(u), spline(u, 1)
 
     def check(self, maximum: float) -> None:
         check_number("df", self.df, Integral, 3)
