@@ -8,8 +8,6 @@ in class h. Then the odds of a blank are ``Σ_h p_h (1 − λ_h) / λ_h``: a lik
 """
 
 import math
-from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
@@ -35,37 +33,28 @@ def explain_blanks(p: FloatArray, seen: BoolArray, weight: FloatArray) -> tuple[
     one, none = own.sum(axis=0, keepdims=True), u[:0]
     designs = {"none": (one, none), "entropy": (one, u), "class": (own, none)}
     designs["entropy+class"] = own, u
-    usual, best = logit(np.average(seen, weights=weight)), ("", np.zeros(0), math.inf)
+    usual, best = float(logit(np.average(seen, weights=weight))), ("", np.zeros(0), math.inf)
     for name, design in designs.items():
-        counts = [*map(len, design)]
-        start, prior = (np.repeat(v, counts) for v in ((usual, 0.0), (APART, SLOPE)))
-        odds = partial(odds_of_blanks, p=design[0], u=design[1])
-        theta, value = _climb(odds, start, prior, seen, weight)
-        bic = start.size * math.log(weight.sum()) - 2 * value
+        theta, value = _climb(*design, usual, seen, weight)
+        bic = theta.size * math.log(weight.sum()) - 2 * value
         if bic < best[2]:
             best = name, theta, bic
     return best[:2]
 
 
-def odds_of_blanks(
-    theta: FloatArray, p: FloatArray, u: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the log odds (n,) of a blank, and their derivatives (q, n).
+def _climb(
+    p: FloatArray, u: FloatArray, usual: float, seen: BoolArray, weight: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return the best parameters and their log-likelihood, prior included, by Fisher's scoring.
 
     ``p`` has a line for each class, or their sum where all share one logit; ``u`` one, or none.
     """
-    each = p * np.exp(-theta[: len(p)])[:, None]
-    odds = each.sum(axis=0)
-    return np.log(odds) - theta[len(p) :] @ u, -np.concatenate((each / odds, u))
-
-
-def _climb(
-    odds: Any, start: FloatArray, prior: FloatArray, seen: BoolArray, weight: FloatArray
-) -> tuple[FloatArray, float]:
-    """Return the best parameters and their log-likelihood, prior included, by Fisher's scoring."""
+    start, prior = (np.repeat(v, (len(p), len(u))) for v in ((usual, 0.0), (APART, SLOPE)))
 
     def look(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        log_odds, slopes = odds(theta)
+        each = p * np.exp(-theta[: len(p)])[:, None]
+        log_odds = np.log(each.sum(axis=0)) - theta[len(p) :] @ u
+        slopes = -np.concatenate((each / each.sum(axis=0), u))
         off, chance = theta - start, expit(log_odds)
         value = weight @ log_expit(np.where(seen, -log_odds, log_odds)) - 0.5 * prior @ off**2
         gradient = slopes @ (weight * (~seen - chance)) - prior * off

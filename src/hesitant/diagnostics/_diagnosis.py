@@ -3,7 +3,6 @@
 import dataclasses
 import warnings
 from collections.abc import Iterator
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,7 +19,7 @@ from hesitant.diagnostics import _groups, _smoother, _tests
 from hesitant.diagnostics._smoother import LabellingCurve
 from hesitant.diagnostics._tests import ALPHA, FEW, ROWS_A_PARAMETER, Fits, Test
 from hesitant.experts import as_readers, is_panel
-from hesitant.inference._information import Curved, ObservedInformation, in_natural_units
+from hesitant.inference._information import ObservedInformation
 from hesitant.rows import ManyRows
 
 # Of those that allow for estimated classes the score test, at the fit without the pattern, keeps
@@ -121,17 +120,16 @@ class Diagnosis(Result):
     full: Any = dataclasses.field(repr=False)  #: None if there is no pattern to fit
     labelled_entropy: FloatArray = dataclasses.field(repr=False)
     blank_entropy: FloatArray = dataclasses.field(repr=False)
-    curved: Curved | None = dataclasses.field(repr=False)  #: if a test needs it
 
     @property
     def verdict(self) -> str:
         """The headline, what lies behind it, and a caution if there is one."""
         return " ".join(filter(None, (self.headline, self.explanation, self.caution)))
 
-    @cached_property
+    @property
     def information(self) -> ObservedInformation | None:
-        """Standard errors of the full fit, if a test needed its curvature."""
-        return self.curved and in_natural_units(self.full.fitted_, self.curved)
+        """Standard errors of the full fit, while it has its rows."""
+        return self.full and self.full.information()
 
     @property
     def tone(self) -> str:
@@ -309,7 +307,6 @@ def diagnose(
         remarks=remarks,
         ignorance=fits.ignorance,
         full=fits.full,
-        curved=vars(fits).get("curved"),  # if a test has asked for it
     )
 
 

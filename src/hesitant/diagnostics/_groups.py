@@ -100,7 +100,8 @@ def told_by_labels(rows: ManyRows) -> str:
 def _posteriors_without(data: Rows) -> FloatArray:
     """Return posteriors by labelled rows, of these by the others, as sure as these allow."""
     family, codes, known = Gaussian(), data.codes, np.flatnonzero(data.codes >= 0)
-    X, members = data.X.astype(float), np.eye(data.n_classes)[codes] * data.weight[:, None]
+    X = np.ascontiguousarray(data.X, dtype=float)
+    members = np.eye(data.n_classes)[codes] * data.weight[:, None]
     fold = np.full(len(codes), FOLDS)  # of a blank row the last, which leaves nothing out
     fold[known[np.argsort(codes[known], kind="stable")]] = np.arange(known.size) % FOLDS
     log_p = np.empty((len(codes), data.n_classes))
@@ -108,13 +109,10 @@ def _posteriors_without(data: Rows) -> FloatArray:
         kept, told = known[fold[known] != k], fold == k
         params = family.initial(X[kept], members[kept])
         log_p[told] = family.log_density(params, X[told]) + np.log(members[kept].sum(axis=0))
-
     behind = log_p[known] - log_p[known, codes[known]][:, None]
-
-    def loss(power: float) -> float:
-        return float(np.logaddexp.reduce(power * behind, axis=1).sum())
-
-    sure = minimize_scalar(loss, bounds=(0.0, 3.0), method="bounded").x
+    sure = minimize_scalar(
+        lambda power: float(np.logaddexp.reduce(power * behind, axis=1).sum()), bounds=(0.0, 3.0)
+    ).x
     return np.asarray(softmax(sure * log_p, axis=1))
 
 

@@ -102,8 +102,7 @@ def _cross_validated(rows: FloatArray, labels: FloatArray) -> float:
     # Without the row itself, whose kernel is one there, and with half a row at the overall rate: a
     # lone row must not be predicted with certainty.
     gain = np.zeros(candidates.size)
-    for own, count in enumerate((rows - labels, labels)):
-        some = count > 0
+    for own, count, some in ((0, rows - labels, rows > labels), (1, labels, labels > 0)):
         chance = (hits[:, some] + rate / 2 - own) / (mass[:, some] - 0.5)
         gain += np.log(chance if own else 1 - chance) @ count[some]
     return float(candidates[gain.argmax()])

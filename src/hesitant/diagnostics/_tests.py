@@ -20,8 +20,7 @@ from hesitant._replicates import refit, replicate
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import noun
 from hesitant.fitting import generator
-from hesitant.inference._information import LOST, Curved, curved_at
-from hesitant.inference._scores import Weights, axes_at, outer, products, told
+from hesitant.inference._scores import Weights, axes_at, curvature, invert, outer, products, told
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline, as_mechanism
 from hesitant.model import FittedModel
@@ -114,12 +113,11 @@ def kolmogorov_smirnov(labelled: FloatArray, blank: FloatArray) -> Test:
     if (m := len(labelled)) * (n := len(blank)) < EXACT_KS:
         found = ks_2samp(labelled, blank, alternative="greater", method="exact")
         return Test("", float(found.statistic), float(found.pvalue), method="exact")
-    one, other = np.cumsum(_at_each_value(labelled, blank), axis=1)
-    d, less, more = float(np.max(one / m - other / n)), min(m, n), max(m, n)
-    # Smirnov's limit, with the next term for samples of different sizes
-    z = d * math.sqrt(m * n / (m + n))
-    p_value = math.exp(-2 * z * (z + (more + 2 * less) / (3 * math.sqrt(m * n * (m + n)))))
-    return Test("", d, p_value, method="asymptotic")
+    # SciPy's function takes half a millisecond to look at its arguments.
+    below = np.searchsorted(np.sort(blank), np.sort(labelled), side="right")
+    d, root = float(np.max(np.arange(1, m + 1) / m - below / n)), math.sqrt(m * n / (m + n))
+    more = (m + n + min(m, n)) / (3 * (m + n) * root)  # beside the limit, for finite samples
+    return Test("", d, math.exp(-2 * d * root * (d * root + more)), method="asymptotic")
 
 
 @named("Mann-Whitney, one-sided")
@@ -139,24 +137,15 @@ def mann_whitney(labelled: FloatArray, blank: FloatArray) -> Test:
     need_rows(m, n, 2)
     # Beside a few rows of one group the normal curve is far off, however large the other.
     small = max(m, n) < 50 or min(m, n) * (m + n) <= EXACT_MW
-    one, other = _at_each_value(labelled, blank)
-    ties = np.sum((one + other) ** 3 - (one + other))
-    won = float(one @ (np.cumsum(other) - other / 2))
+    _, count = np.unique(np.concatenate((labelled, blank)), return_counts=True)
+    ties, ordered = float(np.sum(count**3.0 - count)), np.sort(blank)
     if small and not ties:
         found = mannwhitneyu(labelled, blank, alternative="less", method="exact")
-        return Test("", won, float(found.pvalue), method="exact")
-    error = math.sqrt(max(m * n / 12 * (m + n + 1 - ties / ((m + n) * (m + n - 1))), 1e-300))
-    return Test("", won, float(ndtr((won + 0.5 - m * n / 2) / error)), method="asymptotic")
-
-
-def _at_each_value(labelled: FloatArray, blank: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return how many of either group have each of the values, in their order."""
-    # SciPy's own functions take most of a millisecond to look at their arguments.
-    both = np.concatenate((labelled, blank))
-    order = np.argsort(both)
-    value, mine = both[order], order < len(labelled)
-    place = np.cumsum(np.diff(value, prepend=value[0]) > 0)
-    return np.bincount(place, mine), np.bincount(place, ~mine)
+        return Test("", float(found.statistic), float(found.pvalue), method="exact")
+    below, at_most = (np.searchsorted(ordered, labelled, side) for side in ("left", "right"))
+    won, mean = float(np.sum(below) + np.sum(at_most)) / 2, m * n / 2
+    error = math.sqrt(max(mean / 6 * (m + n + 1 - ties / ((m + n) * (m + n - 1))), 1e-300))
+    return Test("", won, float(ndtr((won + 0.5 - mean) / error)), method="asymptotic")
 
 
 class Measured(NamedTuple):
@@ -208,8 +197,10 @@ class Fits:
         return int(self.measured.seen.sum()), int((~self.measured.seen).sum())
 
     @cached_property
-    def curved(self) -> Curved:
-        return curved_at(self.full.fitted_, self.rows)
+    def curved(self) -> tuple[Any, ...]:
+        """The full fit's axes, the covariance along them, and what is not determined."""
+        axes, *_ = known = axes_at(self.full.fitted_, self.rows)
+        return axes, *invert(*curvature(self.full.fitted_, self.rows, *known)[:2])
 
     def need_information(self) -> None:
         """Raise if there is no information matrix to be had, or none worth having."""
@@ -285,10 +276,10 @@ def wald_test(fits: Fits) -> Test:
     k = fits.full.n_parameters_
     if (fits.rows.tally.n + 10 * k) * k**2 > MOST_WORK:
         raise CannotTest("takes longer than the fit, see summary()")
-    found, coef = fits.curved, fits.full.mechanism_.coef_
-    first, turn = found.axes.size, found.axes.chart.theta_axes[-coef.size :]
-    lost = np.linalg.norm(turn @ found.flat[first:], axis=1) > LOST * np.linalg.norm(turn, axis=1)
-    V = turn @ found.V[first:, first:] @ turn.T
+    (axes, V, flat, _), coef = fits.curved, fits.full.mechanism_.coef_
+    turn, own = axes.chart.theta_axes[-coef.size :], slice(axes.size, None)
+    lost = np.linalg.norm(turn @ flat[own], axis=1) > 1e-3 * np.linalg.norm(turn, axis=1)
+    V = turn @ V[own, own] @ turn.T
     if lost.any() or not np.isfinite(V).all():
         raise CannotTest("the coefficients have no finite standard error")
     return chi_squared(float(coef @ np.linalg.solve(V, coef)), coef.size)
@@ -359,32 +350,27 @@ def shape_test(fits: Fits) -> Test:
     more = np.append(theta, np.zeros(mechanism.basis.size - own.basis.size))
     state = dataclasses.replace(model.state, theta=more)
     wide = dataclasses.replace(model, mechanism=mechanism, state=state)
-    known_already = "curved" in vars(fits)  # whose axes are the same
-    axes = fits.curved.axes if known_already else axes_at(model, rows)[0]
+    axes = (fits.curved if "curved" in vars(fits) else axes_at(model, rows))[0]
     stride = max(1, int(rows.tally.n) // SAMPLE)
     known = products(rows, axes, partial(_information, model=wide), stride=stride)
-    score = rows.sum(partial(_pattern_score, model=wide))[0][theta.size :]
+
+    def pattern(some: Block) -> tuple[FloatArray]:
+        seen = mechanism.difficulty(*wide.posterior(some.X)[:2], slopes=False)
+        return (mechanism.pattern(seen, some.codes, some.said, some.review, more).gradient,)
+
+    score = rows.sum(pattern)[0][theta.size :]
     first = axes.size + theta.size
     cross = known[first:, :first]
     estimated = np.linalg.pinv(known[:first, :first], rcond=1e-12, hermitian=True)
     return chi_squared_of(score, known[first:, first:] - cross @ estimated @ cross.T, 1e-8)
 
 
-def _pattern_score(rows: Block, model: FittedModel) -> tuple[FloatArray]:
-    log_tau, tau, _ = model.posterior(rows.X)
-    seen = model.mechanism.difficulty(log_tau, tau, slopes=False)
-    given = rows.codes, rows.said, rows.review, model.state.theta
-    return (model.mechanism.pattern(seen, *given).gradient,)
-
-
 def _information(rows: Block, model: FittedModel) -> Weights:
     """Return weights of the information about classes and mechanism, averaged over chance."""
-    posterior = model.posterior(rows.X)
+    posterior, known = model.posterior(rows.X), np.eye(len(model.classes))[rows.codes]
     _, variance, *slopes = told(model.mechanism, model.state.theta, posterior)
     products, edges, inner = outer(rows.review * variance, *slopes)
-    given = np.where(
-        rows.labelled[:, None], rows.codes[:, None] == np.arange(len(model.classes)), posterior[1]
-    )
+    given = np.where(rows.labelled[:, None], known, posterior[1])
     return products + outer(rows.weight, given, slopes[1][:, :0])[0], edges, inner
 
 

@@ -93,8 +93,7 @@ class Full(Structure):
     def entries(self, h: int, g: int, p: int) -> Entries:
         own = np.arange(p)
         row, column = np.nonzero(own[:, None] > own)
-        along = np.arange(row.size)
-        coordinate = np.concatenate((h * p + own, g * p + h * row.size + along))
+        coordinate = np.concatenate((h * p + own, g * p + h * row.size + np.arange(row.size)))
         return coordinate, np.concatenate((own, row)), np.concatenate((own, column))
 
 

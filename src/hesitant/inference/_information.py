@@ -21,10 +21,8 @@ from hesitant.exceptions import FitWarning
 from hesitant.inference._scores import STEP, Axes, axes_at, curvature, invert, nudged, scatter
 from hesitant.likelihood import State
 from hesitant.model import FittedModel
-from hesitant.rows import ManyRows
 
 UPHILL = 1e-3  # in units of complete labels' information: more than rounding, the wrong way
-LOST = 1e-3  # the share of a parameter's slope that may lie along what is not determined
 
 RISES = (
     "The likelihood of these data still rises at these parameters: was the model fitted to other "
@@ -276,26 +274,6 @@ class ObservedInformation(Estimates):
         yield from super()._content()
 
 
-class Curved(NamedTuple):
-    """A likelihood's curvature about a fit, in the chart."""
-
-    axes: Axes
-    total: FloatArray
-    from_data: FloatArray  # without priors
-    gradient: FloatArray
-    V: FloatArray  # covariance of the estimates, along directions that are determined
-    flat: FloatArray  # those that are not
-    sharp: FloatArray  # those along which there is a kink
-    n_rows: int
-
-
-def curved_at(model: FittedModel, rows: ManyRows) -> Curved:
-    axes, evaluation = axes_at(model, rows)
-    total, from_data, gradient = curvature(model, rows, axes, evaluation)
-    inverted = invert(total, from_data)
-    return Curved(axes, total, from_data, gradient, *inverted, int(rows.tally.n))
-
-
 @one_blas_thread()  # its matrices are small, and threads on a busy machine wait for each other
 def information(
     clf: Any,
@@ -326,33 +304,29 @@ def information(
     check_number("level", level, Real, 1e-6, 1 - 1e-6)
     check_classifier(clf)
     rows = clf.check(X, y, sample_weight, reviewed)  # which says so if there was no fit
-    found, robust = curved_at(clf.fitted_, rows), bool(robust) or clf.fitted_.alpha != 0.5
-    filling = scatter(clf.fitted_, rows, found.axes) if robust else None
-    return in_natural_units(clf.fitted_, found, float(level), filling)
-
-
-def in_natural_units(
-    model: FittedModel, found: Curved, level: float = 0.95, filling: FloatArray | None = None
-) -> ObservedInformation:
-    """Return what the curvature says of every parameter, by the sandwich if it has a filling."""
+    model: FittedModel = clf.fitted_
     state, units = model.state, natural_units(model)
-    axes, total, from_data, gradient, V, flat, sharp, n_rows = found
+    robust = bool(robust) or model.alpha != 0.5
+    axes, evaluation = axes_at(model, rows)
+    total, from_data, gradient = curvature(model, rows, axes, evaluation)
     jacobian = units.jacobian(axes)
     units = units.reduce(jacobian, state)
     whole = jacobian[units.kept]
     # In units of each parameter's own slope: the square of a large variance may have no number.
     slope = np.abs(whole).max(axis=1)
     jacobian = whole / slope[:, None]
-    if filling is not None:
-        V = V @ filling @ V
+    V, flat, sharp = invert(total, from_data)
+    plain = V
+    if robust:
+        V = V @ scatter(model, rows, axes) @ V
     uphill = np.einsum("kd,kd->d", flat, from_data @ flat) < -UPHILL
     directions = [_in_words(v, units.names, jacobian) for v in flat[:, ~uphill].T]
     kinks = [_in_words(v, units.names, jacobian) for v in (*flat[:, uphill].T, *sharp.T)]
     std_error = slope * np.sqrt(np.maximum(axes.variances(jacobian, V), 0.0))
-    lost = np.linalg.norm(jacobian @ flat, axis=1) > LOST * np.linalg.norm(jacobian, axis=1)
+    lost = np.linalg.norm(jacobian @ flat, axis=1) > 1e-3 * np.linalg.norm(jacobian, axis=1)
     std_error[lost] = np.inf
     # By the likelihood's own curvature: at an edge rows' scores are zero, and so is the sandwich.
-    edge = _at_the_edge(units, axes.chart, found.V, std_error)
+    edge = _at_the_edge(units, axes.chart, plain, std_error)
     std_error[edge] = np.nan
     estimate, scales = units.values(state), units.scales
     errors = np.empty_like(estimate)  # on each number's own scale
@@ -379,9 +353,9 @@ def in_natural_units(
     }
     said = [words for words, there in remarks.items() if there]
     return ObservedInformation(
-        *(units.names, estimate, std_error, lower, upper, level, said),
-        n_rows=n_rows,
-        robust=filling is not None,
+        *(units.names, estimate, std_error, lower, upper, float(level), said),
+        n_rows=int(rows.tally.n),
+        robust=robust,
         flat_directions=directions,
         chart_information=total,
         chart_covariance=V,

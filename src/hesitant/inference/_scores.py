@@ -29,7 +29,7 @@ from hesitant.chart import Chart, chart_at
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
 from hesitant.likelihood import Evaluation, Posterior, State, normalise
-from hesitant.mechanisms import Mechanism, row_term
+from hesitant.mechanisms import Mechanism
 from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows, sided
 
@@ -60,6 +60,7 @@ class Axes:
     of_class: list[IntArray]  # the axes that move each class
     together: list[IntArray]  # axes that no class has two of: moved at once
     probes: FloatArray  # a few rows of each class
+    units: tuple[FloatArray, FloatArray]  # their means and spreads
 
     @property
     def size(self) -> int:
@@ -73,21 +74,19 @@ class Axes:
 
     def powers(self, X: AnyArray) -> FloatArray:
         """Return one, the features of rows in units of their own, and their products (m, n)."""
-        unit = np.maximum(self.probes.std(axis=0), 1e-300)
-        x = np.ascontiguousarray((X - self.probes.mean(axis=0)).T) / unit[:, None]
-        first, second = np.tril_indices(len(x))
-        return np.concatenate((np.ones((1, len(X))), x, x[first] * x[second]))
+        x = np.ascontiguousarray((X - self.units[0]).T) / self.units[1][:, None]
+        products = [x[: j + 1] * x[j] for j in range(len(x))]
+        return np.concatenate((np.ones((1, len(X))), x, *products))
 
     @cached_property
     def quadratic(self) -> list[FloatArray] | None:
         """Each class's scores as coefficients of powers (its axes, m); None unless they are."""
-        X, p = self.probes, self.probes.shape[1]
+        X, (center, unit) = self.probes, self.units
         if len(self.chart.family.row_scores(X, 0)[0]) == 0:  # no formula
             return None
-        first, second = np.tril_indices(p)
-        ends = np.eye(p)[first] + np.eye(p)[second]
-        nodes = np.concatenate((np.zeros((1, p)), np.eye(p), np.where(ends == 2, -1.0, ends)))
-        nodes = X.mean(axis=0) + np.maximum(X.std(axis=0), 1e-300) * nodes
+        one = np.eye(len(unit))
+        ends = np.concatenate([one[: j + 1] + one[j] for j in range(len(one))])
+        nodes = np.concatenate((0 * one[:1], one, np.where(ends == 2, -1.0, ends))) * unit + center
         solve, values = np.linalg.inv(self.powers(nodes)), self.powers(X)
         found = [s @ solve for s in class_scores(self, nodes)]
         for A, s in zip(found, class_scores(self, X), strict=True):
@@ -129,10 +128,9 @@ def nudged(chart: Chart, axes: Any, sign: int = 1) -> State:
 def find_axes(family: Family, chart: Chart) -> Axes:
     """Look which densities change along which axis, at a few rows of each class."""
     state = chart.reference
-    g, k = state.weights.size, int(chart.splits[-1])
+    g, (first, k) = state.weights.size, chart.splits.tolist()
     rng = np.random.default_rng(0)
     X = np.concatenate([family.sample(state.params, h, PROBES, rng) for h in range(g)])
-    first = int(chart.splits[0])
     moves = np.zeros((k, g), dtype=bool)
     moves[:first] = True  # weights concern every class
     for h in range(g):
@@ -148,7 +146,8 @@ def find_axes(family: Family, chart: Chart) -> Axes:
     groups = [[axis] for axis in np.flatnonzero(~alone)]
     groups += [[axis for axis in several if axis is not None] for several in zip_longest(*single)]
     of_class, together = [*map(np.flatnonzero, moves.T)], [*map(np.array, groups)]
-    return Axes(family, chart, moves, of_class, together, X)
+    units = X.mean(axis=0), np.maximum(X.std(axis=0), 1e-300)
+    return Axes(family, chart, moves, of_class, together, X, units)
 
 
 def log_joint(family: Family, state: State, X: AnyArray) -> FloatArray:
@@ -203,16 +202,14 @@ def told(mechanism: Mechanism, theta: FloatArray, posterior: Posterior) -> tuple
 
     By a mechanism that does not depend on the class; see :func:`outer`.
     """
-    (log_tau, tau, _), n = posterior, len(posterior[1])
-    difficulty, nobody = mechanism.difficulty(log_tau, tau), np.full(n, -1)
-    seen, blank = (
-        row_term(mechanism.evidence(difficulty, np.full(n, r), theta), log_tau, tau, nobody)
-        for r in (True, False)
-    )
+    log_tau, tau, _ = posterior
+    difficulty, whole = mechanism.difficulty(log_tau, tau), np.ones(len(tau), dtype=bool)
+    seen, blank = (mechanism.evidence(difficulty, said, theta) for said in (whole, ~whole))
     # The scores of a row that is labelled and of one that is not differ by the slopes of the log
     # odds, whose variance is the product of both chances.
-    variance, pull = np.exp(seen.log_p + blank.log_p), seen.pull - blank.pull
-    return np.exp(blank.log_p), variance, pull, seen.gradient - blank.gradient
+    chance, variance = np.exp(blank.log_p[:, 0]), np.exp(seen.log_p + blank.log_p)[:, 0]
+    pull, gradient = seen.pull(tau) - blank.pull(tau), seen.scores(tau) - blank.scores(tau)
+    return chance, variance, pull, gradient
 
 
 def products(
@@ -274,10 +271,10 @@ class Scores:
                 sums[h, h] = -np.sum([s for pair, s in sums.items() if h in pair], axis=0)
         for (h, j), part in sums.items():
             part = turn[h] @ part @ turn[j].T if turn else part
-            out[np.ix_(own[h], own[j])] += part
+            out[own[h][:, None], own[j]] += part
             if h < j:
-                out[np.ix_(own[j], own[h])] += part.T
-        for h, scores in enumerate(parts):
+                out[own[j][:, None], own[h]] += part.T
+        for h, scores in enumerate(parts if edges.size else ()):
             edge = scores @ edges[:, h]
             out[own[h], k:] += turn[h] @ edge if turn else edge
         out[k:, :k] = out[:k, k:].T
@@ -353,10 +350,9 @@ def _slopes(block: Block, model: FittedModel) -> Weights:
     # A row's posterior stays where all its densities rise alike.
     steps[:, :, 0], edges[:, 0] = -steps.sum(axis=2), -edges.sum(axis=1)
     seen = model.mechanism.difficulty(log_tau, tau, slopes=False)
-    given = block.codes, block.said, block.review
 
     def gradient(theta: FloatArray) -> FloatArray:
-        return model.mechanism.pattern(seen, *given, theta).gradient
+        return model.mechanism.pattern(seen, block.codes, block.said, block.review, theta).gradient
 
     nudges = NUDGE * np.eye(theta.size)
     inner = np.array([gradient(theta + d) - gradient(theta - d) for d in nudges]) / (2 * NUDGE)

@@ -120,8 +120,6 @@ class Case:
     @cached_property
     def information(self) -> ObservedInformation | str:
         """Standard errors of the model's parameters, or why there are none."""
-        if self.diagnosis.full is self.clf and self.diagnosis.information is not None:
-            return self.diagnosis.information
         k = self.clf.n_parameters_
         if self.diagnosis.finding == "crowded":
             return "There are too few rows for each parameter: standard errors would mean little."
