@@ -128,7 +128,7 @@ def nudged(chart: Chart, axes: Any, sign: int = 1) -> State:
 def find_axes(family: Family, chart: Chart) -> Axes:
     """Look which densities change along which axis, at a few rows of each class."""
     state = chart.reference
-    g, (first, k) = state.weights.size, chart.splits.tolist()
+    g, (first, k) = state.weights.size, chart.splits
     rng = np.random.default_rng(0)
     X = np.concatenate([family.sample(state.params, h, PROBES, rng) for h in range(g)])
     moves = np.zeros((k, g), dtype=bool)
@@ -157,7 +157,7 @@ def log_joint(family: Family, state: State, X: AnyArray) -> FloatArray:
 
 def class_scores(axes: Axes, X: AnyArray) -> list[FloatArray]:
     """Return each class's complete-data scores of rows (its axes, n) at the chart's reference."""
-    chart, first = axes.chart, int(axes.chart.splits[0])
+    chart, first = axes.chart, axes.chart.splits[0]
     out, left = [], axes.moves.sum(axis=1)  # classes for which no formula gives an axis's score
     left[:first] = 0
     for h, own in enumerate(axes.of_class):
@@ -295,7 +295,7 @@ def curvature(
     """Return the information, the data's share of it, and the gradient, in the chart."""
     chart, k, statistics = axes.chart, axes.size, evaluation.statistics
     total = -axes.in_chart(products(rows, axes, partial(_slopes, model=model), balanced=True))
-    first = int(chart.splits[0])
+    first = chart.splits[0]
     own = slice(first, k)
     prior = np.zeros_like(total)
     nothing = tuple(np.zeros_like(s) for s in statistics)
@@ -369,7 +369,7 @@ def _at_fixed_weights(
     axes: Axes, statistics: Statistics, look: Callable[[list[Params]], Iterable[Statistics]]
 ) -> FloatArray:
     """Return derivatives of the family's weighted score; ``look`` gives statistics at points."""
-    chart, first = axes.chart, int(axes.chart.splits[0])
+    chart, first = axes.chart, axes.chart.splits[0]
     known = chart.family.hessian(statistics)
     if known is not None:
         return known
