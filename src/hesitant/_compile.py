@@ -15,21 +15,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 _LOCK = threading.RLock()
 # Numbers that a plain version is given before compiling pays: some tenths of a second's work.
 PATIENCE = 5_000_000
 
 
 def njit(
-    plain: Any = None, room: Any = None, fastmath: bool | set[str] = False
+    plain: Any = None, room: Any = None, fastmath: bool | set[str] = False, inner: bool = False
 ) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator like numba's that compiles when it pays.
 
     ``plain`` does the same without being compiled (True: the function itself). A function that
     fills arrays has ``room``, which makes them, and all that the function is called with, from the
-    plain version's arguments. A number that the function returns comes before them.
+    plain version's arguments. A number that the function returns comes before them. An ``inner``
+    one is called by other kernels alone.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -41,7 +40,9 @@ def njit(
             nonlocal compiled
             with _LOCK:
                 if compiled is None:
-                    compiled = _compile(function, fastmath)
+                    # One that Python never calls is compiled without a door for it.
+                    door = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
+                    compiled = _compile(function, fastmath=fastmath, **door)
             return compiled
 
         def bear(arguments: tuple[Any, ...]) -> bool:
@@ -49,7 +50,7 @@ def njit(
             nonlocal patience
             if patience is None:
                 patience = 0 if instead is None or _compiled_before(function) else PATIENCE
-            patience -= sum(a.size for a in arguments if isinstance(a, np.ndarray))
+            patience -= sum(getattr(a, "size", 0) for a in arguments)
             return patience > 0
 
         @functools.wraps(function)
@@ -73,7 +74,7 @@ def njit(
     return decorate
 
 
-def _compile(function: Any, fastmath: bool | set[str]) -> Any:
+def _compile(function: Any, **options: Any) -> Any:
     """Compile a function and the kernels that it calls."""
     import numba
 
@@ -82,7 +83,7 @@ def _compile(function: Any, fastmath: bool | set[str]) -> Any:
     spaces = {**function.__globals__, **kernels}
     whole = types.FunctionType(function.__code__, spaces, function.__name__)
     functools.update_wrapper(whole, function)
-    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    options |= {"nogil": True, "error_model": "numpy"}
     try:
         return numba.njit(cache=True, **options)(whole)
     except RuntimeError as error:

@@ -89,7 +89,7 @@ def _normalise_plainly(joint: FloatArray, shift: Any = None) -> Posterior:
     return joint, tau, peak + excess
 
 
-@njit()
+@njit(inner=True)
 def normalise_strip(d: FloatArray, e: FloatArray, scratch: FloatArray, m: int) -> None:
     """Turn log joint densities d (g, m) into log posteriors, e into posteriors.
 

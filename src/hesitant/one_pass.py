@@ -24,26 +24,25 @@ def room(family: Any, mechanism: Any, state: Any, block: Any, weight: FloatArray
     size = p + -p % 4
     counts, first, gradient = np.zeros(g), np.zeros((g, p)), np.zeros(q)
     second, curvature = np.zeros((g, size, size)), np.zeros((q, q))
-    padded, scratch = np.zeros((g, size, size)), np.zeros((3 * size + 2 * g + 11, LENGTH))
+    padded, posterior = np.zeros((g, size, size)), np.empty((2, g, LENGTH))
     padded[:, :p, :p] = params.whitener
+    scratch = np.zeros((3, size, LENGTH)), posterior, np.zeros((3, 5, LENGTH))
     rows = block.X, block.codes, block.labelled, weight, block.review
     model = state.weights, *params.place, padded, theta, mechanism.informative
     sums = counts, gradient, curvature, counts, counts, first, second[:, :p, :p], np.zeros(1)
-    return sums, (*rows, *model, counts, first, second, gradient, curvature, scratch)
+    return sums, (*rows, *model, counts, first, second, gradient, curvature, *scratch)
 
 
 def sum_strips(  # type: ignore[no-untyped-def]
     X, codes, said, weight, review,
     pi, center, spread, location, whitener, theta, informative,
-    counts, first, second, gradient, curvature, scratch,
+    counts, first, second, gradient, curvature, strips, posterior, scratch,
 ):  # fmt: skip
     """Return a block's log-likelihood, and add up what its derivatives are made of."""
-    (n, p), g, size, value = X.shape, len(pi), len(whitener[0]), 0.0
-    x, u, v = scratch[:size], scratch[size : 2 * size], scratch[2 * size : 3 * size]
-    rest = scratch[3 * size :]
-    log_tau, tau, z, some = rest[:g], rest[g : 2 * g], rest[2 * g :], rest[2 * g + 5 :]
-    q, residual, columns, w = z[4], some[0], some[4:], z[4]
-    entropy = columns[1]
+    (n, p), g, value = X.shape, len(pi), 0.0
+    x, u, v, log_tau, tau = strips[0], strips[1], strips[2], posterior[0], posterior[1]
+    z, some, columns = scratch[0], scratch[1], scratch[2]
+    q, w, residual, entropy = z[4], z[4], some[0], columns[1]
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
         for j in range(p):
@@ -69,8 +68,8 @@ def sum_strips(  # type: ignore[no-untyped-def]
             for h in range(g):
                 for b in range(m):
                     entropy[b] -= tau[h, b] * log_tau[h, b]
-            own = said[start:], review[start:], theta, gradient, curvature
-            value += logistic_strip(columns, *own, some, m)
+            own = columns, said, review, theta, gradient, curvature, some
+            value += logistic_strip(*own, start, m)
             for b in range(m):
                 residual[b] *= -theta[1]
         for h in range(g):

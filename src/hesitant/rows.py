@@ -34,6 +34,11 @@ class Block:
     weight: FloatArray
     review: FloatArray  # weight of what was said; zero where nobody was shown the case
 
+    @property
+    def size(self) -> int:
+        """How many numbers there are, roughly."""
+        return self.X.size + 4 * len(self.X)
+
     def __getitem__(self, rows: slice) -> "Block":
         return Block(*(part[rows] for part in vars(self).values()))
 

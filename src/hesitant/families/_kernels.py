@@ -83,7 +83,7 @@ def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> Float
     return np.ascontiguousarray(np.einsum("hij,hij->ih", z, z))
 
 
-@njit(fastmath=REORDERED)
+@njit(fastmath=REORDERED, inner=True)
 def distance_strip(u: FloatArray, whitener: FloatArray, z: FloatArray, m: int) -> None:
     """Add squared lengths of ``whitener @ u[:, :m]`` to ``z[4]``; the rest of z is zero again."""
     z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
@@ -147,7 +147,7 @@ def _moments_plainly(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Fl
     return np.einsum("ih->h", weights), v.sum(axis=1), (second + second.transpose(0, 2, 1)) / 2
 
 
-@njit(fastmath=REORDERED)
+@njit(fastmath=REORDERED, inner=True)
 def moment_strip(u: FloatArray, v: FloatArray, second: FloatArray, m: int) -> None:
     """Add the lower triangle, in fours, of ``v[:, :m] @ u[:, :m].T`` to ``second``."""
     for j in range(0, len(second), 4):

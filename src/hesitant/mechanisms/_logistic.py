@@ -325,11 +325,11 @@ def _sum_room(mechanism: Mechanism, seen: Difficulty, *rest: Any) -> tuple[Any, 
 
 
 # Sums may be reordered: that is what vectorises them.
-@njit(fastmath={"reassoc", "contract", "nsz"})
+@njit(fastmath={"reassoc", "contract", "nsz"}, inner=True)
 def logistic_strip(  # type: ignore[no-untyped-def]
-    columns, said, weight, theta, gradient, curvature, scratch, m
+    columns, said, weight, theta, gradient, curvature, scratch, start, m
 ):
-    """Return the log probability of what was said, ``columns.T @ theta`` the log odds of a label.
+    """Return the log probability of m labels and blanks, their log odds ``columns.T @ theta``.
 
     Adds to gradient and curvature, and leaves the rows' residuals in the first row of scratch.
     """
@@ -341,18 +341,18 @@ def logistic_strip(  # type: ignore[no-untyped-def]
         for r in range(m):
             against[r] += theta[t] * columns[t, r]
     for r in range(m):
-        against[r] = -against[r] if said[r] else against[r]
+        against[r] = -against[r] if said[start + r] else against[r]
         small[r] = -abs(against[r])
     exp_strip(small, m)
     log1p_strip(small, m, excess)
     bend = excess
     for r in range(m):
-        high = 1.0 / (1.0 + small[r])
+        i, high = start + r, 1.0 / (1.0 + small[r])
         low = small[r] * high
         wrong = high if against[r] > 0.0 else low
-        value -= weight[r] * (max(against[r], 0.0) + excess[r])
-        residual[r] = weight[r] * (wrong if said[r] else -wrong)
-        bend[r] = weight[r] * high * low
+        value -= weight[i] * (max(against[r], 0.0) + excess[r])
+        residual[r] = weight[i] * (wrong if said[i] else -wrong)
+        bend[r] = weight[i] * high * low
     for t in range(q):
         total = 0.0
         for r in range(m):
@@ -378,8 +378,8 @@ def _sum_logistic(  # type: ignore[no-untyped-def]
         for t in range(1, q):
             for r in range(m):
                 columns[t, r] = b[start + r, t - 1]
-        own = said[start:], weight[start:], theta, gradient, curvature
-        value += logistic_strip(columns, *own, scratch, m)
+        own = columns, said, weight, theta, gradient, curvature, scratch
+        value += logistic_strip(*own, start, m)
         for r in range(m if len(du) else 0):
             rise = 0.0
             for t in range(1, q):
