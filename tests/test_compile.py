@@ -151,6 +151,16 @@ def test_one_pass_says_what_the_steps_say_one_by_one(p, g, mechanism, covariance
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
 
 
+def test_sums_do_not_depend_on_where_in_memory_arrays_lie():
+    data = simulate(n=20_000, random_state=0)  # three blocks, copied anew for every look
+    kept, found = [], set()
+    for k, size in enumerate(RNG.integers(1, 3_000, 24)):
+        kept.append(np.empty(size))
+        clf = MixtureClassifier(n_jobs=1 + k % 2, tol=1e-9).fit(data.features, data.labels)
+        found.add((clf.log_likelihood_, clf.means_.tobytes()))
+    assert len(found) == 1
+
+
 class OwnShape(Gaussian):
     """A user's family, which may change anything."""
 

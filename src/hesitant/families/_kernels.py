@@ -183,6 +183,7 @@ def weighted_moments(  # type: ignore[no-untyped-def]
             total = 0.0
             for b in range(m):
                 w[b] = weights[start + b, h]
+            for b in range(m):  # without a store: see one_pass.sum_strips
                 total += w[b]
             mass[h] += total
             for j in range(p):
@@ -190,6 +191,7 @@ def weighted_moments(  # type: ignore[no-untyped-def]
                 for b in range(m):
                     u[j, b] = (x[j, b] - middle) * per_unit - shift
                     v[j, b] = w[b] * u[j, b]
+                for b in range(m):
                     total += v[j, b]
                 first[h, j] += total
             moment_strip(u, v, second[h], m)

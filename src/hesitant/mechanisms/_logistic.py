@@ -346,11 +346,12 @@ def logistic_strip(  # type: ignore[no-untyped-def]
     exp_strip(small, m)
     log1p_strip(small, m, excess)
     bend = excess
+    for r in range(m):  # without a store: see one_pass.sum_strips
+        value -= weight[start + r] * (max(against[r], 0.0) + excess[r])
     for r in range(m):
         i, high = start + r, 1.0 / (1.0 + small[r])
         low = small[r] * high
         wrong = high if against[r] > 0.0 else low
-        value -= weight[i] * (max(against[r], 0.0) + excess[r])
         residual[r] = weight[i] * (wrong if said[i] else -wrong)
         bend[r] = weight[i] * high * low
     for t in range(q):
