@@ -77,7 +77,6 @@ class SkewT(StudentT):
 
     def look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
         q, (gaps, filled, seen, volume) = Gaussian.look(self, params, X)
-        q[~(q < tails.FAR)] = np.inf
         x, left = standardise(X if gaps is None else gaps.rest, *params.place[:2]), None
         along = x @ params.axis.T - dot(params.location, params.axis)
         if gaps is not None:
@@ -100,6 +99,7 @@ class SkewT(StudentT):
         return density, (gaps, filled, seen, (left, *terms))
 
     def _densities(self, params: Any, q: FloatArray, volume: FloatArray, seen: Seen) -> Any:
+        q[~(q < tails.FAR)] = np.inf  # too far to pull at a class
         return q, volume  # as they are
 
     def _precisions(self, params: Any, weights: FloatArray, seen: Seen, kept: Any) -> Any:
@@ -213,7 +213,7 @@ class SkewT(StudentT):
         of one of the most skewed features: detection limits do that. ``params`` is symmetric.
         """
         X = complete(X, params.center, params.spread)
-        q = tails.distances(params, X)
+        q, _ = Gaussian.look(self, params, X)
         classes = [_skewness(params, X, q[:, h], weights[:, h], h) for h in range(len(params.dof))]
         mean, covariance, lean, along, edges = map(np.array, zip(*classes, strict=True))
         counts = weights.sum(axis=0) + 1.0

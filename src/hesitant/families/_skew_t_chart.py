@@ -102,8 +102,6 @@ CELLS, TERMS, C = 6, 13, 1.5
 # Gauss-Legendre in w**(1/6): the power packs nodes near w = 0, where small t makes the integrand
 # steep. exp(-37) is below the rounding error of the sum.
 _QUADRATURE, _POWER, _CUTOFF = 56, 6, 37.0
-
-
 _NODES, _WEIGHT = 0.5 * _CUTOFF ** (1 / _POWER) * np.array(leggauss(_QUADRATURE))
 _NODES += 0.5 * _CUTOFF ** (1 / _POWER)
 _W = _NODES**_POWER
