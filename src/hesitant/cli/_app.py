@@ -17,6 +17,8 @@ from hesitant.cli import _analysis, _tables
 from hesitant.cli import _options as o
 from hesitant.cli._terminal import Terminal, in_options, reporting
 
+_PLACES = "HESITANT_DATA, the cache, the sources"
+Part = StrEnum("Part", ["table1", "table2", "full", "simulation", "figures"])
 app = typer.Typer(
     help="Classify partly labelled data, and learn from where labels are missing.",
     epilog="Exit codes: 0 done, 1 failed, 2 wrong use.",
@@ -40,10 +42,6 @@ _VERSION = o.plain("Print the version.", False, "--version", callback=_version, 
 @app.callback()
 def _root(version: Annotated[bool, _VERSION] = False) -> None:
     pass
-
-
-_PLACES = "HESITANT_DATA, the cache, the sources"
-Part = StrEnum("Part", ["table1", "table2", "full", "simulation", "figures"])
 
 
 def reproduce(

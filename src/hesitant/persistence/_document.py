@@ -30,6 +30,8 @@ _PLAIN = (bool, int, float, str)
 _MOST_FUNCTIONS = 1000  # of a basis
 _TRIED = (0.0, 1.0, -1e3, 1e6)  # values of all features that a loaded model is tried on
 _LARGEST = 1e150  # the square of a parameter beyond is more than a number can hold
+_SAID: dict[str, Any] = {"log_likelihood": float, "n_rows": int | float, "converged": bool}
+_RECORD = {**_SAID, "termination": str, "history": np.ndarray, "n_iter": int}
 
 
 class Damaged(Exception):
@@ -188,10 +190,6 @@ def _classes() -> dict[str, Any]:
         if any(map(is_ours, kind.__mro__)) and "<locals>" not in kind.__qualname__:
             found[_class_name(kind)] = kind
     return found
-
-
-_SAID: dict[str, Any] = {"log_likelihood": float, "n_rows": int | float, "converged": bool}
-_RECORD = {**_SAID, "termination": str, "history": np.ndarray, "n_iter": int}
 
 
 def _encode_fit(clf: Any) -> dict[str, Any]:

@@ -23,6 +23,17 @@ BANDS = (0.0, 0.7, 0.9, 0.99, 1.0)
 BAND_NAMES = ("less than 70 %", "70 % to 90 %", "90 % to 99 %", "99 % or more")
 MOST_LISTED, KEPT, VALUES = 12, 1000, 4
 REFERENCE = "D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning."
+_GROUPS = {  # titles of parameters, by how their names begin
+    "weight": "Class weights",
+    **dict.fromkeys(("intercept", "coef", "dropout", "theta"), "Labelling mechanism"),
+    "mean": "Class means",
+    "location": "Class locations",
+    "dof": "Degrees of freedom",
+    "shape": "Skewness",
+    "covariance": "Class covariances",
+    "scale": "Class scale matrices",
+}
+_PARAMETERS = {"coef[u]": "entropy", "dropout": "chance loss"}
 
 
 def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> Any:
@@ -199,9 +210,7 @@ def _held_out(case: Case) -> Section:
     }
 
 
-def _of_all_rows(
-    case: Case, rows: IntArray, confidence: FloatArray, right: BoolArray
-) -> float | None:
+def _of_all_rows(case: Case, rows: IntArray, sure: FloatArray, right: BoolArray) -> float | None:
     """Return the share of all rows that is expected to be right.
 
     A blank row counts with the model's own chance of an error, raised as far as held-out rows,
@@ -212,7 +221,7 @@ def _of_all_rows(
     if case.informed is None or case.confusion is not None or few:
         return None
     weight = inverse_probability_weights(case.data, estimator=case.informed)[rows]
-    found, expected = weight @ ~right, weight @ (1 - confidence)
+    found, expected = weight @ ~right, weight @ (1 - sure)
     error = max((found + 1) / (expected + 1), 1.0) * (1 - case.posterior[case.blank].max(axis=1))
     labelled = case.n - error.size  # of which only some may have been held out
     wrong = labelled * (~right).mean() + np.minimum(error, 1.0).sum()
@@ -402,19 +411,6 @@ def _precision_gain(case: Case) -> float | None:
         ratios = (without / case.information.std_error[: without.size]) ** 2
     ratios = ratios[(ratios > 0) & np.isfinite(ratios)]
     return float(np.median(ratios)) if ratios.size else None
-
-
-_GROUPS = {
-    "weight": "Class weights",
-    **dict.fromkeys(("intercept", "coef", "dropout", "theta"), "Labelling mechanism"),
-    "mean": "Class means",
-    "location": "Class locations",
-    "dof": "Degrees of freedom",
-    "shape": "Skewness",
-    "covariance": "Class covariances",
-    "scale": "Class scale matrices",
-}
-_PARAMETERS = {"coef[u]": "entropy", "dropout": "chance loss"}
 
 
 def _parameters(case: Case) -> Section:

@@ -19,12 +19,25 @@ from hesitant.labels import encode
 from hesitant.persistence import Preparation
 from hesitant.studies._sources import FACTS, SOURCES, Frame, load_table
 
+# Flow cytometry: manual gating assigned cells to four populations, or to none.
 CHANNELS = tuple(SOURCES["cytometry"].columns[:-1])
+# Cardiotocography: normal, pathologic, or only suspect, which counts as blank.
 RAW = tuple(SOURCES["cardiotocography"].columns[2:-2])
 DATA = tuple(name for name in RAW if name not in ("LBE", "DR"))
+_COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
+PATTERNS = (5, 6, 9, 10)
+_STATES = {1: "normal", 2: "suspect", 3: "pathologic"}
+# Colonoscopy: lesions on which most doctors of a panel agree, or do not.
 DOCTORS = tuple(SOURCES["opinions"].columns[2:])
-
-# ---- flow cytometry: manual gating assigned cells to four populations, or to none --------------
+_LIGHTS = {
+    "white": ((1,), "in white light"),
+    "nbi": ((2,), "in narrow-band imaging"),
+    "both": ((1, 2), "in white light and in narrow-band imaging"),
+}
+_PANELS = {"doctors": DOCTORS, "doctors+histology": (*DOCTORS, "truth")}
+_DECISION = {"adenoma": "resection", "hyperplasic": "no-resection", "serrated": "resection"}
+_SAME = 1e-10  # columns whose correlation is this close to 1 carry the same information
+_MAX_ROUNDS = 100  # of the search for a sparse discriminant
 
 
 def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabelled:
@@ -40,13 +53,6 @@ def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabe
     labels = need("pandas").Series(gates, index=table.index, dtype=object, name="gate")
     about = FACTS["about"]["cytometry"].format(n=len(table), blank=gates.count(None))
     return PartlyLabelled("cytometry", table[list(CHANNELS)], labels, CHANNELS, about)
-
-
-# ---- cardiotocography: normal, pathologic, or only suspect, which counts as blank --------------
-
-_COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
-PATTERNS = (5, 6, 9, 10)
-_STATES = {1: "normal", 2: "suspect", 3: "pathologic"}
 
 
 def load_cardiotocography(
@@ -94,17 +100,6 @@ def load_cardiotocography(
     details = kept[["CLASS", "NSP"]].astype(int).assign(row=kept.index + 1)
     made = "cardiotocography", features, labels, tuple(features.columns), about
     return PartlyLabelled(*made, details=details)
-
-
-# ---- colonoscopy: lesions on which most doctors of a panel agree, or do not --------------------
-
-_LIGHTS = {
-    "white": ((1,), "in white light"),
-    "nbi": ((2,), "in narrow-band imaging"),
-    "both": ((1, 2), "in white light and in narrow-band imaging"),
-}
-_PANELS = {"doctors": DOCTORS, "doctors+histology": (*DOCTORS, "truth")}
-_DECISION = {"adenoma": "resection", "hyperplasic": "no-resection", "serrated": "resection"}
 
 
 def load_gastrointestinal(
@@ -184,12 +179,6 @@ def _chosen(
             f"to {measured.columns[-1]}"
         )
     return names, f"{', '.join(names)}, as asked for."
-
-
-# ---- choosing features by sparse linear discriminant analysis ----------------------------------
-
-_SAME = 1e-10  # columns whose correlation is this close to 1 carry the same information
-_MAX_ROUNDS = 100
 
 
 @dataclass(frozen=True)

@@ -263,8 +263,8 @@ class _Run:
 
     @cache  # noqa: B019
     def compared(self, dataset: str) -> dict[str, list[Row]]:
-        readings, progress = real.readings(dataset), None if self.progress else False
-        rows = real.compare_readings(readings, self.directory, self.n_jobs, progress)
+        how: Any = {"n_jobs": self.n_jobs, "progress": None if self.progress else False}
+        rows = real.compare_readings(real.readings(dataset), self.directory, **how)
         return {table: real.beside_printed(table, rows) for table in ("table1", "table2")}
 
     @cache  # noqa: B019

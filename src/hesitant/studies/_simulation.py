@@ -32,6 +32,20 @@ Row = dict[str, Any]
 ALPHAS = tuple(k / 20 for k in range(21))
 # what a measure is called, whether more (1) or less (-1) of it is better, and its decimals
 MEASURES = {"adjusted_rand": ("adjusted Rand index", 1, 4), "log_loss": ("total log loss", -1, 2)}
+_LINES = {  # of a figure: colours, styles and what they stand for
+    "full": (draw.class_color(4), "-", "full likelihood"),
+    "weighted labels": (draw.class_color(3), "-.", "labels, inverse weights"),
+    "complete labels": (draw.class_color(2), "--", "complete labels"),
+    "true parameters": (draw.INK, ":", "true parameters"),
+}
+_COMPARED: dict[str, dict[str, Any]] = {  # with the fractional estimators
+    "weighted labels": {"mechanism": None, "alpha": 1},
+    "ignorance": {"mechanism": None},
+    "full": {"solver": "quasi_newton"},
+    "profile": {"solver": "profile"},
+    "one-step-late": {"solver": "one_step_late"},
+    "complete labels": {"mechanism": None},
+}
 
 
 @dataclass(frozen=True)
@@ -191,16 +205,6 @@ def complete(
     return [{"replication": k, **row} for k in range(replications) for row in kept[k]]
 
 
-_COMPARED: dict[str, dict[str, Any]] = {
-    "weighted labels": {"mechanism": None, "alpha": 1},
-    "ignorance": {"mechanism": None},
-    "full": {"solver": "quasi_newton"},
-    "profile": {"solver": "profile"},
-    "one-step-late": {"solver": "one_step_late"},
-    "complete labels": {"mechanism": None},
-}
-
-
 def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
     """Return one replication's number and rows, a function of the design and the number only."""
     # What SeedSequence.spawn gives as its k-th child, without making those before it.
@@ -329,16 +333,6 @@ def findings(rows: list[Row]) -> list[Row]:
             about["state"] = "no" if (support < -reach).any() else state
             out.append(about | {"words": "; ".join(words) or f"best at {best:g}"})
     return out
-
-
-# ---- figures ----------------------------------------------------------------------------------
-
-_LINES = {
-    "full": (draw.class_color(4), "-", "full likelihood"),
-    "weighted labels": (draw.class_color(3), "-.", "labels, inverse weights"),
-    "complete labels": (draw.class_color(2), "--", "complete labels"),
-    "true parameters": (draw.INK, ":", "true parameters"),
-}
 
 
 def draw_example(seed: int) -> Any:

@@ -145,8 +145,7 @@ class Source:
         return numbers
 
 
-_FACTS = Path(__file__).with_name("sources.toml").read_text(encoding="utf-8")
-FACTS: dict[str, Any] = tomllib.loads(_FACTS)
+FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("sources.toml").read_text("utf-8"))
 SOURCES = {name: Source(**facts) for name, facts in FACTS["tables"].items()}
 
 
