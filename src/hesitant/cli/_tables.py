@@ -190,8 +190,7 @@ def predict(
         if names is not None:
             chosen["features"] = [str(n) for n in names]
             Sheet(frame).require(chosen["features"], "that the model needs")
-        gaps = fitted.__sklearn_tags__().input_tags.allow_nan
-        columns = select(table, frame, gaps, **chosen)
+        columns = select(table, frame, fitted.__sklearn_tags__().input_tags.allow_nan, **chosen)
     X: Any = columns.X if names is None else pd.DataFrame(columns.X, columns=pd.Index(names))
     with terminal.stage("Predicting"):
         result = prediction_frame(fitted, X, columns, frame)

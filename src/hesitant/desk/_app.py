@@ -137,8 +137,7 @@ class Site:
 
     def _page(self, name: str, given: Given, **known: Any) -> Response:
         known |= {"desk": self.desk, "reader": given["reader"]}
-        page = self.templates.get_template(f"{name}.html.j2").render(known)
-        return responses.HTMLResponse(page)
+        return responses.HTMLResponse(self.templates.get_template(f"{name}.html.j2").render(known))
 
     def _home(self, given: Given) -> Response:
         if self.desk.confirmed:

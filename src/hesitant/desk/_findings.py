@@ -42,8 +42,7 @@ NAME.model, NAME.report.html: the model and its report, if there were labels eno
 def share(right: int, n: int) -> dict[str, Any]:
     """Return a share with its 95 % interval, after Wilson."""
     low, high = map(float, wilson(right / n, n)) if n else (0.0, 1.0)
-    accuracy = right / n if n else None
-    return {"right": right, "n": n, "accuracy": accuracy, "low": low, "high": high}
+    return {"right": right, "n": n, "accuracy": right / n if n else None, "low": low, "high": high}
 
 
 def counts(answers: Sequence[Answer]) -> dict[str, int]:

@@ -110,8 +110,7 @@ class Components(Family):
         one, guess = np.zeros(k, dtype=np.int64), self._guessing([k])
         best, chances = -np.inf, np.full((len(rows), k), 1.0 / k)
         for labels in _guesses(Z, w[:, 0], k):
-            start = guess._start(Z, w * np.eye(k)[labels], one)
-            params = improved(guess, start, (Z, w), _TRIAL)
+            params = improved(guess, guess._start(Z, w * np.eye(k)[labels], one), (Z, w), _TRIAL)
             density, kept = guess.look(params, Z)
             value = float(w[:, 0] @ density[:, 0]) + guess.log_prior(params)
             if value > best:
@@ -253,8 +252,7 @@ class _ComponentsCoordinates(Coordinates):
         self.base = family._base.coordinates(reference.base, counts[owner] * shares)
         self.caution = self.base.caution
         # Contrasts of the shares within a class, each about one standard error long.
-        sizes = np.bincount(owner).tolist()
-        pairs = zip(sizes, counts, strict=True)
+        pairs = zip(np.bincount(owner).tolist(), counts, strict=True)
         self.axes = block_diag(*(helmert(k).T / np.sqrt(max(n / k, 1.0)) for k, n in pairs))
         self.size = self.base.size + self.axes.shape[1]
 

@@ -193,8 +193,7 @@ class SkewT(StudentT):
         symmetric = self._symmetric()
         params = symmetric.from_attributes(given, X)
         rows = some_rows(X)
-        weights = softmax(symmetric.log_density(params, rows), axis=1)
-        return self._lean(params, rows, weights)
+        return self._lean(params, rows, softmax(symmetric.log_density(params, rows), axis=1))
 
     def _symmetric(self) -> StudentT:
         out = StudentT(self.dof, self.tied_dof)
@@ -235,13 +234,11 @@ class SkewT(StudentT):
         shapes = np.asarray((given or {}).get("shapes", 0.0 * place[2]), dtype=float)
         if shapes.shape != place[2].shape:
             raise ValueError(f"init has shapes of shape {shapes.shape}: give {place[2].shape}.")
-        axis = shapes / np.sqrt(np.einsum("hjj->hj", params.scale))
-        slant = slants(params.whitener, axis)
+        slant = slants(params.whitener, shapes / np.sqrt(np.einsum("hjj->hj", params.scale)))
         return chart.SkewTParams(*place, params.whitener, params.dof, slant)
 
     def _draw(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
-        z = chart.skewed_normals(params.slant[h], n, rng)
-        return z / self._roots(params, h, n, rng)
+        return chart.skewed_normals(params.slant[h], n, rng) / self._roots(params, h, n, rng)
 
     def _offset(self, params: Any) -> FloatArray:
         # E|V| = sqrt(ν/π) Γ((ν−1)/2) / Γ(ν/2)

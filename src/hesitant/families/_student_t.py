@@ -132,8 +132,7 @@ class StudentT(Gaussian):
         # At a bound the chart's slope is zero: a climb that began there would never leave.
         if self.dof is not None:
             return params
-        inside = np.clip(params.dof, 1.02 * LOWEST, 0.98 * HIGHEST)
-        return dataclasses.replace(params, dof=inside)
+        return dataclasses.replace(params, dof=np.clip(params.dof, 1.02 * LOWEST, 0.98 * HIGHEST))
 
     def _dof_groups(self, g: int) -> FloatArray:
         """Return which free values the classes share, as a 0/1 matrix (values, g)."""

@@ -219,8 +219,7 @@ def _encode_fit(clf: Any) -> dict[str, Any]:
     for part in ("", "family", "mechanism"):
         old, new = (getattr(c, f"{part}_") if part else c for c in (clf, again))
         left = {k: v for k, v in vars(old).items() if k not in vars(new) and k[0] != "_"}
-        more = document.setdefault(f"{part}_more", {})
-        more |= {k: encode(k, v) for k, v in left.items()}
+        document.setdefault(f"{part}_more", {}).update((k, encode(k, v)) for k, v in left.items())
     return document
 
 

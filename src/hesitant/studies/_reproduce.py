@@ -253,8 +253,7 @@ class _Run:
         part.tables[name] = rows
         if rows:
             text = need("pandas").DataFrame(plain(rows)).to_csv(index=False, lineterminator="\n")
-            path = self.result.out / f"{name}.csv"
-            part.files.append(write_atomically(path, text, force=True))
+            part.files.append(write_atomically(self.result.out / f"{name}.csv", text, force=True))
 
     @cache  # noqa: B019 - lives as long as the run
     def simulation(self) -> list[Row]:

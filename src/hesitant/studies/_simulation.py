@@ -349,8 +349,7 @@ def draw_example(seed: int) -> Any:
         ax.get_legend().remove()
     left.set_title("(a) complete labels")
     right.set(title=f"(b) observed labels, {data.n_blank} of {len(X)} missing", ylabel="")
-    handles = draw.legend_handles(names, codes)
-    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    figure.legend(handles=draw.legend_handles(names, codes), loc="outside lower center", ncols=3)
     return figure
 
 

@@ -89,8 +89,7 @@ def fingerprint(table: Frame) -> str:
         lambda cell: cell.strip() if isinstance(cell, str) else f"{float(cell) + 0.0:.12g}"
     )
     rows = sorted("\x1f".join(row) for row in written.to_numpy().tolist())
-    text = "\x1e".join(["\x1f".join(columns), *rows])
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256("\x1e".join(["\x1f".join(columns), *rows]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

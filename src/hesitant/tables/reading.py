@@ -104,8 +104,7 @@ def read_table(
 def recognise(source: Source) -> str:
     """Tell the format from the content where that is certain, else from the suffix."""
     kinds = (kind for start, kind in _STARTS.items() if re.match(start, source.data))
-    suffix = PurePath(source.filename).suffix.lower()[1:]
-    return next(kinds, _SUFFIXES.get(suffix, "csv"))
+    return next(kinds, _SUFFIXES.get(PurePath(source.filename).suffix.lower()[1:], "csv"))
 
 
 def _read_arrow(source: Source, kind: str) -> pd.DataFrame:
