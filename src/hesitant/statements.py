@@ -169,10 +169,9 @@ class Statements:
         """
         table, names = read_table(R, "R")
         if len(scale) < 3 or len(classes) != 2:
-            raise ValueError(
-                f"scale={list(scale)!r}, classes={list(classes)!r}: give at least 3 grades in "
-                "order, between 2 classes. Two grades are labels: use from_labels."
-            )
+            given = f"scale={list(scale)!r}, classes={list(classes)!r}"
+            least = "give at least 3 grades in order, between 2 classes"
+            raise ValueError(f"{given}: {least}. Two grades are labels: use from_labels.")
         grades = encode(table.ravel(), more.get("missing_label", -1), scale, names=("R", "scale"))
         ordered, known, _ = _encode(object_array([]), len(table), classes=classes, **more)
         said = _hide(grades.codes.reshape(table.shape), shown)
@@ -289,9 +288,9 @@ class Statements:
         (n, J), listed = self.shape, ", ".join(map(describe, self.classes[:8]))
         between = {"grades": "between", "probabilities": "on"}.get(self.kind, "of")
         head = (
-            f"Statements: {noun(n, 'row')}, {noun(J, 'reader')}, {NOUN[self.kind]} {between} the "
-            f"classes {listed}{', …' * (len(self.classes) > 8)}"
+            f"Statements: {noun(n, 'row')}, {noun(J, 'reader')}, {NOUN[self.kind]} {between} the"
         )
+        head += f" classes {listed}{', …' * (len(self.classes) > 8)}"
         table = replace(Table.of(self.counts), rest=".counts")
         known = int((self.truth >= 0).sum())
         truth = f"\nThe class of {noun(known, 'row')} is known for certain." if known else ""

@@ -211,10 +211,8 @@ def demo(
     frame = hesitant.datasets.make_cytometry_like(2000, random_state=1).to_frame("population")
     frame.insert(0, "cell", [f"cell-{i + 1:04d}" for i in range(len(frame))])
     tables.write_frame(frame, str(table), force=force)
-    terminal.say(
-        f"{len(frame):,} invented cells, four populations, three markers; those "
-        "between the populations are mostly left ungated."
-    )
+    made = f"{len(frame):,} invented cells, four populations, three markers"
+    terminal.say(f"{made}; those between the populations are mostly left ungated.")
     read = o.TableOptions(str(table), label="population", id="cell")
     analyse(read, o.ModelOptions(), terminal, force=force, data=table)
     terminal.say(f"To answer yourself: hesitant desk {table} --label population --id cell")

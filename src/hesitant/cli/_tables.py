@@ -115,10 +115,9 @@ def table_notes(columns: "Columns", command: str = "") -> list[str]:
         listed = ", ".join(f"{quote(v)} ({noun(count, 'row')})" for v, count in columns.blank_like)
         options = [shlex.quote(f"--missing={label}") for label, _ in columns.blank_like]
         repeat = " ".join([command, *options, "--force"] if command else options)
-        notes.append(
-            f"Taken for {'a class' if len(options) == 1 else 'classes'}: {listed}. If this should "
-            f"count as 'not labelled', {'repeat with' if command else 'add'}: {repeat}"
-        )
+        taken = f"Taken for {'a class' if len(options) == 1 else 'classes'}: {listed}."
+        add = "repeat with" if command else "add"
+        notes.append(f"{taken} If this should count as 'not labelled', {add}: {repeat}")
     return notes
 
 

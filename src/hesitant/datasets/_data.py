@@ -142,10 +142,9 @@ def consensus(
     said, panel = Statements.from_labels(table, missing_label=missing), table.shape[1]
     whole, real = isinstance(at_least, Integral), isinstance(at_least, Real)
     if isinstance(at_least, bool) or not (real and 0 < at_least <= (panel if whole else 1)):
-        raise ValueError(
-            f"at_least={at_least!r}: give a whole number from 1 to {panel} of experts who must "
-            "agree, or the share of the panel that must, a float up to 1"
-        )
+        number = f"give a whole number from 1 to {panel} of experts who must agree"
+        share = "the share of the panel that must, a float up to 1"
+        raise ValueError(f"at_least={at_least!r}: {number}, or {share}")
     # 0.7 of 10 experts are 7, although 0.7 * 10 may come out above it.
     threshold = at_least if whole else max(1, math.ceil(at_least * panel - 1e-9))
     votes = np.pad(said.votes(), ((0, 0), (0, 1)))  # the last stands for no class

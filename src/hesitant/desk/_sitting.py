@@ -217,10 +217,8 @@ class Desk:
         return setup
 
     def warnings(self) -> list[str]:
-        changed = (
-            f"{self.path.name} has changed on disk while the desk is open: answers are about the "
-            "table as it was read. Start the desk again to read it anew."
-        )
+        changed = f"{self.path.name} has changed on disk while the desk is open: answers are about"
+        changed += " the table as it was read. Start the desk again to read it anew."
         is_new = self._changed() != self._stamp
         return [text for text in (self._notice, self._problem, is_new and changed) if text]
 

@@ -28,10 +28,8 @@ _SMALLEST_FIXED = 0.1
 FAR = 1e200
 trigamma = partial(zeta, 2.0)
 _STEPS = 5  # of EM, from each guess
-_NO_MOMENTS = (
-    " (too few degrees of freedom): the entries of means_ and covariances_ that do not exist are "
-    "NaN. Use locations_ and scales_."
-)
+_NO_MOMENTS = " (too few degrees of freedom): the entries of means_ and covariances_ that do not"
+_NO_MOMENTS += " exist are NaN. Use locations_ and scales_."
 
 
 @dataclasses.dataclass(frozen=True)

@@ -124,10 +124,8 @@ class Case:
         if self.diagnosis.finding == "crowded":
             return "There are too few rows for each parameter: standard errors would mean little."
         if k > MOST_PARAMETERS:
-            return (
-                f"The model has {k:,} parameters, too many for a report to wait for their "
-                "standard errors. Ask for them in Python with clf.summary()."
-            )
+            many = f"The model has {k:,} parameters, too many for a report to wait for their"
+            return f"{many} standard errors. Ask for them in Python with clf.summary()."
         try:
             return information(self.clf, self.data)
         except (ValueError, np.linalg.LinAlgError) as error:

@@ -85,31 +85,26 @@ def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str
     rows, found, unseen = noun(case.n, "row"), case.diagnosis, labels["not_reviewed"]
     seen = "All rows were taken as shown to whoever labelled them."
     if unseen:
-        seen = (
-            f"{noun(unseen, 'row counts', 'rows count')} as not reviewed: they help to shape the "
-            "classes, but whether they have a label is no evidence."
-        )
+        count = f"{noun(unseen, 'row counts', 'rows count')} as not reviewed"
+        no_label = "they help to shape the classes, but whether they have a label is no evidence"
+        seen = f"{count}: {no_label}."
     share = percent(labels["blank_share"])
     some = f"Of {rows}, {labels['blank']:,} ({share}) have no label. {seen}"
     yield some if labels["blank"] else f"All {rows} carry a label."
     yield found.explanation
     if case.label_rates is not None:
         pairs = zip(case.label_rates, case.classes, strict=True)
-        yield (
-            "By what labelled rows say of the classes, labels are given to about "
-            f"{listed([f'{percent(r)} of class {short(c)}' for r, c in pairs], most=6)}. The "
-            "predictions allow for that."
-        )
+        rates = listed([f"{percent(r)} of class {short(c)}" for r, c in pairs], most=6)
+        told = f"By what labelled rows say of the classes, labels are given to about {rates}."
+        yield f"{told} The predictions allow for that."
     elif change["available"] and found.finding in ("hard", "easy", "mixed", "random"):
         yield change["words"]
 
 
 def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
     if not held_out["available"]:
-        yield (
-            f"How often the model is right could not be measured: {held_out['why_not']}. Its own "
-            "probabilities have not been put to the test."
-        )
+        unknown = f"How often the model is right could not be measured: {held_out['why_not']}."
+        yield f"{unknown} Its own probabilities have not been put to the test."
         return
     accuracy, lower, upper, claimed, agreed = (
         percent(held_out[k]) for k in ("accuracy", "lower", "upper", "claimed", "agreed")
@@ -120,19 +115,14 @@ def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
         f"of {noun(held_out['rows'], 'case')} (95 % interval {lower} to {upper})."
     )
     if case.confusion is not None:
-        yield (
-            f"Readers err too. Allowing for that, the model expects to agree with {claimed} of "
-            f"their labels, and agrees with {agreed}."
-        )
+        expected = f"the model expects to agree with {claimed} of their labels"
+        yield f"Readers err too. Allowing for that, {expected}, and agrees with {agreed}."
     if held_out["all_rows"] is not None and labels["blank"]:
-        easier = "Labelled rows are the easier ones. "
-        if case.diagnosis.finding != "hard" or case.diagnosis.missing_by_class:
-            easier = ""
-        yield (
-            f"{easier}The estimate for all rows, blank ones included, is about "
-            f"{percent(held_out['all_rows'])}. It rests on the model where nobody gave a label, "
-            "and tends to be a little high."
-        )
+        hard = case.diagnosis.finding == "hard" and not case.diagnosis.missing_by_class
+        easier, share = "Labelled rows are the easier ones. " * hard, percent(held_out["all_rows"])
+        text = f"{easier}The estimate for all rows, blank ones included, is about {share}."
+        rests = "It rests on the model where nobody gave a label, and tends to be a little high."
+        yield f"{text} {rests}"
     if held_out["contradicted"]:
         claims = "" if case.panel else f": on those rows it claims {claimed}"
         text = f"The model is far surer than it should be{claims}."
@@ -152,21 +142,18 @@ def _what_next(triage: Section, doubtful: Section) -> Iterator[str]:
         yield f"Check {which} no class: perhaps damaged, mistyped or of another kind."
     if doubtful["total"]:
         which = noun(doubtful["total"], "label")
-        yield (
-            f"Check {which} that the model contradicts with at least 95 % confidence: were all "
-            "labels right, at most half as many would be."
-        )
+        text = f"Check {which} that the model contradicts with at least 95 % confidence"
+        yield f"{text}: were all labels right, at most half as many would be."
 
 
 def _cautions(case: Case, held_out: Section) -> Iterator[str]:
     if not case.clf.converged_:
         yield f"The fit did not settle ({case.clf.termination_}): every number is provisional."
     if held_out["available"] and held_out["upper"] < max(0.8, held_out["guess"]):
-        yield (
-            f"On held-out rows the model names only {percent(held_out['accuracy'])} of the labels "
-            f"(always naming the commonest class would give {percent(held_out['guess'])}), so its "
-            "classes may not be those of the labels. Try another family, or other features."
-        )
+        right, guess = percent(held_out["accuracy"]), percent(held_out["guess"])
+        naive = f"always naming the commonest class would give {guess}"
+        other = "its classes may not be those of the labels. Try another family, or other features"
+        yield f"On held-out rows the model names only {right} of the labels ({naive}), so {other}."
     if case.label_rates is not None:
         yield "Ask how labels were given: that it was by class is what the rows suggest."
     elif case.diagnosis.caution:
@@ -438,10 +425,8 @@ def _candidates(whole: Any) -> list[Section]:
 def _method(case: Case, candidates: list[Section]) -> Section:
     clf, likelihood = case.clf, case.clf.mechanism_.describe()
     if clf.alpha != 0.5:
-        likelihood += (
-            f" Labelled rows were given a weight of {2 * clf.alpha:g} against "
-            f"{2 * (1 - clf.alpha):g} for blank ones (a fractionally supervised fit)."
-        )
+        weight = f"a weight of {2 * clf.alpha:g} against {2 * (1 - clf.alpha):g} for blank ones"
+        likelihood += f" Labelled rows were given {weight} (a fractionally supervised fit)."
     combined = [r for r in candidates if r["weight"] > 0]
     if combined:
         likelihood += (

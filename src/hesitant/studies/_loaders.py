@@ -89,10 +89,8 @@ def load_cardiotocography(
         scores = prepared.transform(features) * np.sqrt(1 - 1 / n)
         named = kept.index, prepared.get_feature_names_out()
         features = need("pandas").DataFrame(scores, *named)
-        how = (
-            f"{components} principal components of {p} columns that vary, on the "
-            f"correlation\nscale; they hold {prepared.explained_.sum():.0%} of the variance."
-        )
+        how = f"{components} principal components of {p} columns that vary, on the correlation\n"
+        how += f"scale; they hold {prepared.explained_.sum():.0%} of the variance."
     states = kept["NSP"].astype(int).map(_STATES)
     counts = {state: (states == state).sum() for state in _STATES.values()}
     about = FACTS["about"]["cardiotocography"].format(n=n, all=len(table), how=how, **counts)
@@ -174,10 +172,8 @@ def _chosen(
     names = [features] if isinstance(features, str) else list(features)
     unknown = [name for name in names if name not in measured]
     if unknown:
-        raise ValueError(
-            f"features={names!r}: {', '.join(map(str, unknown))} not among {measured.columns[0]} "
-            f"to {measured.columns[-1]}"
-        )
+        known = f"{measured.columns[0]} to {measured.columns[-1]}"
+        raise ValueError(f"features={names!r}: {', '.join(map(str, unknown))} not among {known}")
     return names, f"{', '.join(names)}, as asked for."
 
 
@@ -244,10 +240,8 @@ def sparse_discriminant_features(
     alike = np.abs(columns[:, varying].T @ columns[:, varying]) > 1 - _SAME
     usable = varying[~np.triu(alike, k=1).any(axis=0)]
     if type(n_features) is bool or n_features not in range(1, len(usable) + 1):
-        raise ValueError(
-            f"n_features={n_features!r} must be an integer from 1 to {len(usable)}, the number of "
-            "distinct columns that vary among the labelled rows"
-        )
+        most = f"{len(usable)}, the number of distinct columns that vary among the labelled rows"
+        raise ValueError(f"n_features={n_features!r} must be an integer from 1 to {most}")
     check_number("ridge", ridge, Real, 0)
     earlier, betas = np.ones((g, 1)), []
     for _ in range(g - 1):

@@ -67,10 +67,8 @@ def load(reading: Reading, directory: Any = None) -> Any:
     data = getattr(_loaders, f"load_{name}")(directory, **reading.loading)
     if not 0 < data.n_blank < len(data):
         which = "unlabelled" if data.n_labelled else "labelled"
-        raise ValueError(
-            f"The {name} data have no {which} row ({reading.name}), so there is nothing to "
-            "compare; are these the published files?"
-        )
+        none = f"The {name} data have no {which} row ({reading.name})"
+        raise ValueError(f"{none}, so there is nothing to compare; are these the published files?")
     return data
 
 

@@ -115,19 +115,15 @@ class Source:
         table = pandas.read_csv(path) if reader is None else reader(path, self.columns)
         absent = [name for name in self.columns if name not in table]
         if absent:
-            raise ValueError(
-                f"{path} lacks the columns {', '.join(absent)}; it has "
-                f"{', '.join(map(str, table.columns[:12]))}{', ...' * (table.shape[1] > 12)}"
-            )
+            there = f"{', '.join(map(str, table.columns[:12]))}{', ...' * (table.shape[1] > 12)}"
+            raise ValueError(f"{path} lacks the columns {', '.join(absent)}; it has {there}")
         table = table[[*self.columns, *(c for c in table if re.fullmatch(self.more, str(c)))]]
         table = table.apply(lambda column: self._tidy(column, path))
         if fingerprint(table) != self.sha256:
             words = f"{path} is not the published {self.what} ({self.page}): some values differ."
             if not trusted:
-                raise ValueError(
-                    f"{words} Delete it and try again, or fetch the file and set {VARIABLE} to "
-                    "its directory to use it as it is."
-                )
+                own = f"or fetch the file and set {VARIABLE} to its directory to use it as it is"
+                raise ValueError(f"{words} Delete it and try again, {own}.")
             told = f"{words} It is used as it is; expect other results than the paper's."
             warnings.warn(told, DataContentWarning, stacklevel=4)
         return table
