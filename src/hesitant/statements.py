@@ -287,10 +287,8 @@ class Statements:
     def __repr__(self) -> str:
         (n, J), listed = self.shape, ", ".join(map(describe, self.classes[:8]))
         between = {"grades": "between", "probabilities": "on"}.get(self.kind, "of")
-        head = (
-            f"Statements: {noun(n, 'row')}, {noun(J, 'reader')}, {NOUN[self.kind]} {between} the"
-        )
-        head += f" classes {listed}{', …' * (len(self.classes) > 8)}"
+        head = f"Statements: {noun(n, 'row')}, {noun(J, 'reader')}, {NOUN[self.kind]} {between}"
+        head += f" the classes {listed}{', …' * (len(self.classes) > 8)}"
         table = replace(Table.of(self.counts), rest=".counts")
         known = int((self.truth >= 0).sum())
         truth = f"\nThe class of {noun(known, 'row')} is known for certain." if known else ""

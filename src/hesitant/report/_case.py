@@ -44,9 +44,8 @@ class Case:
         self.labels, self.blank = self.data.labels, ~self.data.labels.labelled
         self.n, self.ids, self.wording = len(self.blank), ids, words
         if ids is not None and len(ids) != self.n:
-            raise ValueError(
-                f"ids has {len(ids)} entries and X has {self.n} rows: give one for each row."
-            )
+            counts = f"ids has {len(ids)} entries and X has {self.n} rows"
+            raise ValueError(f"{counts}: give one for each row.")
         self.rows = np.arange(1, self.n + 1) if rows is None else np.asarray(rows)
         called = [None] * self.n if ids is None else ids
         numbered = zip(self.rows.tolist(), called, strict=True)

@@ -316,9 +316,7 @@ def _dataset(name: str, tables: dict[str, list[Row]]) -> dict[str, Any]:
     readings: dict[str, Row] = {}
     for row in (*own["table1"], *own["table2"]):
         readings.setdefault(row["reading"], {}).update(row)
-    chosen: dict[str, Any] = {
-        k: row for row in readings.values() for k in ("main", "nearest") if row[k]
-    }
+    chosen: Any = {k: row for row in readings.values() for k in ("main", "nearest") if row[k]}
     if chosen:  # how much more likely the same model becomes from our own start
         nearest = chosen["nearest"]
         ours = nearest["reading"].replace("start: labelled rows", "start: ours")

@@ -359,10 +359,9 @@ def records(
                 count += 1
             line = reader.line_num + 1
     except csv.Error as error:
+        problem = f"Its cells cannot be told apart: {error}."
         remedy = "Close every double quote, and write a quote inside a quoted cell as two."
-        raise source.error(
-            f"Its cells cannot be told apart: {error}.", remedy, line=line
-        ) from error
+        raise source.error(problem, remedy, line=line) from error
 
 
 def _first_rows(text: str, delimiter: str) -> list[list[str]]:

@@ -272,11 +272,9 @@ def _unusable_rows(sheet: Sheet, X: FloatArray, names: list[str], on_missing: st
         sheet.notes.append(f"{left} left out for a blank or infinite feature: {which}.")
         return rows
     counts = bad.sum(axis=0)
-    worst = [
-        f"{names[j]} ({counts[j]:,})" for j in np.argsort(-counts, kind="stable") if counts[j]
-    ]
+    most = [f"{names[j]} ({counts[j]:,})" for j in np.argsort(-counts, kind="stable") if counts[j]]
     kind = "an infinite cell" if on_missing == "model" else "a blank or infinite cell"
-    problem = f"{len(rows):,} of {len(X):,} rows have {kind}, by feature: {quote_all(worst)}."
+    problem = f"{len(rows):,} of {len(X):,} rows have {kind}, by feature: {quote_all(most)}."
     drop_rows = f"leave the rows out by giving 'drop' to {option('on_missing')}"
     remedy = ways("fill the cells in", sheet.leave_out, "" if every else drop_rows)
     first = int(rows[0])
