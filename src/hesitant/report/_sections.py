@@ -110,10 +110,8 @@ def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
         percent(held_out[k]) for k in ("accuracy", "lower", "upper", "claimed", "agreed")
     )
     given = "the class that most readers named" if case.panel else "the same label"
-    yield (
-        f"Asked about labelled rows that it had not seen, the model gives {given} in {accuracy} "
-        f"of {noun(held_out['rows'], 'case')} (95 % interval {lower} to {upper})."
-    )
+    share = f"{accuracy} of {noun(held_out['rows'], 'case')} (95 % interval {lower} to {upper})"
+    yield f"Asked about labelled rows that it had not seen, the model gives {given} in {share}."
     if case.confusion is not None:
         expected = f"the model expects to agree with {claimed} of their labels"
         yield f"Readers err too. Allowing for that, {expected}, and agrees with {agreed}."

@@ -291,6 +291,7 @@ def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
     environment = templates("hesitant.studies")
     environment.filters["number"] = decimals
     drawn = [folder / file for file in parts.get("figures", {}).get("files", [])]
+    shown = [path for path in drawn if path.suffix == ".png" and path.exists()]
     tables = {k: rows for part in parts.values() for k, rows in part["tables"].items()}
     page = environment.get_template("paper.html.j2").render(
         parts=parts,
@@ -298,11 +299,7 @@ def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
         settings=content["settings"],
         datasets=[_dataset(name, tables) for name in real.PRINTED],
         tables=tables,
-        figures={
-            path.stem: base64.b64encode(path.read_bytes()).decode()
-            for path in drawn
-            if path.suffix == ".png" and path.exists()
-        },
+        figures={path.stem: base64.b64encode(path.read_bytes()).decode() for path in shown},
         measures=study.MEASURES,
     )
     files = {record: text, folder / "paper.html": page}

@@ -283,13 +283,12 @@ def _read_delimited(
     last, columns = _cut(content, delimiter, rows, header_line, len(names))
     check_shape(names, source.name, rows=len(columns))
     # columns with neither a name nor a cell come from a delimiter at the end of every line
-    frame = pd.DataFrame(
-        {
-            name: _column(cells, na, decimal, as_text=name in text)
-            for name, title, cells in zip(names, header, columns, strict=True)
-            if title.strip() or pc.any(pc.not_equal(pc.utf8_trim_whitespace(cells), "")).as_py()
-        }
-    )
+    kept = {
+        name: _column(cells, na, decimal, as_text=name in text)
+        for name, title, cells in zip(names, header, columns, strict=True)
+        if title.strip() or pc.any(pc.not_equal(pc.utf8_trim_whitespace(cells), "")).as_py()
+    }
+    frame = pd.DataFrame(kept)
     frame.attrs["hesitant"] = {"decimal": decimal, "as_text": tuple(text)}
     if last == header_line + len(frame):  # one line for each row: a row tells its line
         frame.attrs["hesitant"]["first_line"] = header_line + 1

@@ -244,10 +244,8 @@ def _read_labels(
         sheet.notes.append(f"{told}: {quote_all(unused)}.")
     for said in labels:
         said |= {cell: None for cell, label in said.items() if as_shown(label) in blank}
-    return [
-        [said.get(cell) for cell in sheet[name].cells]
-        for name, said in zip(readers, labels, strict=True)
-    ]
+    pairs = zip(readers, labels, strict=True)
+    return [[said.get(cell) for cell in sheet[name].cells] for name, said in pairs]
 
 
 def _weights(column: Column, kept: IntArray) -> FloatArray:
