@@ -62,10 +62,9 @@ class Components(Family):
         for name in ("takes_gaps", "warm_up", "has_coordinates", "has_from_attributes"):
             setattr(out, name, getattr(out._base, name))
         if type(self.family).prepare is not Family.prepare:
-            raise ValueError(
-                f"components={self.components!r} with {self.family!r}, which learns from rows of "
-                "all classes: leave components at 1. (Ranked can have a family of Components.)"
-            )
+            both = f"components={self.components!r} with {self.family!r}"
+            remedy = "leave components at 1. (Ranked can have a family of Components.)"
+            raise ValueError(f"{both}, which learns from rows of all classes: {remedy}")
         return out
 
     def describe(self) -> str:

@@ -260,11 +260,10 @@ class SkewT(StudentT):
         size = np.linalg.norm(params.slant, axis=1)
         steep = (size > _STEEP) & (params.slant_share[0] > _STEEP_SHARE**2)
         if steep.any():
-            out.append(
-                f"{of_classes(names, steep, 'is', 'are')} skewed as far as can be "
-                f"(|slant| {size.max():.3g}): half of a symmetric distribution, cut off at its "
-                "location. Its shape is held finite by a weak prior, and its size means little."
-            )
+            which = f"{of_classes(names, steep, 'is', 'are')} skewed as far as can be"
+            half = "half of a symmetric distribution, cut off at its location"
+            held = "Its shape is held finite by a weak prior, and its size means little."
+            out.append(f"{which} (|slant| {size.max():.3g}): {half}. {held}")
         return out
 
 

@@ -427,12 +427,10 @@ def _method(case: Case, candidates: list[Section]) -> Section:
         likelihood += f" Labelled rows were given {weight} (a fractionally supervised fit)."
     combined = [r for r in candidates if r["weight"] > 0]
     if combined:
-        likelihood += (
-            f" This is the one with the largest weight of {noun(len(combined), 'model')} whose "
-            f"predictions were combined ({percent(combined[0]['weight'], whole=True)}); tests, "
-            "parameters and what a label would teach are its own, all probabilities those of the "
-            "combination."
-        )
+        models, share = noun(len(combined), "model"), percent(combined[0]["weight"], whole=True)
+        one = f"the one with the largest weight of {models} whose predictions were combined"
+        own = "tests, parameters and what a label would teach are its own, all probabilities"
+        likelihood += f" This is {one} ({share}); {own} those of the combination."
     fitted = (
         f"The rows are taken to come from {noun(len(case.classes), 'class', 'classes')}, "
         f"{clf.family_.describe()}. The model has {noun(clf.n_parameters_, 'parameter')}; "

@@ -219,9 +219,7 @@ def _default_features(
     return [name for name in chosen if name not in aside], text, aside
 
 
-def _read_labels(
-    sheet: Sheet, readers: list[str], missing: Collection[object] | None
-) -> list[list[Any]]:
+def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[Any]]:
     """Return what each reader said, None where blank; note what is listed as missing in vain."""
     labels = [sheet[name].labels() for name in readers]
     every = {label for said in labels for label in said.values()}
