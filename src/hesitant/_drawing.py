@@ -32,8 +32,7 @@ def drawing(**style: Any) -> Any:
 
 def new_figure(width: float, height: float) -> Any:
     """Return an empty figure, in inches, that pyplot does not know of."""
-    figure = need("matplotlib.figure", "plot").Figure
-    return figure(figsize=(width, height), layout="constrained")
+    return need("matplotlib.figure", "plot").Figure(figsize=(width, height), layout="constrained")
 
 
 def as_text(name: object, limit: int = 40) -> str:

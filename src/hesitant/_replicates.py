@@ -18,6 +18,7 @@ from hesitant.exceptions import collect_warnings
 from hesitant.fitting import generator
 
 WORTH_PROCESSES = 64  # tasks that are worth the seconds it takes to start workers
+_watched: set[int] = set()
 
 
 def run_tasks(
@@ -52,9 +53,6 @@ def run_tasks(
 
     shown = {"desc": description, "leave": False, "disable": None if progress is None else False}
     yield from tqdm(run(calls), total=already_done + len(tasks), initial=already_done, **shown)
-
-
-_watched: set[int] = set()
 
 
 def _call(parent: int, several: bool, function: Callable[..., Any], given: tuple[Any, ...]) -> Any:

@@ -152,8 +152,7 @@ def map_lazily(estimator: Any, X: Any, pick: Callable[..., AnyArray]) -> Any:
 
     chunks = zip(features, range(len(features)), np.cumsum([0, *sizes[:-1]]), strict=True)
     tasks = zip([_task(work)(*chunk) for chunk in chunks], sizes, strict=True)
-    shape = like.shape[1:]
-    arrays = [da.from_delayed(task, (size, *shape), like.dtype) for task, size in tasks]
+    arrays = [da.from_delayed(task, (size, *like.shape[1:]), like.dtype) for task, size in tasks]
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
 

@@ -169,12 +169,10 @@ class Statements:
         """
         table, names = read_table(R, "R")
         if len(scale) < 3 or len(classes) != 2:
-            raise ValueError(
-                f"scale={list(scale)!r}, classes={list(classes)!r}: give at least 3 grades in "
-                "order, between 2 classes. Two grades are labels: use from_labels."
-            )
-        blank = more.get("missing_label", -1)
-        grades = encode(table.ravel(), blank, scale, names=("R", "scale"))
+            given = f"scale={list(scale)!r}, classes={list(classes)!r}"
+            least = "give at least 3 grades in order, between 2 classes"
+            raise ValueError(f"{given}: {least}. Two grades are labels: use from_labels.")
+        grades = encode(table.ravel(), more.get("missing_label", -1), scale, names=("R", "scale"))
         ordered, known, _ = _encode(object_array([]), len(table), classes=classes, **more)
         said = _hide(grades.codes.reshape(table.shape), shown)
         return cls("grades", said, _names(readers, names, said), ordered, grades.classes, known)
@@ -244,8 +242,7 @@ class Statements:
     def vote(self) -> IntArray:
         """Return the class with most votes (n,), −1 for a tie; the truth where it is known."""
         votes = self.votes()
-        top = votes.max(axis=1)
-        alone = (votes == top[:, None]).sum(axis=1) == 1
+        alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
         return np.where(self.truth >= 0, self.truth, np.where(alone, votes.argmax(axis=1), -1))
 
     def of(self, reader: str) -> tuple[AnyArray, BoolArray]:
@@ -290,10 +287,8 @@ class Statements:
     def __repr__(self) -> str:
         (n, J), listed = self.shape, ", ".join(map(describe, self.classes[:8]))
         between = {"grades": "between", "probabilities": "on"}.get(self.kind, "of")
-        head = (
-            f"Statements: {noun(n, 'row')}, {noun(J, 'reader')}, {NOUN[self.kind]} {between} the "
-            f"classes {listed}{', …' * (len(self.classes) > 8)}"
-        )
+        head = f"Statements: {noun(n, 'row')}, {noun(J, 'reader')}, {NOUN[self.kind]} {between}"
+        head += f" the classes {listed}{', …' * (len(self.classes) > 8)}"
         table = replace(Table.of(self.counts), rest=".counts")
         known = int((self.truth >= 0).sum())
         truth = f"\nThe class of {noun(known, 'row')} is known for certain." if known else ""
@@ -310,8 +305,7 @@ def _encode(
     known = read_table(truth, "truth")[0]
     if known.shape != (n, 1):
         raise ValueError(f"truth has shape {known.shape}: give a class or a blank for {n} rows.")
-    both = np.concatenate((known[:, 0].astype(object), values))
-    labels = encode(both, missing_label, classes)
+    labels = encode(np.concatenate((known[:, 0].astype(object), values)), missing_label, classes)
     return labels.classes, labels.codes[:n], labels.codes[n:]
 
 

@@ -107,21 +107,12 @@ def analyse(
     data = _provenance(table, frame, columns)
     with terminal.stage("Weighing the evidence"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what matters is among the report's notes
-        report = hesitant.report.make_report(
-            clf,
-            checked,
-            None,
-            ids=None if columns.ids is None else columns.ids.tolist(),
-            rows=columns.rows + 1,
-            name=data["name"],
-            n_boot=model.bootstrap or 0,
-            notes=notes,
-            wording=in_options,
-            options=options,
-            random_state=model.seed,
-            data=data,
-            command=command,
-        )
+        ids = None if columns.ids is None else columns.ids.tolist()
+        called: dict[str, Any] = {"ids": ids, "rows": columns.rows + 1, "name": data["name"]}
+        called |= {"notes": notes, "wording": in_options}
+        repeat: dict[str, Any] = {"options": options, "data": data, "command": command}
+        repeat |= {"n_boot": model.bootstrap or 0, "random_state": model.seed}
+        report = hesitant.report.make_report(clf, checked, None, **called, **repeat)
     with terminal.stage("Drawing and writing"):
         origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
         origin["options"] = json.dumps(options)
@@ -211,10 +202,8 @@ def demo(
     frame = hesitant.datasets.make_cytometry_like(2000, random_state=1).to_frame("population")
     frame.insert(0, "cell", [f"cell-{i + 1:04d}" for i in range(len(frame))])
     tables.write_frame(frame, str(table), force=force)
-    terminal.say(
-        f"{len(frame):,} invented cells, four populations, three markers; those "
-        "between the populations are mostly left ungated."
-    )
+    made = f"{len(frame):,} invented cells, four populations, three markers"
+    terminal.say(f"{made}; those between the populations are mostly left ungated.")
     read = o.TableOptions(str(table), label="population", id="cell")
     analyse(read, o.ModelOptions(), terminal, force=force, data=table)
     terminal.say(f"To answer yourself: hesitant desk {table} --label population --id cell")
@@ -255,17 +244,11 @@ def compare(
     X, _ = prepare(columns, standardise, pca)
     total = math.prod(map(len, grid.values()))
     with terminal.stage(f"Fitting {total} models, {folds + 1} times each"):
-        result = hesitant.compare(
-            X,
-            columns.said,
-            grid,
-            cv=folds,
-            sample_weight=columns.weight,
-            reviewed=columns.reviewed if columns.opinions is None else None,
-            missing_label=None,
-            random_state=seed,
-            n_jobs=-1 if jobs is None else jobs,
-        )
+        seen = columns.reviewed if columns.opinions is None else None
+        rows: dict[str, Any] = {"sample_weight": columns.weight, "reviewed": seen}
+        how: dict[str, Any] = {"cv": folds, "random_state": seed, "missing_label": None}
+        how["n_jobs"] = -1 if jobs is None else jobs
+        result = hesitant.compare(X, columns.said, grid, **rows, **how)
     if out is not None:
         output.write_table(result.to_frame(), out, force=force)
     terminal.answer({"out": out, "notes": notes, **result.to_dict()})

@@ -17,6 +17,8 @@ from hesitant.cli import _analysis, _tables
 from hesitant.cli import _options as o
 from hesitant.cli._terminal import Terminal, in_options, reporting
 
+_PLACES = "HESITANT_DATA, the cache, the sources"
+Part = StrEnum("Part", ["table1", "table2", "full", "simulation", "figures"])
 app = typer.Typer(
     help="Classify partly labelled data, and learn from where labels are missing.",
     epilog="Exit codes: 0 done, 1 failed, 2 wrong use.",
@@ -42,10 +44,6 @@ def _root(version: Annotated[bool, _VERSION] = False) -> None:
     pass
 
 
-_PLACES = "HESITANT_DATA, the cache, the sources"
-Part = StrEnum("Part", ["table1", "table2", "full", "simulation", "figures"])
-
-
 def reproduce(
     terminal: Terminal,
     parts: Annotated[list[Part] | None, o.argument("parts", "[PART]...")] = None,
@@ -63,17 +61,11 @@ def reproduce(
         raise typer.BadParameter("--resume continues and --force begins anew: choose one.")
     kept = f"finished replications of the simulation are kept in {out}, and --resume continues"
     with reporting(terminal, hesitant.studies.StudyError, stopped=kept):
-        result = hesitant.studies.reproduce(
-            [str(part) for part in parts or ()] or None,
-            out,
-            replications=replications,
-            n_jobs=-1 if jobs is None else jobs,
-            data=data,
-            resume=resume,
-            force=force,
-            random_state=seed,
-            progress=not (terminal.json or terminal.quiet),
-        )
+        asked = [str(part) for part in parts or ()] or None
+        how: dict[str, Any] = {"data": data, "n_jobs": -1 if jobs is None else jobs}
+        how |= {"replications": replications, "random_state": seed, "resume": resume}
+        how |= {"force": force, "progress": not (terminal.json or terminal.quiet)}
+        result = hesitant.studies.reproduce(asked, out, **how)
         document = result.to_dict()
         for part in document["parts"].values():
             part["problems"] = [in_options(problem) for problem in part["problems"]]

@@ -126,7 +126,7 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
 
 
 _COLUMN: dict[str, Any] = {"metavar": "COLUMN"}
-_FOUND, _GAPS = "found from the content", "model where the model can, else error"
+_FOUND, _NA = "found from the content", "model where the model can, else error"
 _ONE = "gaussian, if one of those is given"
 
 Table = Annotated[str, argument("table", "TABLE")]
@@ -147,9 +147,7 @@ class ReadOptions:
     table: Table
     id: Id = None
     features: Features = None
-    on_missing: Annotated[Literal["model", "drop", "error"] | None, data("on_missing", _GAPS)] = (
-        None
-    )
+    on_missing: Annotated[Literal["model", "drop", "error"] | None, data("on_missing", _NA)] = None
     format: Annotated[Format | None, data("format", False, "--format")] = None
     encoding: Annotated[str | None, data("encoding", "UTF-8")] = None
     delimiter: Annotated[str | None, data("delimiter", _FOUND)] = None

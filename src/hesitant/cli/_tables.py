@@ -115,10 +115,9 @@ def table_notes(columns: "Columns", command: str = "") -> list[str]:
         listed = ", ".join(f"{quote(v)} ({noun(count, 'row')})" for v, count in columns.blank_like)
         options = [shlex.quote(f"--missing={label}") for label, _ in columns.blank_like]
         repeat = " ".join([command, *options, "--force"] if command else options)
-        notes.append(
-            f"Taken for {'a class' if len(options) == 1 else 'classes'}: {listed}. If this should "
-            f"count as 'not labelled', {'repeat with' if command else 'add'}: {repeat}"
-        )
+        taken = f"Taken for {'a class' if len(options) == 1 else 'classes'}: {listed}."
+        add = "repeat with" if command else "add"
+        notes.append(f"{taken} If this should count as 'not labelled', {add}: {repeat}")
     return notes
 
 
@@ -190,8 +189,7 @@ def predict(
         if names is not None:
             chosen["features"] = [str(n) for n in names]
             Sheet(frame).require(chosen["features"], "that the model needs")
-        gaps = fitted.__sklearn_tags__().input_tags.allow_nan
-        columns = select(table, frame, gaps, **chosen)
+        columns = select(table, frame, fitted.__sklearn_tags__().input_tags.allow_nan, **chosen)
     X: Any = columns.X if names is None else pd.DataFrame(columns.X, columns=pd.Index(names))
     with terminal.stage("Predicting"):
         result = prediction_frame(fitted, X, columns, frame)

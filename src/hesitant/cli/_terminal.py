@@ -18,6 +18,21 @@ from hesitant._words import Table, printable, short
 from hesitant.cli._options import output
 from hesitant.tables import TableError
 
+_OPTION = {"random_state": "seed", "n_jobs": "jobs", "n_init": "starts", "n_boot": "bootstrap"}
+_OPTION |= {"data_dir": "data", "n_components": "pca"}
+_PARAMETER = re.compile(
+    rf"\b(family|covariance|components|mechanism|alpha|{'|'.join(_OPTION)})=('[^']*'|\w+(?:\.\d+)?)"
+)
+# What is said in both languages, and what has no option: the prior that bounds the variances.
+_REWORDED = (
+    (r" \(\w+=\w* in Python\)", ""),
+    (r"\b(\w+)(?:=\w+)? \(--\1\)", r"--\1"),
+    (r"\bnamed by data_dir\b", "named by --data"),
+    (r", (−1 for all cores), or None\b", r", or \1"),
+    (r", or one for each of the \d+ classes, a dict of them by class\b", ""),
+    (r"\breg_covar\b", "a weak prior"),
+)
+
 
 @dataclass(frozen=True)
 class Terminal:
@@ -81,22 +96,6 @@ def _say(text: str, stream: Any, *, wrap: bool = True, **style: Any) -> None:
         how: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
         text = "\n".join(textwrap.fill(line, max(width, 20), **how) for line in text.split("\n"))
     typer.secho(text, file=stream, color=_is_terminal(stream), **style)
-
-
-_OPTION = {"random_state": "seed", "n_jobs": "jobs", "n_init": "starts", "n_boot": "bootstrap"}
-_OPTION |= {"data_dir": "data", "n_components": "pca"}
-_PARAMETER = re.compile(
-    rf"\b(family|covariance|components|mechanism|alpha|{'|'.join(_OPTION)})=('[^']*'|\w+(?:\.\d+)?)"
-)
-# What is said in both languages, and what has no option: the prior that bounds the variances.
-_REWORDED = (
-    (r" \(\w+=\w* in Python\)", ""),
-    (r"\b(\w+)(?:=\w+)? \(--\1\)", r"--\1"),
-    (r"\bnamed by data_dir\b", "named by --data"),
-    (r", (−1 for all cores), or None\b", r", or \1"),
-    (r", or one for each of the \d+ classes, a dict of them by class\b", ""),
-    (r"\breg_covar\b", "a weak prior"),
-)
 
 
 def in_options(text: str) -> str:

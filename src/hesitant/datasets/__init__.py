@@ -1,6 +1,6 @@
 """Data: the paper's three real sets, generators, and labels from a panel's opinions."""
 
-from typing import Any
+from functools import partial
 
 from hesitant._optional import find_lazily
 from hesitant.datasets._data import PartlyLabelled, consensus, make_cytometry_like, simulate
@@ -12,7 +12,4 @@ __all__ += ["make_cytometry_like", "simulate", "sparse_discriminant_features"]
 # What is not here already needs more than simulations do.
 _LAZY = dict.fromkeys(__all__, "hesitant.studies._loaders")
 _LAZY["DataContentWarning"] = "hesitant.studies._sources"
-
-
-def __getattr__(name: str) -> Any:
-    return find_lazily(__name__, name, _LAZY)
+__getattr__ = partial(find_lazily, __name__, rooms=_LAZY)

@@ -19,6 +19,29 @@ from hesitant.statements import Statements
 from hesitant.uncertainty import Shannon
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
+MEANS = ((0.0, 0.0), (0.0, 3.0))
+COVARIANCES = (((1.0, 0.7), (0.7, 1.0)), ((1.0, 0.0), (0.0, 1.0)))
+
+_SIMULATED = """\
+{n:,} draws from {g} Gaussian classes in {p} dimensions; the chance of a label is
+logit Pr = {line} x entropy, the Shannon entropy (natural logarithm) of
+the true class probabilities given the features. By default the simulation of section 6 of
+D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning. `details` has
+the true entropy and labelling probability of each row."""
+
+_CELLS = """\
+Invented: {n:,} cells with three markers on the 0 to 1023 scale of a log amplifier, in four skewed
+and heavy-tailed populations. Labels are missing mostly between the populations, as after manual
+gating. `details` has the entropy and the labelling probability of each cell; entropies come from
+an elliptical approximation of the populations. No measurement, no person, no licence."""
+
+_POPULATIONS = ("T cells", "B cells", "CD5+ B cells", "other")
+_SHARES = np.array([0.45, 0.30, 0.10, 0.15])
+_CENTRES = np.array([[690, 660, 120], [130, 140, 690], [150, 570, 650], [170, 190, 170]], float)
+_SKEWS = np.array([[-95, -85, 70], [85, 110, -100], [60, -75, -80], [100, 90, 110]], float)
+_SPREADS = np.array([[40, 45, 40], [40, 40, 45], [40, 40, 45], [50, 50, 45]], float)
+_FREEDOM = 6
+_MEAN_HEAVY = math.sqrt(_FREEDOM / 2) * math.gamma((_FREEDOM - 1) / 2) / math.gamma(_FREEDOM / 2)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,10 +142,9 @@ def consensus(
     said, panel = Statements.from_labels(table, missing_label=missing), table.shape[1]
     whole, real = isinstance(at_least, Integral), isinstance(at_least, Real)
     if isinstance(at_least, bool) or not (real and 0 < at_least <= (panel if whole else 1)):
-        raise ValueError(
-            f"at_least={at_least!r}: give a whole number from 1 to {panel} of experts who must "
-            "agree, or the share of the panel that must, a float up to 1"
-        )
+        number = f"give a whole number from 1 to {panel} of experts who must agree"
+        share = "the share of the panel that must, a float up to 1"
+        raise ValueError(f"at_least={at_least!r}: {number}, or {share}")
     # 0.7 of 10 experts are 7, although 0.7 * 10 may come out above it.
     threshold = at_least if whole else max(1, math.ceil(at_least * panel - 1e-9))
     votes = np.pad(said.votes(), ((0, 0), (0, 1)))  # the last stands for no class
@@ -142,23 +164,6 @@ def consensus(
     if isinstance(index, range):
         return labels
     return need("pandas").Series(labels, index=index, dtype=object)
-
-
-MEANS = ((0.0, 0.0), (0.0, 3.0))
-COVARIANCES = (((1.0, 0.7), (0.7, 1.0)), ((1.0, 0.0), (0.0, 1.0)))
-
-_SIMULATED = """\
-{n:,} draws from {g} Gaussian classes in {p} dimensions; the chance of a label is
-logit Pr = {line} x entropy, the Shannon entropy (natural logarithm) of
-the true class probabilities given the features. By default the simulation of section 6 of
-D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning. `details` has
-the true entropy and labelling probability of each row."""
-
-_CELLS = """\
-Invented: {n:,} cells with three markers on the 0 to 1023 scale of a log amplifier, in four skewed
-and heavy-tailed populations. Labels are missing mostly between the populations, as after manual
-gating. `details` has the entropy and the labelling probability of each cell; entropies come from
-an elliptical approximation of the populations. No measurement, no person, no licence."""
 
 
 def simulate(
@@ -209,15 +214,6 @@ def simulate(
     made = PartlyLabelled("simulation", X, truth, names, about, truth)
     classes = [multivariate_normal(*own) for own in zip(mu, sigma, strict=True)]
     return _withhold(made, class_scores(X, classes, pi), (intercept, slope), rng, reviewed_share)
-
-
-_POPULATIONS = ("T cells", "B cells", "CD5+ B cells", "other")
-_SHARES = np.array([0.45, 0.30, 0.10, 0.15])
-_CENTRES = np.array([[690, 660, 120], [130, 140, 690], [150, 570, 650], [170, 190, 170]], float)
-_SKEWS = np.array([[-95, -85, 70], [85, 110, -100], [60, -75, -80], [100, 90, 110]], float)
-_SPREADS = np.array([[40, 45, 40], [40, 40, 45], [40, 40, 45], [50, 50, 45]], float)
-_FREEDOM = 6
-_MEAN_HEAVY = math.sqrt(_FREEDOM / 2) * math.gamma((_FREEDOM - 1) / 2) / math.gamma(_FREEDOM / 2)
 
 
 def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabelled:

@@ -21,13 +21,11 @@ import uvicorn
 from starlette import responses
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
 
 from hesitant._optional import templates
 from hesitant._words import percent
@@ -79,9 +77,8 @@ class Site:
             "POST /api/setup": lambda given: asdict(desk.configure(given)),
         }
         files = Mount("/static", StaticFiles(packages=[("hesitant.desk", "static")]))
-        guard = Middleware(BaseHTTPMiddleware, dispatch=self._respond)
-        routes = [*(self._route(*way) for way in ways.items()), files]
-        self.app = Starlette(routes=routes, middleware=[guard])
+        self.app = Starlette(routes=[*(self._route(*way) for way in ways.items()), files])
+        self.app.add_middleware(BaseHTTPMiddleware, dispatch=self._respond)
 
     def _route(self, way: str, do: Callable[..., Any]) -> Route:
         method, path = way.split()
@@ -140,8 +137,7 @@ class Site:
 
     def _page(self, name: str, given: Given, **known: Any) -> Response:
         known |= {"desk": self.desk, "reader": given["reader"]}
-        page = self.templates.get_template(f"{name}.html.j2").render(known)
-        return responses.HTMLResponse(page)
+        return responses.HTMLResponse(self.templates.get_template(f"{name}.html.j2").render(known))
 
     def _home(self, given: Given) -> Response:
         if self.desk.confirmed:
@@ -197,7 +193,7 @@ class Site:
         return Response(packed, media_type="application/zip", headers=headers)
 
 
-def make_app(desk: Desk, token: str, port: int) -> ASGIApp:
+def make_app(desk: Desk, token: str, port: int) -> Starlette:
     """Return the desk as an ASGI application.
 
     Every request must carry the ``token``, as ``?token=`` or in the cookie that it sets, and ask

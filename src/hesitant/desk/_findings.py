@@ -6,6 +6,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,23 +28,12 @@ from hesitant.tables.output import table_bytes
 LATELY, SMALL_CHANGE = 20, 0.005
 FEWEST_FOR_CURVE = 8
 CORNER, SIZE = np.array([52, 288]), np.array([378, -278])  # of the picture, from the lower left
-_README = """\
-NAME.labelled.csv: the table with the labels given at the desk. Further columns:
-  status    "table" (labelled before), "labelled", "withheld" (seen, and nobody could tell),
-            "not shown" (not my case), "readers differ", or blank (never asked)
-  reviewed  what --reviewed expects: yes where the row tells of free hesitation
-  said by … what each reader answered
-NAME.journal.csv: every answer, those taken back among them (undone has the time); rows from 1.
-NAME.desk.sqlite: the same, as the desk keeps it; rows from 0.
-NAME.model, NAME.report.html: the model and its report, if there were labels enough.
-"""
 
 
 def share(right: int, n: int) -> dict[str, Any]:
     """Return a share with its 95 % interval, after Wilson."""
     low, high = map(float, wilson(right / n, n)) if n else (0.0, 1.0)
-    accuracy = right / n if n else None
-    return {"right": right, "n": n, "accuracy": accuracy, "low": low, "high": high}
+    return {"right": right, "n": n, "accuracy": right / n if n else None, "low": low, "high": high}
 
 
 def counts(answers: Sequence[Answer]) -> dict[str, int]:
@@ -249,5 +239,6 @@ def archive(desk: Desk) -> bytes:
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         for end, content in files.items():
             packed.writestr(f"{desk.name}.{end}", content)
-        packed.writestr("README.txt", _README.replace("NAME", desk.name))
+        readme = Path(__file__).with_name("README.export.txt").read_text("utf-8")
+        packed.writestr("README.txt", readme.replace("NAME", desk.name))
     return out.getvalue()

@@ -24,22 +24,6 @@ ANSWERS = ("label", "cannot tell", "not shown")
 RESERVED = 15 * 60  # seconds that a case waits for a window that may have been closed
 _PACKED = {".gz", ".bz2", ".xz", ".zip", ".zst"}
 FORMAT, MARK = 1, 0x68647372  # the mark tells a journal from any other SQLite file
-_SCHEMA = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS answers (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
-  row INTEGER NOT NULL, id TEXT NOT NULL, reader TEXT NOT NULL,
-  answer TEXT NOT NULL CHECK (answer IN ('label', 'cannot tell', 'not shown')),
-  label TEXT CHECK ((label IS NULL) = (answer <> 'label')),
-  time TEXT NOT NULL, model INTEGER NOT NULL, audit INTEGER NOT NULL,
-  guess TEXT, probability REAL, informed INTEGER NOT NULL, undone TEXT
-);
-CREATE UNIQUE INDEX IF NOT EXISTS one_answer ON answers (row, reader) WHERE undone IS NULL;
-PRAGMA application_id = {MARK};
-PRAGMA user_version = {FORMAT};
-COMMIT;
-"""
 
 
 class Refused(ValueError):
@@ -64,7 +48,8 @@ class Journal:
             self._do("PRAGMA journal_mode = WAL")
             self._do("PRAGMA synchronous = FULL")
             if not self._one("SELECT count(*) FROM sqlite_master"):
-                self._db.executescript(_SCHEMA)
+                schema = Path(__file__).with_name("journal.sql").read_text("utf-8")
+                self._db.executescript(schema.format(mark=MARK, format=FORMAT))
             if self._one("PRAGMA application_id") != MARK:
                 raise sqlite3.DatabaseError("the file belongs to another program")
             if self._one("PRAGMA user_version") > FORMAT:
@@ -217,10 +202,8 @@ class Desk:
         return setup
 
     def warnings(self) -> list[str]:
-        changed = (
-            f"{self.path.name} has changed on disk while the desk is open: answers are about the "
-            "table as it was read. Start the desk again to read it anew."
-        )
+        changed = f"{self.path.name} has changed on disk while the desk is open: answers are about"
+        changed += " the table as it was read. Start the desk again to read it anew."
         is_new = self._changed() != self._stamp
         return [text for text in (self._notice, self._problem, is_new and changed) if text]
 

@@ -177,8 +177,7 @@ class _Spoken(Evidence):
         self.log_p, self.in_joint = table[who, said], None
 
     def scores(self, rho: FloatArray) -> FloatArray:
-        moved = rho[:, :, None] * self.by_entry[self.who, self.said]
-        return moved[:, self.answers.free]
+        return (rho[:, :, None] * self.by_entry[self.who, self.said])[:, self.answers.free]
 
     def sums(self, weight: FloatArray, edges: Any = None) -> tuple[FloatArray, FloatArray]:
         J, m, g, _ = self.by_entry.shape

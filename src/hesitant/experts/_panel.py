@@ -326,8 +326,7 @@ class Readers(BaseEstimator):
         for _ in range(5):
             theta = panel.begin(statements, codes).initial()
             log_p = panel.evidence(nothing, statements, theta).log_p
-            top = log_p.max(axis=1)
-            clear = (log_p > top[:, None] - 0.1).sum(axis=1) == 1
+            clear = (log_p > log_p.max(axis=1, keepdims=True) - 0.1).sum(axis=1) == 1
             found = np.where(clear, log_p.argmax(axis=1), -1)
             codes = np.where(statements.truth >= 0, statements.truth, found)
         return codes

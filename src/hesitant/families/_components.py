@@ -62,10 +62,9 @@ class Components(Family):
         for name in ("takes_gaps", "warm_up", "has_coordinates", "has_from_attributes"):
             setattr(out, name, getattr(out._base, name))
         if type(self.family).prepare is not Family.prepare:
-            raise ValueError(
-                f"components={self.components!r} with {self.family!r}, which learns from rows of "
-                "all classes: leave components at 1. (Ranked can have a family of Components.)"
-            )
+            both = f"components={self.components!r} with {self.family!r}"
+            remedy = "leave components at 1. (Ranked can have a family of Components.)"
+            raise ValueError(f"{both}, which learns from rows of all classes: {remedy}")
         return out
 
     def describe(self) -> str:
@@ -110,8 +109,7 @@ class Components(Family):
         one, guess = np.zeros(k, dtype=np.int64), self._guessing([k])
         best, chances = -np.inf, np.full((len(rows), k), 1.0 / k)
         for labels in _guesses(Z, w[:, 0], k):
-            start = guess._start(Z, w * np.eye(k)[labels], one)
-            params = improved(guess, start, (Z, w), _TRIAL)
+            params = improved(guess, guess._start(Z, w * np.eye(k)[labels], one), (Z, w), _TRIAL)
             density, kept = guess.look(params, Z)
             value = float(w[:, 0] @ density[:, 0]) + guess.log_prior(params)
             if value > best:
@@ -253,8 +251,7 @@ class _ComponentsCoordinates(Coordinates):
         self.base = family._base.coordinates(reference.base, counts[owner] * shares)
         self.caution = self.base.caution
         # Contrasts of the shares within a class, each about one standard error long.
-        sizes = np.bincount(owner).tolist()
-        pairs = zip(sizes, counts, strict=True)
+        pairs = zip(np.bincount(owner).tolist(), counts, strict=True)
         self.axes = block_diag(*(helmert(k).T / np.sqrt(max(n / k, 1.0)) for k, n in pairs))
         self.size = self.base.size + self.axes.shape[1]
 

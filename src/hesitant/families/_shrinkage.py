@@ -48,8 +48,7 @@ def strengths(Z: FloatArray, weights: FloatArray, given: FloatArray, floor: floa
     Z, weights = Z[known], weights[known]
     close = CLOSE * weights.sum() / Z.shape[1]
     by_label, by_density = held_out(Z, weights, grid, floor)
-    found = likely(judged(by_label, by_density, close), grid)
-    return np.where(np.isnan(given), found, given)
+    return np.where(np.isnan(given), likely(judged(by_label, by_density, close), grid), given)
 
 
 def judged(by_label: FloatArray, by_density: FloatArray, close: float) -> FloatArray:

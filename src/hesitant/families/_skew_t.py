@@ -77,7 +77,6 @@ class SkewT(StudentT):
 
     def look(self, params: Any, X: AnyArray) -> tuple[FloatArray, Any]:
         q, (gaps, filled, seen, volume) = Gaussian.look(self, params, X)
-        q[~(q < tails.FAR)] = np.inf
         x, left = standardise(X if gaps is None else gaps.rest, *params.place[:2]), None
         along = x @ params.axis.T - dot(params.location, params.axis)
         if gaps is not None:
@@ -100,6 +99,7 @@ class SkewT(StudentT):
         return density, (gaps, filled, seen, (left, *terms))
 
     def _densities(self, params: Any, q: FloatArray, volume: FloatArray, seen: Seen) -> Any:
+        q[~(q < tails.FAR)] = np.inf  # too far to pull at a class
         return q, volume  # as they are
 
     def _precisions(self, params: Any, weights: FloatArray, seen: Seen, kept: Any) -> Any:
@@ -193,8 +193,7 @@ class SkewT(StudentT):
         symmetric = self._symmetric()
         params = symmetric.from_attributes(given, X)
         rows = some_rows(X)
-        weights = softmax(symmetric.log_density(params, rows), axis=1)
-        return self._lean(params, rows, weights)
+        return self._lean(params, rows, softmax(symmetric.log_density(params, rows), axis=1))
 
     def _symmetric(self) -> StudentT:
         out = StudentT(self.dof, self.tied_dof)
@@ -213,7 +212,7 @@ class SkewT(StudentT):
         of one of the most skewed features: detection limits do that. ``params`` is symmetric.
         """
         X = complete(X, params.center, params.spread)
-        q = tails.distances(params, X)
+        q, _ = Gaussian.look(self, params, X)
         classes = [_skewness(params, X, q[:, h], weights[:, h], h) for h in range(len(params.dof))]
         mean, covariance, lean, along, edges = map(np.array, zip(*classes, strict=True))
         counts = weights.sum(axis=0) + 1.0
@@ -235,13 +234,11 @@ class SkewT(StudentT):
         shapes = np.asarray((given or {}).get("shapes", 0.0 * place[2]), dtype=float)
         if shapes.shape != place[2].shape:
             raise ValueError(f"init has shapes of shape {shapes.shape}: give {place[2].shape}.")
-        axis = shapes / np.sqrt(np.einsum("hjj->hj", params.scale))
-        slant = slants(params.whitener, axis)
+        slant = slants(params.whitener, shapes / np.sqrt(np.einsum("hjj->hj", params.scale)))
         return chart.SkewTParams(*place, params.whitener, params.dof, slant)
 
     def _draw(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
-        z = chart.skewed_normals(params.slant[h], n, rng)
-        return z / self._roots(params, h, n, rng)
+        return chart.skewed_normals(params.slant[h], n, rng) / self._roots(params, h, n, rng)
 
     def _offset(self, params: Any) -> FloatArray:
         # E|V| = sqrt(ν/π) Γ((ν−1)/2) / Γ(ν/2)
@@ -263,11 +260,10 @@ class SkewT(StudentT):
         size = np.linalg.norm(params.slant, axis=1)
         steep = (size > _STEEP) & (params.slant_share[0] > _STEEP_SHARE**2)
         if steep.any():
-            out.append(
-                f"{of_classes(names, steep, 'is', 'are')} skewed as far as can be "
-                f"(|slant| {size.max():.3g}): half of a symmetric distribution, cut off at its "
-                "location. Its shape is held finite by a weak prior, and its size means little."
-            )
+            which = f"{of_classes(names, steep, 'is', 'are')} skewed as far as can be"
+            half = "half of a symmetric distribution, cut off at its location"
+            held = "Its shape is held finite by a weak prior, and its size means little."
+            out.append(f"{which} (|slant| {size.max():.3g}): {half}. {held}")
         return out
 
 

@@ -102,8 +102,6 @@ CELLS, TERMS, C = 6, 13, 1.5
 # Gauss-Legendre in w**(1/6): the power packs nodes near w = 0, where small t makes the integrand
 # steep. exp(-37) is below the rounding error of the sum.
 _QUADRATURE, _POWER, _CUTOFF = 56, 6, 37.0
-
-
 _NODES, _WEIGHT = 0.5 * _CUTOFF ** (1 / _POWER) * np.array(leggauss(_QUADRATURE))
 _NODES += 0.5 * _CUTOFF ** (1 / _POWER)
 _W = _NODES**_POWER
@@ -130,8 +128,7 @@ def _tables(nu: bytes, p: int) -> tuple[FloatArray, FloatArray]:
     root = np.sqrt(kappa)
     n0 = (1.0 + 0.5 / a[:, 0]) * (root @ _WEIGHT)
     at_zero = np.stack((2.0 * n0, (_W / root) @ _WEIGHT / n0), axis=1)
-    powers = (series @ _TO_POWERS).transpose(0, 2, 3, 1)
-    return np.ascontiguousarray(powers), at_zero
+    return np.ascontiguousarray((series @ _TO_POWERS).transpose(0, 2, 3, 1)), at_zero
 
 
 def skew_t_rows(q: FloatArray, along: FloatArray, nu: FloatArray, p: int) -> FloatArray:

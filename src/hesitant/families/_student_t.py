@@ -16,20 +16,20 @@ from hesitant.families._base import Coordinates, Statistics, improved, of_classe
 from hesitant.families._gaps import Seen, complete
 from hesitant.families._gaussian import Gaussian, Given, LocationScaleParams
 from hesitant.families._gaussian_chart import LocationScaleChart
-from hesitant.families._kernels import Place, squared_distances, whiten
+from hesitant.families._kernels import Place, whiten
 
 # Bounds of estimated degrees of freedom: the upper one differs from a Gaussian by less than any
 # sample can show, and below the lower one tails say nothing that 0.5 does not.
 LOWEST, HIGHEST = 0.5, 200.0
+_WIDTH = 1.0 / LOWEST - 1.0 / HIGHEST
 _INFINITE = 1e30  # as good as infinity: every formula has rounded to its limit
 _START = 10.0  # of estimated degrees of freedom, unless a start says better
 _SMALLEST_FIXED = 0.1
 FAR = 1e200
+trigamma = partial(zeta, 2.0)
 _STEPS = 5  # of EM, from each guess
-_NO_MOMENTS = (
-    " (too few degrees of freedom): the entries of means_ and covariances_ that do not exist are "
-    "NaN. Use locations_ and scales_."
-)
+_NO_MOMENTS = " (too few degrees of freedom): the entries of means_ and covariances_ that do not"
+_NO_MOMENTS += " exist are NaN. Use locations_ and scales_."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,8 +130,7 @@ class StudentT(Gaussian):
         # At a bound the chart's slope is zero: a climb that began there would never leave.
         if self.dof is not None:
             return params
-        inside = np.clip(params.dof, 1.02 * LOWEST, 0.98 * HIGHEST)
-        return dataclasses.replace(params, dof=inside)
+        return dataclasses.replace(params, dof=np.clip(params.dof, 1.02 * LOWEST, 0.98 * HIGHEST))
 
     def _dof_groups(self, g: int) -> FloatArray:
         """Return which free values the classes share, as a 0/1 matrix (values, g)."""
@@ -269,9 +268,6 @@ class HeavyTailedChart(LocationScaleChart):
         return (self.groups @ score) * _slope(angle) * self.dof_unit
 
 
-_WIDTH = 1.0 / LOWEST - 1.0 / HIGHEST
-
-
 def _angles(dof: FloatArray) -> FloatArray:
     """Return the angle of each value, on the near side of the fold."""
     return np.arcsin(np.sqrt(np.clip((1.0 / dof - 1.0 / HIGHEST) / _WIDTH, 0.0, 1.0)))
@@ -283,9 +279,6 @@ def _unfold(angles: FloatArray) -> FloatArray:
 
 def _slope(angles: FloatArray) -> FloatArray:
     return -(_unfold(angles) ** 2) * _WIDTH * np.sin(2.0 * angles)
-
-
-trigamma = partial(zeta, 2.0)
 
 
 def _information(nu: float, p: int) -> float:
@@ -331,13 +324,6 @@ def best_dof(excess: float) -> float:
     if miss(high) <= 0:
         return LOWEST
     return HIGHEST if miss(low) >= 0 else 2.0 / float(brentq(miss, low, high, xtol=1e-15))
-
-
-def distances(params: HeavyTailedParams, X: AnyArray) -> FloatArray:
-    """Return squared distances (n, g), infinite where a row is too far to pull at a class."""
-    q = squared_distances(X, params.place, params.whitener)
-    q[~(q < FAR)] = np.inf
-    return q
 
 
 def within_bounds(constant: FloatArray) -> FloatArray:

@@ -30,6 +30,8 @@ _PLAIN = (bool, int, float, str)
 _MOST_FUNCTIONS = 1000  # of a basis
 _TRIED = (0.0, 1.0, -1e3, 1e6)  # values of all features that a loaded model is tried on
 _LARGEST = 1e150  # the square of a parameter beyond is more than a number can hold
+_SAID: dict[str, Any] = {"log_likelihood": float, "n_rows": int | float, "converged": bool}
+_RECORD = {**_SAID, "termination": str, "history": np.ndarray, "n_iter": int}
 
 
 class Damaged(Exception):
@@ -190,10 +192,6 @@ def _classes() -> dict[str, Any]:
     return found
 
 
-_SAID: dict[str, Any] = {"log_likelihood": float, "n_rows": int | float, "converged": bool}
-_RECORD = {**_SAID, "termination": str, "history": np.ndarray, "n_iter": int}
-
-
 def _encode_fit(clf: Any) -> dict[str, Any]:
     """Return the numbers of a fit from which a reader can work out the rest."""
     document = {
@@ -221,8 +219,7 @@ def _encode_fit(clf: Any) -> dict[str, Any]:
     for part in ("", "family", "mechanism"):
         old, new = (getattr(c, f"{part}_") if part else c for c in (clf, again))
         left = {k: v for k, v in vars(old).items() if k not in vars(new) and k[0] != "_"}
-        more = document.setdefault(f"{part}_more", {})
-        more |= {k: encode(k, v) for k, v in left.items()}
+        document.setdefault(f"{part}_more", {}).update((k, encode(k, v)) for k, v in left.items())
     return document
 
 

@@ -32,9 +32,7 @@ class Case:
     classes that most readers named, and ``clf`` is a plain model of those.
     """
 
-    def __init__(
-        self, clf: Any, given: Any, ids: Any, rows: Any, wording: Any, **asked: Any
-    ) -> None:
+    def __init__(self, clf: Any, given: Any, ids: Any, rows: Any, words: Any, **how: Any) -> None:
         self.whole, self.main, self.given = clf, getattr(clf, "model_", clf), given
         self.clf, self.data, self.said = self.main, given, given.said
         self.panel = self.said is not None
@@ -44,18 +42,17 @@ class Case:
             plain = {"experts": "right", "mechanism": "entropy", "missing_label": None}
             self.clf = refit(self.main, self.data, None, warned=[], **plain)
         self.labels, self.blank = self.data.labels, ~self.data.labels.labelled
-        self.n, self.ids, self.wording = len(self.blank), ids, wording
+        self.n, self.ids, self.wording = len(self.blank), ids, words
         if ids is not None and len(ids) != self.n:
-            raise ValueError(
-                f"ids has {len(ids)} entries and X has {self.n} rows: give one for each row."
-            )
+            counts = f"ids has {len(ids)} entries and X has {self.n} rows"
+            raise ValueError(f"{counts}: give one for each row.")
         self.rows = np.arange(1, self.n + 1) if rows is None else np.asarray(rows)
         called = [None] * self.n if ids is None else ids
         numbered = zip(self.rows.tolist(), called, strict=True)
         self.names = [str(row if name is None else name) for row, name in numbered]
         self.classes, self.features = self.clf.fitted_.class_names, self.clf.fitted_.feature_names
         self.values = np.asarray(given.X, dtype=float)
-        self.diagnosis = diagnose(self.data, None, estimator=self.clf, n_jobs=clf.n_jobs, **asked)
+        self.diagnosis = diagnose(self.data, None, estimator=self.clf, n_jobs=clf.n_jobs, **how)
         # the fit that uses the pattern: the model itself if it does
         self.informed = self.clf if self.clf.mechanism_.informative else self.diagnosis.full
         # what each reader says of each class (J, g, g), if readers may be wrong
@@ -124,10 +121,8 @@ class Case:
         if self.diagnosis.finding == "crowded":
             return "There are too few rows for each parameter: standard errors would mean little."
         if k > MOST_PARAMETERS:
-            return (
-                f"The model has {k:,} parameters, too many for a report to wait for their "
-                "standard errors. Ask for them in Python with clf.summary()."
-            )
+            many = f"The model has {k:,} parameters, too many for a report to wait for their"
+            return f"{many} standard errors. Ask for them in Python with clf.summary()."
         try:
             return information(self.clf, self.data)
         except (ValueError, np.linalg.LinAlgError) as error:

@@ -23,6 +23,17 @@ BANDS = (0.0, 0.7, 0.9, 0.99, 1.0)
 BAND_NAMES = ("less than 70 %", "70 % to 90 %", "90 % to 99 %", "99 % or more")
 MOST_LISTED, KEPT, VALUES = 12, 1000, 4
 REFERENCE = "D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning."
+_GROUPS = {  # titles of parameters, by how their names begin
+    "weight": "Class weights",
+    **dict.fromkeys(("intercept", "coef", "dropout", "theta"), "Labelling mechanism"),
+    "mean": "Class means",
+    "location": "Class locations",
+    "dof": "Degrees of freedom",
+    "shape": "Skewness",
+    "covariance": "Class covariances",
+    "scale": "Class scale matrices",
+}
+_PARAMETERS = {"coef[u]": "entropy", "dropout": "chance loss"}
 
 
 def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> Any:
@@ -74,54 +85,42 @@ def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str
     rows, found, unseen = noun(case.n, "row"), case.diagnosis, labels["not_reviewed"]
     seen = "All rows were taken as shown to whoever labelled them."
     if unseen:
-        seen = (
-            f"{noun(unseen, 'row counts', 'rows count')} as not reviewed: they help to shape the "
-            "classes, but whether they have a label is no evidence."
-        )
+        count = f"{noun(unseen, 'row counts', 'rows count')} as not reviewed"
+        no_label = "they help to shape the classes, but whether they have a label is no evidence"
+        seen = f"{count}: {no_label}."
     share = percent(labels["blank_share"])
     some = f"Of {rows}, {labels['blank']:,} ({share}) have no label. {seen}"
     yield some if labels["blank"] else f"All {rows} carry a label."
     yield found.explanation
     if case.label_rates is not None:
         pairs = zip(case.label_rates, case.classes, strict=True)
-        yield (
-            "By what labelled rows say of the classes, labels are given to about "
-            f"{listed([f'{percent(r)} of class {short(c)}' for r, c in pairs], most=6)}. The "
-            "predictions allow for that."
-        )
+        rates = listed([f"{percent(r)} of class {short(c)}" for r, c in pairs], most=6)
+        told = f"By what labelled rows say of the classes, labels are given to about {rates}."
+        yield f"{told} The predictions allow for that."
     elif change["available"] and found.finding in ("hard", "easy", "mixed", "random"):
         yield change["words"]
 
 
 def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
     if not held_out["available"]:
-        yield (
-            f"How often the model is right could not be measured: {held_out['why_not']}. Its own "
-            "probabilities have not been put to the test."
-        )
+        unknown = f"How often the model is right could not be measured: {held_out['why_not']}."
+        yield f"{unknown} Its own probabilities have not been put to the test."
         return
     accuracy, lower, upper, claimed, agreed = (
         percent(held_out[k]) for k in ("accuracy", "lower", "upper", "claimed", "agreed")
     )
     given = "the class that most readers named" if case.panel else "the same label"
-    yield (
-        f"Asked about labelled rows that it had not seen, the model gives {given} in {accuracy} "
-        f"of {noun(held_out['rows'], 'case')} (95 % interval {lower} to {upper})."
-    )
+    share = f"{accuracy} of {noun(held_out['rows'], 'case')} (95 % interval {lower} to {upper})"
+    yield f"Asked about labelled rows that it had not seen, the model gives {given} in {share}."
     if case.confusion is not None:
-        yield (
-            f"Readers err too. Allowing for that, the model expects to agree with {claimed} of "
-            f"their labels, and agrees with {agreed}."
-        )
+        expected = f"the model expects to agree with {claimed} of their labels"
+        yield f"Readers err too. Allowing for that, {expected}, and agrees with {agreed}."
     if held_out["all_rows"] is not None and labels["blank"]:
-        easier = "Labelled rows are the easier ones. "
-        if case.diagnosis.finding != "hard" or case.diagnosis.missing_by_class:
-            easier = ""
-        yield (
-            f"{easier}The estimate for all rows, blank ones included, is about "
-            f"{percent(held_out['all_rows'])}. It rests on the model where nobody gave a label, "
-            "and tends to be a little high."
-        )
+        hard = case.diagnosis.finding == "hard" and not case.diagnosis.missing_by_class
+        easier, share = "Labelled rows are the easier ones. " * hard, percent(held_out["all_rows"])
+        text = f"{easier}The estimate for all rows, blank ones included, is about {share}."
+        rests = "It rests on the model where nobody gave a label, and tends to be a little high."
+        yield f"{text} {rests}"
     if held_out["contradicted"]:
         claims = "" if case.panel else f": on those rows it claims {claimed}"
         text = f"The model is far surer than it should be{claims}."
@@ -141,21 +140,18 @@ def _what_next(triage: Section, doubtful: Section) -> Iterator[str]:
         yield f"Check {which} no class: perhaps damaged, mistyped or of another kind."
     if doubtful["total"]:
         which = noun(doubtful["total"], "label")
-        yield (
-            f"Check {which} that the model contradicts with at least 95 % confidence: were all "
-            "labels right, at most half as many would be."
-        )
+        text = f"Check {which} that the model contradicts with at least 95 % confidence"
+        yield f"{text}: were all labels right, at most half as many would be."
 
 
 def _cautions(case: Case, held_out: Section) -> Iterator[str]:
     if not case.clf.converged_:
         yield f"The fit did not settle ({case.clf.termination_}): every number is provisional."
     if held_out["available"] and held_out["upper"] < max(0.8, held_out["guess"]):
-        yield (
-            f"On held-out rows the model names only {percent(held_out['accuracy'])} of the labels "
-            f"(always naming the commonest class would give {percent(held_out['guess'])}), so its "
-            "classes may not be those of the labels. Try another family, or other features."
-        )
+        right, guess = percent(held_out["accuracy"]), percent(held_out["guess"])
+        naive = f"always naming the commonest class would give {guess}"
+        other = "its classes may not be those of the labels. Try another family, or other features"
+        yield f"On held-out rows the model names only {right} of the labels ({naive}), so {other}."
     if case.label_rates is not None:
         yield "Ask how labels were given: that it was by class is what the rows suggest."
     elif case.diagnosis.caution:
@@ -199,9 +195,7 @@ def _held_out(case: Case) -> Section:
     }
 
 
-def _of_all_rows(
-    case: Case, rows: IntArray, confidence: FloatArray, right: BoolArray
-) -> float | None:
+def _of_all_rows(case: Case, rows: IntArray, sure: FloatArray, right: BoolArray) -> float | None:
     """Return the share of all rows that is expected to be right.
 
     A blank row counts with the model's own chance of an error, raised as far as held-out rows,
@@ -212,7 +206,7 @@ def _of_all_rows(
     if case.informed is None or case.confusion is not None or few:
         return None
     weight = inverse_probability_weights(case.data, estimator=case.informed)[rows]
-    found, expected = weight @ ~right, weight @ (1 - confidence)
+    found, expected = weight @ ~right, weight @ (1 - sure)
     error = max((found + 1) / (expected + 1), 1.0) * (1 - case.posterior[case.blank].max(axis=1))
     labelled = case.n - error.size  # of which only some may have been held out
     wrong = labelled * (~right).mean() + np.minimum(error, 1.0).sum()
@@ -404,19 +398,6 @@ def _precision_gain(case: Case) -> float | None:
     return float(np.median(ratios)) if ratios.size else None
 
 
-_GROUPS = {
-    "weight": "Class weights",
-    **dict.fromkeys(("intercept", "coef", "dropout", "theta"), "Labelling mechanism"),
-    "mean": "Class means",
-    "location": "Class locations",
-    "dof": "Degrees of freedom",
-    "shape": "Skewness",
-    "covariance": "Class covariances",
-    "scale": "Class scale matrices",
-}
-_PARAMETERS = {"coef[u]": "entropy", "dropout": "chance loss"}
-
-
 def _parameters(case: Case) -> Section:
     found = case.information
     if isinstance(found, str):
@@ -442,18 +423,14 @@ def _candidates(whole: Any) -> list[Section]:
 def _method(case: Case, candidates: list[Section]) -> Section:
     clf, likelihood = case.clf, case.clf.mechanism_.describe()
     if clf.alpha != 0.5:
-        likelihood += (
-            f" Labelled rows were given a weight of {2 * clf.alpha:g} against "
-            f"{2 * (1 - clf.alpha):g} for blank ones (a fractionally supervised fit)."
-        )
+        weight = f"a weight of {2 * clf.alpha:g} against {2 * (1 - clf.alpha):g} for blank ones"
+        likelihood += f" Labelled rows were given {weight} (a fractionally supervised fit)."
     combined = [r for r in candidates if r["weight"] > 0]
     if combined:
-        likelihood += (
-            f" This is the one with the largest weight of {noun(len(combined), 'model')} whose "
-            f"predictions were combined ({percent(combined[0]['weight'], whole=True)}); tests, "
-            "parameters and what a label would teach are its own, all probabilities those of the "
-            "combination."
-        )
+        models, share = noun(len(combined), "model"), percent(combined[0]["weight"], whole=True)
+        one = f"the one with the largest weight of {models} whose predictions were combined"
+        own = "tests, parameters and what a label would teach are its own, all probabilities"
+        likelihood += f" This is {one} ({share}); {own} those of the combination."
     fitted = (
         f"The rows are taken to come from {noun(len(case.classes), 'class', 'classes')}, "
         f"{clf.family_.describe()}. The model has {noun(clf.n_parameters_, 'parameter')}; "

@@ -19,12 +19,25 @@ from hesitant.labels import encode
 from hesitant.persistence import Preparation
 from hesitant.studies._sources import FACTS, SOURCES, Frame, load_table
 
+# Flow cytometry: manual gating assigned cells to four populations, or to none.
 CHANNELS = tuple(SOURCES["cytometry"].columns[:-1])
+# Cardiotocography: normal, pathologic, or only suspect, which counts as blank.
 RAW = tuple(SOURCES["cardiotocography"].columns[2:-2])
 DATA = tuple(name for name in RAW if name not in ("LBE", "DR"))
+_COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
+PATTERNS = (5, 6, 9, 10)
+_STATES = {1: "normal", 2: "suspect", 3: "pathologic"}
+# Colonoscopy: lesions on which most doctors of a panel agree, or do not.
 DOCTORS = tuple(SOURCES["opinions"].columns[2:])
-
-# ---- flow cytometry: manual gating assigned cells to four populations, or to none --------------
+_LIGHTS = {
+    "white": ((1,), "in white light"),
+    "nbi": ((2,), "in narrow-band imaging"),
+    "both": ((1, 2), "in white light and in narrow-band imaging"),
+}
+_PANELS = {"doctors": DOCTORS, "doctors+histology": (*DOCTORS, "truth")}
+_DECISION = {"adenoma": "resection", "hyperplasic": "no-resection", "serrated": "resection"}
+_SAME = 1e-10  # columns whose correlation is this close to 1 carry the same information
+_MAX_ROUNDS = 100  # of the search for a sparse discriminant
 
 
 def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabelled:
@@ -40,13 +53,6 @@ def load_cytometry(data_dir: str | os.PathLike[str] | None = None) -> PartlyLabe
     labels = need("pandas").Series(gates, index=table.index, dtype=object, name="gate")
     about = FACTS["about"]["cytometry"].format(n=len(table), blank=gates.count(None))
     return PartlyLabelled("cytometry", table[list(CHANNELS)], labels, CHANNELS, about)
-
-
-# ---- cardiotocography: normal, pathologic, or only suspect, which counts as blank --------------
-
-_COUNTS = ("AC", "FM", "UC", "DL", "DS", "DP")
-PATTERNS = (5, 6, 9, 10)
-_STATES = {1: "normal", 2: "suspect", 3: "pathologic"}
 
 
 def load_cardiotocography(
@@ -83,10 +89,8 @@ def load_cardiotocography(
         scores = prepared.transform(features) * np.sqrt(1 - 1 / n)
         named = kept.index, prepared.get_feature_names_out()
         features = need("pandas").DataFrame(scores, *named)
-        how = (
-            f"{components} principal components of {p} columns that vary, on the "
-            f"correlation\nscale; they hold {prepared.explained_.sum():.0%} of the variance."
-        )
+        how = f"{components} principal components of {p} columns that vary, on the correlation\n"
+        how += f"scale; they hold {prepared.explained_.sum():.0%} of the variance."
     states = kept["NSP"].astype(int).map(_STATES)
     counts = {state: (states == state).sum() for state in _STATES.values()}
     about = FACTS["about"]["cardiotocography"].format(n=n, all=len(table), how=how, **counts)
@@ -94,17 +98,6 @@ def load_cardiotocography(
     details = kept[["CLASS", "NSP"]].astype(int).assign(row=kept.index + 1)
     made = "cardiotocography", features, labels, tuple(features.columns), about
     return PartlyLabelled(*made, details=details)
-
-
-# ---- colonoscopy: lesions on which most doctors of a panel agree, or do not --------------------
-
-_LIGHTS = {
-    "white": ((1,), "in white light"),
-    "nbi": ((2,), "in narrow-band imaging"),
-    "both": ((1, 2), "in white light and in narrow-band imaging"),
-}
-_PANELS = {"doctors": DOCTORS, "doctors+histology": (*DOCTORS, "truth")}
-_DECISION = {"adenoma": "resection", "hyperplasic": "no-resection", "serrated": "resection"}
 
 
 def load_gastrointestinal(
@@ -179,17 +172,9 @@ def _chosen(
     names = [features] if isinstance(features, str) else list(features)
     unknown = [name for name in names if name not in measured]
     if unknown:
-        raise ValueError(
-            f"features={names!r}: {', '.join(map(str, unknown))} not among {measured.columns[0]} "
-            f"to {measured.columns[-1]}"
-        )
+        known = f"{measured.columns[0]} to {measured.columns[-1]}"
+        raise ValueError(f"features={names!r}: {', '.join(map(str, unknown))} not among {known}")
     return names, f"{', '.join(names)}, as asked for."
-
-
-# ---- choosing features by sparse linear discriminant analysis ----------------------------------
-
-_SAME = 1e-10  # columns whose correlation is this close to 1 carry the same information
-_MAX_ROUNDS = 100
 
 
 @dataclass(frozen=True)
@@ -255,10 +240,8 @@ def sparse_discriminant_features(
     alike = np.abs(columns[:, varying].T @ columns[:, varying]) > 1 - _SAME
     usable = varying[~np.triu(alike, k=1).any(axis=0)]
     if type(n_features) is bool or n_features not in range(1, len(usable) + 1):
-        raise ValueError(
-            f"n_features={n_features!r} must be an integer from 1 to {len(usable)}, the number of "
-            "distinct columns that vary among the labelled rows"
-        )
+        most = f"{len(usable)}, the number of distinct columns that vary among the labelled rows"
+        raise ValueError(f"n_features={n_features!r} must be an integer from 1 to {most}")
     check_number("ridge", ridge, Real, 0)
     earlier, betas = np.ones((g, 1)), []
     for _ in range(g - 1):

@@ -22,6 +22,11 @@ from hesitant.studies._sources import FACTS
 # What the paper prints of each data set; of some p-values only a bound.
 _BOUNDS: Any = {"ks_p": None, "mann_whitney_p": None}
 PRINTED = {k: SimpleNamespace(**_BOUNDS | facts) for k, facts in FACTS["printed"].items()}
+_SAMPLE = 100_000  # draws that tell which share of the space changes class
+_COLUMNS = {
+    "table1": ("n_labelled", "n_unlabelled", "mean_labelled", "mean_unlabelled"),
+    "table2": ("ks", "ks_p", "mann_whitney", "mann_whitney_p"),
+}
 
 
 def distance(row: Row, printed: Row) -> float:
@@ -62,10 +67,8 @@ def load(reading: Reading, directory: Any = None) -> Any:
     data = getattr(_loaders, f"load_{name}")(directory, **reading.loading)
     if not 0 < data.n_blank < len(data):
         which = "unlabelled" if data.n_labelled else "labelled"
-        raise ValueError(
-            f"The {name} data have no {which} row ({reading.name}), so there is nothing to "
-            "compare; are these the published files?"
-        )
+        none = f"The {name} data have no {which} row ({reading.name})"
+        raise ValueError(f"{none}, so there is nothing to compare; are these the published files?")
     return data
 
 
@@ -91,13 +94,10 @@ def fit_reading(reading: Reading, data: Any, **changes: Any) -> Any:
     return classifier
 
 
-def compare_readings(
-    readings: list[Reading], directory: Any = None, n_jobs: int | None = None, progress: Any = None
-) -> list[Row]:
+def compare_readings(readings: list[Reading], directory: Any = None, **how: Any) -> list[Row]:
     """Fit every reading of one data set and compare each with the printed numbers."""
     tasks = [(reading, load(reading, directory)) for reading in readings]
-    how: Any = {"n_jobs": n_jobs, "progress": progress, "description": readings[0].dataset}
-    rows = list(run_tasks(_compare, tasks, **how))
+    rows = list(run_tasks(_compare, tasks, description=readings[0].dataset, **how))
     # Fits that end at the same maximum differ by less than the tolerance: the first one counts.
     least = min(row["distance"] for row in rows) + 5e-4
     nearest = next(k for k, row in enumerate(rows) if row["distance"] <= least)
@@ -126,21 +126,12 @@ def _ending(clf: Any) -> Row:
     return {**found, "remarks": " ".join(clf.remarks_)}
 
 
-_COLUMNS = {
-    "table1": ("n_labelled", "n_unlabelled", "mean_labelled", "mean_unlabelled"),
-    "table2": ("ks", "ks_p", "mann_whitney", "mann_whitney_p"),
-}
-
-
 def beside_printed(table: str, rows: list[Row]) -> list[Row]:
     """Return the columns of table 1 or 2, each beside the printed one."""
     pairs = [name for column in _COLUMNS[table] for name in (column, f"{column}_printed")]
     columns = ["dataset", "reading", "main", "nearest", *pairs]
     columns += ["distance", "log_likelihood", "converged", "remarks"]
     return [{name: row[name] for name in columns} for row in rows]
-
-
-_SAMPLE = 100_000
 
 
 def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict[str, list[Row]]]:

@@ -253,8 +253,7 @@ class _Run:
         part.tables[name] = rows
         if rows:
             text = need("pandas").DataFrame(plain(rows)).to_csv(index=False, lineterminator="\n")
-            path = self.result.out / f"{name}.csv"
-            part.files.append(write_atomically(path, text, force=True))
+            part.files.append(write_atomically(self.result.out / f"{name}.csv", text, force=True))
 
     @cache  # noqa: B019 - lives as long as the run
     def simulation(self) -> list[Row]:
@@ -263,8 +262,8 @@ class _Run:
 
     @cache  # noqa: B019
     def compared(self, dataset: str) -> dict[str, list[Row]]:
-        readings, progress = real.readings(dataset), None if self.progress else False
-        rows = real.compare_readings(readings, self.directory, self.n_jobs, progress)
+        how: Any = {"n_jobs": self.n_jobs, "progress": None if self.progress else False}
+        rows = real.compare_readings(real.readings(dataset), self.directory, **how)
         return {table: real.beside_printed(table, rows) for table in ("table1", "table2")}
 
     @cache  # noqa: B019
@@ -292,6 +291,7 @@ def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
     environment = templates("hesitant.studies")
     environment.filters["number"] = decimals
     drawn = [folder / file for file in parts.get("figures", {}).get("files", [])]
+    shown = [path for path in drawn if path.suffix == ".png" and path.exists()]
     tables = {k: rows for part in parts.values() for k, rows in part["tables"].items()}
     page = environment.get_template("paper.html.j2").render(
         parts=parts,
@@ -299,11 +299,7 @@ def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
         settings=content["settings"],
         datasets=[_dataset(name, tables) for name in real.PRINTED],
         tables=tables,
-        figures={
-            path.stem: base64.b64encode(path.read_bytes()).decode()
-            for path in drawn
-            if path.suffix == ".png" and path.exists()
-        },
+        figures={path.stem: base64.b64encode(path.read_bytes()).decode() for path in shown},
         measures=study.MEASURES,
     )
     files = {record: text, folder / "paper.html": page}
@@ -317,9 +313,7 @@ def _dataset(name: str, tables: dict[str, list[Row]]) -> dict[str, Any]:
     readings: dict[str, Row] = {}
     for row in (*own["table1"], *own["table2"]):
         readings.setdefault(row["reading"], {}).update(row)
-    chosen: dict[str, Any] = {
-        k: row for row in readings.values() for k in ("main", "nearest") if row[k]
-    }
+    chosen: Any = {k: row for row in readings.values() for k in ("main", "nearest") if row[k]}
     if chosen:  # how much more likely the same model becomes from our own start
         nearest = chosen["nearest"]
         ours = nearest["reading"].replace("start: labelled rows", "start: ours")

@@ -30,8 +30,23 @@ from hesitant.weights import inverse_probability_weights
 
 Row = dict[str, Any]
 ALPHAS = tuple(k / 20 for k in range(21))
+_ELSEWHERE = "choose another folder with out (--out)."
 # what a measure is called, whether more (1) or less (-1) of it is better, and its decimals
 MEASURES = {"adjusted_rand": ("adjusted Rand index", 1, 4), "log_loss": ("total log loss", -1, 2)}
+_LINES = {  # of a figure: colours, styles and what they stand for
+    "full": (draw.class_color(4), "-", "full likelihood"),
+    "weighted labels": (draw.class_color(3), "-.", "labels, inverse weights"),
+    "complete labels": (draw.class_color(2), "--", "complete labels"),
+    "true parameters": (draw.INK, ":", "true parameters"),
+}
+_COMPARED: dict[str, dict[str, Any]] = {  # with the fractional estimators
+    "weighted labels": {"mechanism": None, "alpha": 1},
+    "ignorance": {"mechanism": None},
+    "full": {"solver": "quasi_newton"},
+    "profile": {"solver": "profile"},
+    "one-step-late": {"solver": "one_step_late"},
+    "complete labels": {"mechanism": None},
+}
 
 
 @dataclass(frozen=True)
@@ -99,22 +114,18 @@ class Checkpoint:
         if old == new and (reuse or self.resume):
             return
         if unfinished and not (self.resume or self.force):
-            raise StudyError(
-                f"{self.path} holds {noun(unfinished, 'finished replication')} of an interrupted "
-                "run. Continue it with resume=True (--resume), begin anew with force=True "
-                "(--force), or choose another folder with out (--out)."
-            )
+            held = f"{self.path} holds {noun(unfinished, 'finished replication')}"
+            ways = "with resume=True (--resume), begin anew with force=True (--force)"
+            raise StudyError(f"{held} of an interrupted run. Continue it {ways}, or {_ELSEWHERE}")
         if self.resume and old is not None:
             changed = "; ".join(
                 f"{k} was {json.dumps(old.get(k)):.60} and is now {json.dumps(new.get(k)):.60}"
                 for k in sorted({*old, *new})
                 if old.get(k) != new.get(k)
             )
-            raise StudyError(
-                f"{self.path} was begun with other settings ({changed}), so its results cannot be "
-                "continued. Use the same settings, begin anew with force=True (--force) instead, "
-                "or choose another folder with out (--out)."
-            )
+            other = f"{self.path} was begun with other settings ({changed}), so its results cannot"
+            same = "Use the same settings, begin anew with force=True (--force) instead"
+            raise StudyError(f"{other} be continued. {same}, or {_ELSEWHERE}")
         if unfinished:
             names = (self.path.with_suffix(f".{number}.old") for number in itertools.count(1))
             self._execute("VACUUM INTO ?", str(next(name for name in names if not name.exists())))
@@ -141,11 +152,10 @@ class Checkpoint:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             why = f"The results cannot be kept in {self.path}: {error}. What was finished before "
-            why += "is safe; make room, or choose another folder with out (--out)."
+            why += f"is safe; make room, or {_ELSEWHERE}"
             code = getattr(error, "sqlite_errorcode", 0)
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                why = f"Another run is writing to {self.path}: wait for it, or choose another "
-                why += "folder with out (--out)."
+                why = f"Another run is writing to {self.path}: wait for it, or {_ELSEWHERE}"
             raise StudyError(why) from error
 
 
@@ -189,16 +199,6 @@ def complete(
     checkpoint.finish()
     kept = checkpoint.finished
     return [{"replication": k, **row} for k in range(replications) for row in kept[k]]
-
-
-_COMPARED: dict[str, dict[str, Any]] = {
-    "weighted labels": {"mechanism": None, "alpha": 1},
-    "ignorance": {"mechanism": None},
-    "full": {"solver": "quasi_newton"},
-    "profile": {"solver": "profile"},
-    "one-step-late": {"solver": "one_step_late"},
-    "complete labels": {"mechanism": None},
-}
 
 
 def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
@@ -261,12 +261,9 @@ def summarise(rows: list[Row]) -> list[Row]:
     groups = _groups(rows)
     full, out = groups["full", None], []
     for (name, alpha), group in groups.items():
-        row: Row = {
-            "estimator": name,
-            "alpha": alpha,
-            "replications": len(group["converged"]),
-            "converged": int(group["converged"].sum()),
-        }
+        converged = group["converged"]
+        row: Row = {"estimator": name, "alpha": alpha, "replications": len(converged)}
+        row["converged"] = int(converged.sum())
         for measure, (_, better, _) in MEASURES.items():
             change = group[measure] - full[measure]
             # Solvers that reach the same maximum differ by rounding: that is a tie, not a win.
@@ -331,16 +328,6 @@ def findings(rows: list[Row]) -> list[Row]:
     return out
 
 
-# ---- figures ----------------------------------------------------------------------------------
-
-_LINES = {
-    "full": (draw.class_color(4), "-", "full likelihood"),
-    "weighted labels": (draw.class_color(3), "-.", "labels, inverse weights"),
-    "complete labels": (draw.class_color(2), "--", "complete labels"),
-    "true parameters": (draw.INK, ":", "true parameters"),
-}
-
-
 def draw_example(seed: int) -> Any:
     """Draw one data set of the simulation over the true regions of its classes."""
     data = simulate(500, random_state=np.random.SeedSequence(seed, spawn_key=(0,)).spawn(3)[0])
@@ -355,8 +342,7 @@ def draw_example(seed: int) -> Any:
         ax.get_legend().remove()
     left.set_title("(a) complete labels")
     right.set(title=f"(b) observed labels, {data.n_blank} of {len(X)} missing", ylabel="")
-    handles = draw.legend_handles(names, codes)
-    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    figure.legend(handles=draw.legend_handles(names, codes), loc="outside lower center", ncols=3)
     return figure
 
 

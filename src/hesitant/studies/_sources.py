@@ -89,8 +89,7 @@ def fingerprint(table: Frame) -> str:
         lambda cell: cell.strip() if isinstance(cell, str) else f"{float(cell) + 0.0:.12g}"
     )
     rows = sorted("\x1f".join(row) for row in written.to_numpy().tolist())
-    text = "\x1e".join(["\x1f".join(columns), *rows])
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256("\x1e".join(["\x1f".join(columns), *rows]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -116,19 +115,15 @@ class Source:
         table = pandas.read_csv(path) if reader is None else reader(path, self.columns)
         absent = [name for name in self.columns if name not in table]
         if absent:
-            raise ValueError(
-                f"{path} lacks the columns {', '.join(absent)}; it has "
-                f"{', '.join(map(str, table.columns[:12]))}{', ...' * (table.shape[1] > 12)}"
-            )
+            there = f"{', '.join(map(str, table.columns[:12]))}{', ...' * (table.shape[1] > 12)}"
+            raise ValueError(f"{path} lacks the columns {', '.join(absent)}; it has {there}")
         table = table[[*self.columns, *(c for c in table if re.fullmatch(self.more, str(c)))]]
         table = table.apply(lambda column: self._tidy(column, path))
         if fingerprint(table) != self.sha256:
             words = f"{path} is not the published {self.what} ({self.page}): some values differ."
             if not trusted:
-                raise ValueError(
-                    f"{words} Delete it and try again, or fetch the file and set {VARIABLE} to "
-                    "its directory to use it as it is."
-                )
+                own = f"or fetch the file and set {VARIABLE} to its directory to use it as it is"
+                raise ValueError(f"{words} Delete it and try again, {own}.")
             told = f"{words} It is used as it is; expect other results than the paper's."
             warnings.warn(told, DataContentWarning, stacklevel=4)
         return table
@@ -145,8 +140,7 @@ class Source:
         return numbers
 
 
-_FACTS = Path(__file__).with_name("sources.toml").read_text(encoding="utf-8")
-FACTS: dict[str, Any] = tomllib.loads(_FACTS)
+FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("sources.toml").read_text("utf-8"))
 SOURCES = {name: Source(**facts) for name, facts in FACTS["tables"].items()}
 
 

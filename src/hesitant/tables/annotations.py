@@ -202,15 +202,11 @@ def join(
         apart = noun(sum(len(labels) > 1 for labels in found), "case")
         notes.append(f"{len(labels)} readers ({quote_all(readers)}) disagree on {apart}.")
     if tool == "doccano" and not any(key in row for row in export for key in _CONFIRMED):
-        notes.append(
-            "The export does not say which cases were confirmed, and all count as shown: tick "
-            "'Export only approved documents' if some were not."
-        )
+        shown_all = "The export does not say which cases were confirmed, and all count as shown"
+        notes.append(f"{shown_all}: tick 'Export only approved documents' if some were not.")
     if tool is None and {"annotation_id", "lead_time"} <= set(export.columns):
-        notes.append(
-            "This looks like a CSV export of Label Studio, which leaves out skipped tasks: with "
-            "the JSON export, withheld labels count."
-        )
+        looks = "This looks like a CSV export of Label Studio, which leaves out skipped tasks"
+        notes.append(f"{looks}: with the JSON export, withheld labels count.")
     if strange:
         lost = noun(len(strange), "case")
         notes.append(f"{lost} of the export not in {table.source}: {quote_all(strange)}.")

@@ -104,8 +104,7 @@ def read_table(
 def recognise(source: Source) -> str:
     """Tell the format from the content where that is certain, else from the suffix."""
     kinds = (kind for start, kind in _STARTS.items() if re.match(start, source.data))
-    suffix = PurePath(source.filename).suffix.lower()[1:]
-    return next(kinds, _SUFFIXES.get(suffix, "csv"))
+    return next(kinds, _SUFFIXES.get(PurePath(source.filename).suffix.lower()[1:], "csv"))
 
 
 def _read_arrow(source: Source, kind: str) -> pd.DataFrame:
@@ -284,13 +283,12 @@ def _read_delimited(
     last, columns = _cut(content, delimiter, rows, header_line, len(names))
     check_shape(names, source.name, rows=len(columns))
     # columns with neither a name nor a cell come from a delimiter at the end of every line
-    frame = pd.DataFrame(
-        {
-            name: _column(cells, na, decimal, as_text=name in text)
-            for name, title, cells in zip(names, header, columns, strict=True)
-            if title.strip() or pc.any(pc.not_equal(pc.utf8_trim_whitespace(cells), "")).as_py()
-        }
-    )
+    kept = {
+        name: _column(cells, na, decimal, as_text=name in text)
+        for name, title, cells in zip(names, header, columns, strict=True)
+        if title.strip() or pc.any(pc.not_equal(pc.utf8_trim_whitespace(cells), "")).as_py()
+    }
+    frame = pd.DataFrame(kept)
     frame.attrs["hesitant"] = {"decimal": decimal, "as_text": tuple(text)}
     if last == header_line + len(frame):  # one line for each row: a row tells its line
         frame.attrs["hesitant"]["first_line"] = header_line + 1
@@ -360,10 +358,9 @@ def records(
                 count += 1
             line = reader.line_num + 1
     except csv.Error as error:
+        problem = f"Its cells cannot be told apart: {error}."
         remedy = "Close every double quote, and write a quote inside a quoted cell as two."
-        raise source.error(
-            f"Its cells cannot be told apart: {error}.", remedy, line=line
-        ) from error
+        raise source.error(problem, remedy, line=line) from error
 
 
 def _first_rows(text: str, delimiter: str) -> list[list[str]]:

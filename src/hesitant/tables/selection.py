@@ -219,9 +219,7 @@ def _default_features(
     return [name for name in chosen if name not in aside], text, aside
 
 
-def _read_labels(
-    sheet: Sheet, readers: list[str], missing: Collection[object] | None
-) -> list[list[Any]]:
+def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[Any]]:
     """Return what each reader said, None where blank; note what is listed as missing in vain."""
     labels = [sheet[name].labels() for name in readers]
     every = {label for said in labels for label in said.values()}
@@ -244,10 +242,8 @@ def _read_labels(
         sheet.notes.append(f"{told}: {quote_all(unused)}.")
     for said in labels:
         said |= {cell: None for cell, label in said.items() if as_shown(label) in blank}
-    return [
-        [said.get(cell) for cell in sheet[name].cells]
-        for name, said in zip(readers, labels, strict=True)
-    ]
+    pairs = zip(readers, labels, strict=True)
+    return [[said.get(cell) for cell in sheet[name].cells] for name, said in pairs]
 
 
 def _weights(column: Column, kept: IntArray) -> FloatArray:
@@ -272,11 +268,9 @@ def _unusable_rows(sheet: Sheet, X: FloatArray, names: list[str], on_missing: st
         sheet.notes.append(f"{left} left out for a blank or infinite feature: {which}.")
         return rows
     counts = bad.sum(axis=0)
-    worst = [
-        f"{names[j]} ({counts[j]:,})" for j in np.argsort(-counts, kind="stable") if counts[j]
-    ]
+    most = [f"{names[j]} ({counts[j]:,})" for j in np.argsort(-counts, kind="stable") if counts[j]]
     kind = "an infinite cell" if on_missing == "model" else "a blank or infinite cell"
-    problem = f"{len(rows):,} of {len(X):,} rows have {kind}, by feature: {quote_all(worst)}."
+    problem = f"{len(rows):,} of {len(X):,} rows have {kind}, by feature: {quote_all(most)}."
     drop_rows = f"leave the rows out by giving 'drop' to {option('on_missing')}"
     remedy = ways("fill the cells in", sheet.leave_out, "" if every else drop_rows)
     first = int(rows[0])
