@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from hesitant import MixtureClassifier, _vector_math, likelihood, uncertainty
+from hesitant import MixtureClassifier, _vector_math, likelihood
 from hesitant.datasets import simulate
 from hesitant.families import Gaussian, _kernels
 from hesitant.mechanisms import (
@@ -49,7 +49,6 @@ PAIRS = {
         _vector_math._normalise_plainly,
         (JOINT, np.array([0.3, -2.0])),
     ),
-    "entropy": (uncertainty._shannon, uncertainty._shannon_plainly, (np.log(TAU), TAU)),
     "weights": (
         likelihood._weigh,
         likelihood._weigh_plainly,

@@ -6,12 +6,10 @@ All use logarithms, not probabilities that may have rounded: 1e-250 is as accura
 import math
 from abc import abstractmethod
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from hesitant._compile import njit
 from hesitant._typing import FloatArray
 
 __all__ = ["Margin", "Renyi", "Shannon", "SquaredLogOdds", "Uncertainty", "transformed_entropy"]
@@ -54,7 +52,8 @@ class Renyi(Uncertainty):
 
     def evaluate(self, log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.order == 1.0:
-            return _shannon(log_tau, tau)
+            mean = np.einsum("ih,ih->i", tau, log_tau)
+            return -mean, tau * (mean[:, None] - log_tau)
         top = log_tau.max(axis=1, keepdims=True)
         if math.isinf(self.order):
             return -top[:, 0], tau - np.eye(tau.shape[1])[log_tau.argmax(axis=1)]
@@ -114,27 +113,6 @@ class Margin(Uncertainty):
 
     def maximum(self, n_classes: int) -> float:
         return 1.0
-
-
-def _shannon_plainly(log_tau: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-    mean = np.einsum("ih,ih->i", tau, log_tau)
-    return -mean, tau * (mean[:, None] - log_tau)
-
-
-def _shannon_room(log_tau: FloatArray, tau: FloatArray) -> tuple[Any, Any]:
-    out = np.empty(len(tau)), np.empty(tau.shape)
-    return out, (log_tau, tau, *out)
-
-
-@njit(_shannon_plainly, _shannon_room)
-def _shannon(log_tau: FloatArray, tau: FloatArray, u: FloatArray, du: FloatArray) -> None:
-    for i in range(len(tau)):
-        mean = 0.0
-        for h in range(tau.shape[1]):
-            mean += tau[i, h] * log_tau[i, h]
-        u[i] = -mean
-        for h in range(tau.shape[1]):
-            du[i, h] = tau[i, h] * (mean - log_tau[i, h])
 
 
 def _tilt(t: FloatArray, tau: FloatArray, x: FloatArray) -> FloatArray:

@@ -107,12 +107,21 @@ def analyse(
     data = _provenance(table, frame, columns)
     with terminal.stage("Weighing the evidence"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what matters is among the report's notes
-        ids = None if columns.ids is None else columns.ids.tolist()
-        called: dict[str, Any] = {"ids": ids, "rows": columns.rows + 1, "name": data["name"]}
-        called |= {"notes": notes, "wording": in_options}
-        repeat: dict[str, Any] = {"options": options, "data": data, "command": command}
-        repeat |= {"n_boot": model.bootstrap or 0, "random_state": model.seed}
-        report = hesitant.report.make_report(clf, checked, None, **called, **repeat)
+        report = hesitant.report.make_report(
+            clf,
+            checked,
+            None,
+            ids=None if columns.ids is None else columns.ids.tolist(),
+            rows=columns.rows + 1,
+            name=data["name"],
+            n_boot=model.bootstrap or 0,
+            notes=notes,
+            wording=in_options,
+            options=options,
+            random_state=model.seed,
+            data=data,
+            command=command,
+        )
     with terminal.stage("Drawing and writing"):
         origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
         origin["options"] = json.dumps(options)
@@ -244,11 +253,17 @@ def compare(
     X, _ = prepare(columns, standardise, pca)
     total = math.prod(map(len, grid.values()))
     with terminal.stage(f"Fitting {total} models, {folds + 1} times each"):
-        seen = columns.reviewed if columns.opinions is None else None
-        rows: dict[str, Any] = {"sample_weight": columns.weight, "reviewed": seen}
-        how: dict[str, Any] = {"cv": folds, "random_state": seed, "missing_label": None}
-        how["n_jobs"] = -1 if jobs is None else jobs
-        result = hesitant.compare(X, columns.said, grid, **rows, **how)
+        result = hesitant.compare(
+            X,
+            columns.said,
+            grid,
+            cv=folds,
+            sample_weight=columns.weight,
+            reviewed=columns.reviewed if columns.opinions is None else None,
+            missing_label=None,
+            random_state=seed,
+            n_jobs=-1 if jobs is None else jobs,
+        )
     if out is not None:
         output.write_table(result.to_frame(), out, force=force)
     terminal.answer({"out": out, "notes": notes, **result.to_dict()})

@@ -61,11 +61,17 @@ def reproduce(
         raise typer.BadParameter("--resume continues and --force begins anew: choose one.")
     kept = f"finished replications of the simulation are kept in {out}, and --resume continues"
     with reporting(terminal, hesitant.studies.StudyError, stopped=kept):
-        asked = [str(part) for part in parts or ()] or None
-        how: dict[str, Any] = {"data": data, "n_jobs": -1 if jobs is None else jobs}
-        how |= {"replications": replications, "random_state": seed, "resume": resume}
-        how |= {"force": force, "progress": not (terminal.json or terminal.quiet)}
-        result = hesitant.studies.reproduce(asked, out, **how)
+        result = hesitant.studies.reproduce(
+            [str(part) for part in parts or ()] or None,
+            out,
+            replications=replications,
+            n_jobs=-1 if jobs is None else jobs,
+            data=data,
+            resume=resume,
+            force=force,
+            random_state=seed,
+            progress=not (terminal.json or terminal.quiet),
+        )
         document = result.to_dict()
         for part in document["parts"].values():
             part["problems"] = [in_options(problem) for problem in part["problems"]]
