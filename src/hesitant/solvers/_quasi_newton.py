@@ -1,7 +1,7 @@
 """Quasi-Newton over all parameters, or with the mechanism profiled out.
 
 The limited-memory BFGS is our own: it stops by the gain in log-likelihood that a step promises,
-which is what ``tol`` means, and with SciPy's a fit takes about a tenth longer (``python -m
+which is what ``tol`` means, and with SciPy's a fit takes about a fifth longer (``python -m
 benchmarks.quasi_newton``). The chart is scaled by complete-data information, so unit steps are
 nearly always right and the search along a line is a formality.
 """
