@@ -254,7 +254,9 @@ def _assess(name: str, clf: Any, data: Data) -> Candidate:
     for labelled, blank in () if mechanism.informative else data.answers():
         value += chance_log_likelihood(labelled, blank)
         k += 1
-    doubt = float(data.checked.weight @ (fit.entropy(data.checked, Shannon()) * (data.codes < 0)))
+    unknown = data.checked.weight * (data.codes < 0)
+    # By a sum: of weights that are all one, or have travelled, products are added up differently.
+    doubt = float(np.sum(unknown * fit.entropy(data.checked, Shannon())))
     bic = k * math.log(tally.weight) - 2 * value
     criteria = {"aic": 2 * k - 2 * value, "bic": bic, "icl": bic + 2 * doubt}
     found = {"log_likelihood": value, **criteria, "n_parameters": k, "converged": fit.converged_}
