@@ -70,7 +70,7 @@ def refuse_incomplete(parameter: str, value: object, kind: type) -> None:
     cls: Any = type(value)
     found = {name: getattr(cls, name, None) for name in dir(cls)}
     missing = [k for k, method in found.items() if getattr(method, "__isabstractmethod__", False)]
-    missing += [k for k in getattr(kind, "required", ()) if k not in dir(value)]
+    missing += [k for k in getattr(kind, "required", ()) if not hasattr(value, k)]
     if missing:
         listed = ", ".join(f"`{k}`" for k in missing)
         raise TypeError(
