@@ -39,8 +39,6 @@ def sum_strips(  # type: ignore[no-untyped-def]
     counts, first, second, gradient, curvature, strips, posterior, scratch,
 ):  # fmt: skip
     """Return a block's log-likelihood, and add up what its derivatives are made of."""
-    # A loop that adds up stores nothing: whether one that does both is vectorised, and so in which
-    # order it adds, depends on where in memory its arrays happen to lie.
     (n, p), g, value = X.shape, len(pi), 0.0
     x, u, v, log_tau, tau = strips[0], strips[1], strips[2], posterior[0], posterior[1]
     z, some, columns = scratch[0], scratch[1], scratch[2]
@@ -63,7 +61,7 @@ def sum_strips(  # type: ignore[no-untyped-def]
             for b in range(m):
                 log_tau[h, b], q[b] = volume - 0.5 * q[b], 0.0
         normalise_strip(log_tau, tau, some, m)
-        for b in range(m):
+        for b in range(m):  # without a store: see moment_strip
             y = codes[start + b]
             value += weight[start + b] * (some[0, b] + (log_tau[y, b] if y >= 0 else 0.0))
         for b in range(m):
@@ -77,24 +75,16 @@ def sum_strips(  # type: ignore[no-untyped-def]
             for b in range(m):
                 residual[b] *= -theta[1]
         for h in range(g):
-            total = 0.0
             for b in range(m):
                 y = codes[start + b]
                 known = (1.0 if h == y else 0.0) if y >= 0 else tau[h, b]
                 pull = residual[b] * tau[h, b] * (log_tau[h, b] + entropy[b])
                 w[b] = weight[start + b] * known + pull
-            for b in range(m):
-                total += w[b]
-            counts[h] += total
             for j in range(p):
-                shift, total = location[h, j], 0.0
+                shift = location[h, j]
                 for b in range(m):
                     u[j, b] = x[j, b] - shift
-                    v[j, b] = w[b] * u[j, b]
-                for b in range(m):
-                    total += v[j, b]
-                first[h, j] += total
-            moment_strip(u, v, second[h], m)
+            counts[h] += moment_strip(u, w, v, first[h], second[h], m)
             for b in range(m):
                 w[b] = 0.0
     for h in range(g):

@@ -148,8 +148,25 @@ def _moments_plainly(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Fl
 
 
 @njit(fastmath=REORDERED, inner=True)
-def moment_strip(u: FloatArray, v: FloatArray, second: FloatArray, m: int) -> None:
-    """Add the lower triangle, in fours, of ``v[:, :m] @ u[:, :m].T`` to ``second``."""
+def moment_strip(  # type: ignore[no-untyped-def]
+    u, w, v, first, second, m
+):
+    """Return the sum of m weights w; add sums of rows u so weighted, and of their products.
+
+    Of the products, to the lower triangle, in fours; v gets the weighted rows.
+    """
+    # A loop that adds up stores nothing: whether one that does both is vectorised, and so in which
+    # order it adds, depends on where in memory its arrays happen to lie.
+    mass = 0.0
+    for b in range(m):
+        mass += w[b]
+    for j in range(len(first)):
+        total = 0.0
+        for b in range(m):
+            v[j, b] = w[b] * u[j, b]
+        for b in range(m):
+            total += v[j, b]
+        first[j] += total
     for j in range(0, len(second), 4):
         for k in range(0, j + 4, 4):
             a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
@@ -164,6 +181,7 @@ def moment_strip(u: FloatArray, v: FloatArray, second: FloatArray, m: int) -> No
             sums = (a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3)
             for i in range(16):
                 second[j + i // 4, k + i % 4] += sums[i]
+    return mass
 
 
 @njit(_moments_plainly, _moments_room, fastmath=REORDERED)
@@ -180,21 +198,13 @@ def weighted_moments(  # type: ignore[no-untyped-def]
             for j in range(p):
                 x[j, b] = X[start + b, j]
         for h in range(g):
-            total = 0.0
             for b in range(m):
                 w[b] = weights[start + b, h]
-            for b in range(m):  # without a store: see one_pass.sum_strips
-                total += w[b]
-            mass[h] += total
             for j in range(p):
-                per_unit, middle, shift, total = 1.0 / spread[j], center[j], location[h, j], 0.0
+                per_unit, middle, shift = 1.0 / spread[j], center[j], location[h, j]
                 for b in range(m):
                     u[j, b] = (x[j, b] - middle) * per_unit - shift
-                    v[j, b] = w[b] * u[j, b]
-                for b in range(m):
-                    total += v[j, b]
-                first[h, j] += total
-            moment_strip(u, v, second[h], m)
+            mass[h] += moment_strip(u, w, v, first[h], second[h], m)
     for h in range(g):
         for j in range(p):
             for k in range(j):

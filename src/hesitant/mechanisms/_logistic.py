@@ -346,7 +346,7 @@ def logistic_strip(  # type: ignore[no-untyped-def]
     exp_strip(small, m)
     log1p_strip(small, m, excess)
     bend = excess
-    for r in range(m):  # without a store: see one_pass.sum_strips
+    for r in range(m):  # without a store: see families' moment_strip
         value -= weight[start + r] * (max(against[r], 0.0) + excess[r])
     for r in range(m):
         i, high = start + r, 1.0 / (1.0 + small[r])
