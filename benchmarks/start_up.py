@@ -9,10 +9,10 @@ import sys
 import tempfile
 
 FIT = """
-import time, numpy as np
+import time
+from benchmarks._common import blobs
 from hesitant import MixtureClassifier
-rng = np.random.default_rng(0)
-X, y = rng.normal(size=({n}, {p})), rng.integers(-1, 2, {n})
+X, y = blobs({n}, {p}, {g})
 begin = time.perf_counter()
 MixtureClassifier().fit(X, y)
 print(time.perf_counter() - begin)
@@ -37,12 +37,12 @@ def main() -> None:
     print(f"from hesitant import MixtureClassifier, after scikit-learn: {added:.2f} s")
     with tempfile.TemporaryDirectory() as folder:
         env = {"NUMBA_CACHE_DIR": folder, "HESITANT_COMPILE": ""}
-        small = run(FIT.format(n=300, p=2), **env)
+        small = run(FIT.format(n=300, p=2, g=2), **env)
         print(f"first small fit ever: {small:.2f} s")
-        cold, warm = (run(FIT.format(n=200_000, p=10), **env) for _ in range(2))
+        cold, warm = (run(FIT.format(n=200_000, p=10, g=4), **env) for _ in range(2))
         print(f"first fit of 200,000 x 10, which compiles: {cold:.1f} s; later {warm:.1f} s")
     with tempfile.TemporaryDirectory() as folder:
-        every = run(FIT.format(n=300, p=2), NUMBA_CACHE_DIR=folder, HESITANT_COMPILE="always")
+        every = run(FIT.format(n=300, p=2, g=2), NUMBA_CACHE_DIR=folder, HESITANT_COMPILE="always")
     print(f"a first small fit that must compile every kernel: {every:.1f} s")
 
 

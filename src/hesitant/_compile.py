@@ -7,6 +7,7 @@ for rounding), if it has one, until the numbers that it was given add up.
 """
 
 import functools
+import gc
 import os
 import threading
 import types
@@ -55,13 +56,13 @@ def njit(
 
         @functools.wraps(function)
         def kernel(*arguments: Any) -> Any:
-            if compiled is None:
+            if new := compiled is None:
                 if bear(arguments):
                     return instead(*arguments)
                 compile_now()
             results, given = (None, arguments) if room is None else room(*arguments)
             try:
-                number = compiled(*given)
+                number = _without_collecting(compiled, given) if new else compiled(*given)
             except SystemError as error:
                 raise _interrupted(error) from None
             if results is None:
@@ -72,6 +73,17 @@ def njit(
         return kernel
 
     return decorate
+
+
+def _without_collecting(kernel: Any, given: tuple[Any, ...]) -> Any:
+    """Call a kernel that numba compiles now: a tenth sooner if nobody looks for garbage."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return kernel(*given)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _compile(function: Any, **options: Any) -> Any:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from hesitant._typing import FloatArray
-from hesitant._vector_math import normalise_strip
+from hesitant._vector_math import exp_strip, log1p_strip, normalise_strip
 from hesitant.families._kernels import FARTHEST, LENGTH, distance_strip, moment_strip
-from hesitant.mechanisms._logistic import logistic_strip
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -26,7 +25,7 @@ def room(family: Any, mechanism: Any, state: Any, block: Any, weight: FloatArray
     second, curvature = np.zeros((g, size, size)), np.zeros((q, q))
     padded, posterior = np.zeros((g, size, size)), np.empty((2, g, LENGTH))
     padded[:, :p, :p] = params.whitener
-    scratch = np.zeros((3, size, LENGTH)), posterior, np.zeros((3, 5, LENGTH))
+    scratch = np.zeros((3, size, LENGTH)), posterior, np.zeros((11, LENGTH))
     rows = block.X, block.codes, block.labelled, weight, block.review
     model = state.weights, *params.place, padded, theta, mechanism.informative
     sums = counts, gradient, curvature, counts, counts, first, second[:, :p, :p], np.zeros(1)
@@ -39,10 +38,11 @@ def sum_strips(  # type: ignore[no-untyped-def]
     counts, first, second, gradient, curvature, strips, posterior, scratch,
 ):  # fmt: skip
     """Return a block's log-likelihood, and add up what its derivatives are made of."""
-    (n, p), g, value = X.shape, len(pi), 0.0
+    (n, p), g, toward = X.shape, len(pi), -theta[1] if informative else 0.0
+    value = r0 = r1 = c00 = c01 = c11 = 0.0
     x, u, v, log_tau, tau = strips[0], strips[1], strips[2], posterior[0], posterior[1]
-    z, some, columns = scratch[0], scratch[1], scratch[2]
-    q, w, residual, entropy = z[4], z[4], some[0], columns[1]
+    some, z, q, w, entropy = scratch[:4], scratch[4:9], scratch[8], scratch[8], scratch[9]
+    residual, against, small, excess, bend = some[0], some[1], some[2], some[3], scratch[10]
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
         for j in range(p):
@@ -51,7 +51,7 @@ def sum_strips(  # type: ignore[no-untyped-def]
                 at = (X[start + b, j] - middle) * per_unit
                 x[j, b] = -FARTHEST if at < -FARTHEST else FARTHEST if at > FARTHEST else at
         for h in range(g):
-            volume = math.log(max(pi[h], 1e-300)) - 0.5 * _LOG_2PI * p
+            volume = math.log(pi[h] if pi[h] > 1e-300 else 1e-300) - 0.5 * _LOG_2PI * p
             for j in range(p):
                 volume += math.log(whitener[h, j, j] / spread[j])
                 shift = location[h, j]
@@ -59,36 +59,51 @@ def sum_strips(  # type: ignore[no-untyped-def]
                     u[j, b] = x[j, b] - shift
             distance_strip(u, whitener[h], z, m)
             for b in range(m):
-                log_tau[h, b], q[b] = volume - 0.5 * q[b], 0.0
+                log_tau[h, b] = volume - 0.5 * q[b]
         normalise_strip(log_tau, tau, some, m)
         for b in range(m):  # without a store: see moment_strip
             y = codes[start + b]
             value += weight[start + b] * (some[0, b] + (log_tau[y, b] if y >= 0 else 0.0))
         for b in range(m):
-            columns[0, b], entropy[b], residual[b] = 1.0, 0.0, 0.0
+            residual[b] = entropy[b] = 0.0
         if informative:
             for h in range(g):
                 for b in range(m):
                     entropy[b] -= tau[h, b] * log_tau[h, b]
-            own = columns, said, review, theta, gradient, curvature, some
-            value += logistic_strip(*own, start, m)
             for b in range(m):
-                residual[b] *= -theta[1]
+                odds = theta[0] + theta[1] * entropy[b]
+                against[b] = -odds if said[start + b] else odds
+                small[b] = -abs(odds)
+            exp_strip(small, m)
+            log1p_strip(small, m, excess)
+            for b in range(m):
+                high = 1.0 / (1.0 + small[b])
+                low = small[b] * high
+                wrong = review[start + b] * (high if against[b] > 0.0 else low)
+                residual[b] = wrong if said[start + b] else -wrong
+                bend[b] = review[start + b] * high * low
+                excess[b] += against[b] if against[b] > 0.0 else 0.0
+            for b in range(m):  # without a store, too
+                value -= review[start + b] * excess[b]
+                e, r, c = entropy[b], residual[b], bend[b]
+                r0, r1 = r0 + r, r1 + r * e
+                c00, c01, c11 = c00 + c, c01 + c * e, c11 + c * e * e
         for h in range(g):
             for b in range(m):
                 y = codes[start + b]
                 known = (1.0 if h == y else 0.0) if y >= 0 else tau[h, b]
-                pull = residual[b] * tau[h, b] * (log_tau[h, b] + entropy[b])
+                pull = toward * residual[b] * tau[h, b] * (log_tau[h, b] + entropy[b])
                 w[b] = weight[start + b] * known + pull
             for j in range(p):
                 shift = location[h, j]
                 for b in range(m):
                     u[j, b] = x[j, b] - shift
             counts[h] += moment_strip(u, w, v, first[h], second[h], m)
-            for b in range(m):
-                w[b] = 0.0
     for h in range(g):
         for j in range(p):
             for k in range(j):
                 second[h, k, j] = second[h, j, k]
+    if informative:
+        gradient[0], gradient[1], curvature[0, 0], curvature[1, 1] = r0, r1, c00, c11
+        curvature[0, 1] = curvature[1, 0] = c01
     return value

@@ -213,10 +213,10 @@ class Gaussian(Family):
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
         center, spread = self._units(X)
         X = complete(X, center, spread)
-        g, p = weights.shape[1], X.shape[1]
-        count, first, second = weighted_moments(X, (center, spread, np.zeros((g, p))), weights)
-        count = np.maximum(count, 1e-12)
+        Z, p = (X - center) / spread, X.shape[1]
+        count, first = np.maximum(weights.sum(axis=0), 1e-12), weights.T @ Z
         location = first / count[:, None]
+        second = np.array([(Z.T * w) @ Z for w in weights.T])
         scatter = second - first[:, :, None] * location[:, None, :]
         prior = p + 2.0  # rows' worth of the identity, then of the pooled matrix
         pooled = (scatter.sum(axis=0) + prior * np.eye(p)) / (count.sum() + prior)

@@ -85,8 +85,10 @@ def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> Float
 
 @njit(fastmath=REORDERED, inner=True)
 def distance_strip(u: FloatArray, whitener: FloatArray, z: FloatArray, m: int) -> None:
-    """Add squared lengths of ``whitener @ u[:, :m]`` to ``z[4]``; the rest of z is zero again."""
+    """Give squared lengths of ``whitener @ u[:, :m]`` in ``z[4]``; the rest of z is zero again."""
     z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
+    for b in range(m):
+        q[b] = 0.0
     # Four rows of the triangle by four columns: each number loaded serves four times.
     for j in range(0, len(whitener), 4):
         for k in range(0, j + 4, 4):
@@ -128,7 +130,7 @@ def squared_distances(  # type: ignore[no-untyped-def]
                     u[j, b] = v - shift
             distance_strip(u, whitener[h], z, m)
             for b in range(m):
-                out[start + b, h], q[b] = q[b], 0.0
+                out[start + b, h] = q[b]
 
 
 def _moments_room(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from scipy.special import logit
 
 from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant._vector_math import STRIP, exp_strip, log1p_strip
+from hesitant._vector_math import STRIP, normalise_strip
 from hesitant.checks import choose
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
 from hesitant.mechanisms._curves import (
@@ -321,66 +321,43 @@ def _sum_room(mechanism: Mechanism, seen: Difficulty, *rest: Any) -> tuple[Any, 
     slopes = b, db[0] if db else b, du
     if mechanism.by_class:
         return out, (*slopes, seen.log_tau, seen.tau, *rest, *out, np.empty((4, k)))
-    return out, (*slopes, *rest[1:], *out, np.empty((4 + q, STRIP)))
+    return out, (*slopes, *rest[1:], *out, np.empty((8 + q, STRIP)))
 
 
 # Sums may be reordered: that is what vectorises them.
-@njit(fastmath={"reassoc", "contract", "nsz"}, inner=True)
-def logistic_strip(  # type: ignore[no-untyped-def]
-    columns, said, weight, theta, gradient, curvature, scratch, start, m
-):
-    """Return the log probability of m labels and blanks, their log odds ``columns.T @ theta``.
-
-    Adds to gradient and curvature, and leaves the rows' residuals in the first row of scratch.
-    """
-    residual, against, small, excess = scratch[0], scratch[1], scratch[2], scratch[3]
-    q, value = len(theta), 0.0
-    for r in range(m):
-        against[r] = 0.0
-    for t in range(q):
-        for r in range(m):
-            against[r] += theta[t] * columns[t, r]
-    for r in range(m):
-        against[r] = -against[r] if said[start + r] else against[r]
-        small[r] = -abs(against[r])
-    exp_strip(small, m)
-    log1p_strip(small, m, excess)
-    bend = excess
-    for r in range(m):  # without a store: see families' moment_strip
-        value -= weight[start + r] * (max(against[r], 0.0) + excess[r])
-    for r in range(m):
-        i, high = start + r, 1.0 / (1.0 + small[r])
-        low = small[r] * high
-        wrong = high if against[r] > 0.0 else low
-        residual[r] = weight[i] * (wrong if said[i] else -wrong)
-        bend[r] = weight[i] * high * low
-    for t in range(q):
-        total = 0.0
-        for r in range(m):
-            total += residual[r] * columns[t, r]
-        gradient[t] += total
-        for k in range(q):
-            total = 0.0
-            for r in range(m):
-                total += bend[r] * columns[t, r] * columns[k, r]
-            curvature[t, k] += total
-    return value
-
-
 @njit(Mechanism.pattern, _sum_room, fastmath={"reassoc", "contract", "nsz"})
 def _sum_logistic(  # type: ignore[no-untyped-def]
     b, db, du, said, weight, theta, pull, gradient, curvature, scratch
 ):
-    columns, residual, q, value = scratch[4:], scratch[0], len(theta), 0.0
+    # Log probabilities and probabilities of what was said, and of the opposite
+    log_p, p, columns = scratch[:2], scratch[2:4], scratch[8:]
+    against, residual, bend, q, value = log_p[1], log_p[1], p[0], len(theta), 0.0
     for start in range(0, len(b), STRIP):
         m = min(STRIP, len(b) - start)
         for r in range(m):
-            columns[0, r] = 1.0
+            log_p[0, r], against[r], columns[0, r] = 0.0, theta[0], 1.0
         for t in range(1, q):
             for r in range(m):
                 columns[t, r] = b[start + r, t - 1]
-        own = columns, said, weight, theta, gradient, curvature, scratch
-        value += logistic_strip(*own, start, m)
+                against[r] += theta[t] * columns[t, r]
+        for r in range(m):
+            against[r] = -against[r] if said[start + r] else against[r]
+        normalise_strip(log_p, p, scratch[4:8], m)
+        for r in range(m):  # without a store: see families' moment_strip
+            value += weight[start + r] * log_p[0, r]
+        for r in range(m):
+            wrong = weight[start + r] * p[1, r]
+            residual[r], bend[r] = wrong if said[start + r] else -wrong, p[0, r] * wrong
+        for t in range(q):
+            total = 0.0
+            for r in range(m):
+                total += residual[r] * columns[t, r]
+            gradient[t] += total
+            for k in range(q):
+                total = 0.0
+                for r in range(m):
+                    total += bend[r] * columns[t, r] * columns[k, r]
+                curvature[t, k] += total
         for r in range(m if len(du) else 0):
             rise = 0.0
             for t in range(1, q):
