@@ -11,7 +11,7 @@ import numpy as np
 
 from hesitant._typing import FloatArray
 from hesitant._vector_math import exp_strip, log1p_strip, normalise_strip
-from hesitant.families._kernels import FARTHEST, LENGTH, distance_strip, moment_strip
+from hesitant.families._kernels import LENGTH, distance_strip, moment_strip, standard_strip
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -45,11 +45,7 @@ def sum_strips(  # type: ignore[no-untyped-def]
     residual, against, small, excess, bend = some[0], some[1], some[2], some[3], scratch[10]
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
-        for j in range(p):
-            per_unit, middle = 1.0 / spread[j], center[j]
-            for b in range(m):
-                at = (X[start + b, j] - middle) * per_unit
-                x[j, b] = -FARTHEST if at < -FARTHEST else FARTHEST if at > FARTHEST else at
+        standard_strip(X, center, spread, x, start, m)
         for h in range(g):
             volume = math.log(pi[h] if pi[h] > 1e-300 else 1e-300) - 0.5 * _LOG_2PI * p
             for j in range(p):

@@ -84,6 +84,19 @@ def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> Float
 
 
 @njit(fastmath=REORDERED, inner=True)
+def standard_strip(X, center, spread, x, start, m):  # type: ignore[no-untyped-def]
+    """Write m rows, as :func:`standardise` gives them, to the columns of x."""
+    for b in range(m):  # in the order in which they lie in memory
+        for j in range(len(center)):
+            x[j, b] = X[start + b, j]
+    for j in range(len(center)):
+        per_unit, middle = 1.0 / spread[j], center[j]
+        for b in range(m):
+            at = (x[j, b] - middle) * per_unit  # without a bound its square may overflow
+            x[j, b] = -FARTHEST if at < -FARTHEST else FARTHEST if at > FARTHEST else at
+
+
+@njit(fastmath=REORDERED, inner=True)
 def distance_strip(u: FloatArray, whitener: FloatArray, z: FloatArray, m: int) -> None:
     """Give squared lengths of ``whitener @ u[:, :m]`` in ``z[4]``; the rest of z is zero again."""
     z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
@@ -118,16 +131,12 @@ def squared_distances(  # type: ignore[no-untyped-def]
     q = z[4]
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
-        for b in range(m):
-            for j in range(p):
-                x[j, b] = X[start + b, j]
+        standard_strip(X, center, spread, x, start, m)
         for h in range(len(location)):
             for j in range(p):
-                per_unit, middle, shift = 1.0 / spread[j], center[j], location[h, j]
+                shift = location[h, j]
                 for b in range(m):
-                    v = (x[j, b] - middle) * per_unit  # without a bound its square may overflow
-                    v = -FARTHEST if v < -FARTHEST else FARTHEST if v > FARTHEST else v
-                    u[j, b] = v - shift
+                    u[j, b] = x[j, b] - shift
             distance_strip(u, whitener[h], z, m)
             for b in range(m):
                 out[start + b, h] = q[b]
@@ -196,16 +205,14 @@ def weighted_moments(  # type: ignore[no-untyped-def]
     w = v[size]
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
-        for b in range(m):
-            for j in range(p):
-                x[j, b] = X[start + b, j]
+        standard_strip(X, center, spread, x, start, m)
         for h in range(g):
             for b in range(m):
                 w[b] = weights[start + b, h]
             for j in range(p):
-                per_unit, middle, shift = 1.0 / spread[j], center[j], location[h, j]
+                shift = location[h, j]
                 for b in range(m):
-                    u[j, b] = (x[j, b] - middle) * per_unit - shift
+                    u[j, b] = x[j, b] - shift
             mass[h] += moment_strip(u, w, v, first[h], second[h], m)
     for h in range(g):
         for j in range(p):
