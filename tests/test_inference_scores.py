@@ -5,7 +5,14 @@ import pytest
 
 from hesitant.chart import Chart
 from hesitant.families import SkewT, StudentT
-from hesitant.inference._scores import STEP, class_scores, find_axes, log_joint
+from hesitant.inference._scores import (
+    STEP,
+    class_scores,
+    exceeds,
+    find_axes,
+    inverse,
+    log_joint,
+)
 from hesitant.labels import encode
 from hesitant.mechanisms import EntropyMechanism
 
@@ -34,3 +41,18 @@ def test_row_scores(three_classes, build, family, covariance):
                 continue
             found = scores[h][np.searchsorted(own, axis)]
             np.testing.assert_allclose(found, numeric[:, h], atol=1e-6 * (1 + np.abs(found).max()))
+
+
+def test_inverses_of_information():
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((40, 30))
+    matrix = root.T @ root
+    before, least = matrix.copy(), np.linalg.eigvalsh(matrix)[0]
+    found = inverse(matrix)
+    np.testing.assert_allclose(found, np.linalg.inv(matrix), rtol=1e-9)
+    np.testing.assert_array_equal(found, found.T)
+    assert exceeds(matrix, 0.999 * least)
+    assert not exceeds(matrix, 1.001 * least)
+    np.testing.assert_array_equal(matrix, before)  # neither writes into what it is given
+    turned = matrix - 2 * least * np.eye(30)  # uphill along one direction: no root
+    np.testing.assert_allclose(inverse(turned), np.linalg.inv(turned), rtol=1e-9)

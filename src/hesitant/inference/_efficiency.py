@@ -19,7 +19,7 @@ from hesitant.fitting import generator
 from hesitant.inference import _fisher
 from hesitant.inference._fisher import PAIRS, WAYS, Review
 from hesitant.inference._information import named, natural_units
-from hesitant.inference._scores import inverse, positive
+from hesitant.inference._scores import exceeds, inverse
 from hesitant.model import FittedModel
 
 BATCHES, DRAWS = 10, 10_000
@@ -202,8 +202,9 @@ def efficiency(
     units = natural_units(model)
     jacobian = units.jacobian(axes)[:, : axes.size]
     # A parameter at the edge of its range cannot move to first order: it counts as known.
-    if not _exceeds(sum(parts["complete"]), 1e-9):
-        value, vector = np.linalg.eigh(sum(parts["complete"]))
+    whole = sum(parts["complete"], start=np.zeros(()))
+    if not exceeds(whole, 1e-9 * np.trace(whole) / len(whole)):
+        value, vector = np.linalg.eigh(whole)
         U = vector[:, value > 1e-9 * value.mean()]
         parts = {name: [U.T @ one @ U for one in part] for name, part in parts.items()}
         jacobian = jacobian @ U
@@ -217,7 +218,7 @@ def efficiency(
             V[way], std_errors[way] = V[twin], std_errors[twin]
             continue
         known = sum(parts[way], start=np.zeros(()))
-        if not _exceeds(known, 1e-10):
+        if not exceeds(known, 1e-10 * np.trace(known) / len(known)):
             words = f"The information of the classes is singular under {way} labels"
             raise ValueError(f"{words}: see summary() for what so few labels do not determine.")
         V[way] = inverse(known)
@@ -276,10 +277,6 @@ def _review(clf: Any, given: float | None) -> Review:
         return Review()
     labelled = max(float(tally.labelled.sum()) - tally.reviewed_labelled, 0.0)
     return Review(float(1 - hidden / tally.weight), float(labelled / hidden))
-
-
-def _exceeds(info: Any, share: float) -> bool:
-    return positive(info - share * np.trace(info) / len(info) * np.eye(len(info)))
 
 
 def _silent(model: FittedModel) -> bool:

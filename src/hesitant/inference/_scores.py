@@ -105,9 +105,9 @@ class Axes:
 
     def variances(self, jacobian: FloatArray, V: FloatArray) -> FloatArray:
         """Return the diagonal of ``J V Jᵀ``; most numbers move with one class's axes alone."""
-        out = np.full(len(jacobian), np.nan)
+        out, moved = np.full(len(jacobian), np.nan), jacobian != 0
         for own in (*(self.of_class if len(V) >= self.size else ()), np.arange(len(V))):
-            mine = np.isnan(out) & ~np.delete(jacobian, own, axis=1).any(axis=1)
+            mine = np.isnan(out) & ~np.delete(moved, own, axis=1).any(axis=1)
             part = jacobian[np.ix_(mine, own)]
             out[mine] = np.einsum("kd,kd->k", part @ V[np.ix_(own, own)], part)
         return out
@@ -265,10 +265,11 @@ class Scores:
         short = balanced and turn is not None  # products of a class with itself follow
         sums = {}
         for h, j in (combinations if short else combinations_with_replacement)(range(len(own)), 2):
-            sums[h, j] = _product(parts[h], weights[:, h, j], parts[j])
+            if short or weights[:, h, j].any():
+                sums[h, j] = _product(parts[h], weights[:, h, j], parts[j])
         if short:
             for h in range(len(own)):
-                sums[h, h] = -np.sum([s for pair, s in sums.items() if h in pair], axis=0)
+                sums[h, h] = -sum((s for pair, s in sums.items() if h in pair), start=np.zeros(()))
         for (h, j), part in sums.items():
             part = turn[h] @ part @ turn[j].T if turn else part
             out[own[h][:, None], own[j]] += part
@@ -298,8 +299,9 @@ def curvature(
     first = chart.splits[0]
     own = slice(first, k)
     prior = np.zeros_like(total)
-    nothing = tuple(np.zeros_like(s) for s in statistics)
-    prior[own, own] = -_at_fixed_weights(axes, nothing, lambda points: [nothing] * len(points))
+    if not axes.family.adaptive_prior:  # which is not weak, but part of the model: rows like rows
+        nothing = tuple(np.zeros_like(s) for s in statistics)
+        prior[own, own] = -_at_fixed_weights(axes, nothing, lambda points: [nothing] * len(points))
 
     def look(points: list[Params]) -> Iterable[Statistics]:
         def moved(block: Block) -> Statistics:
@@ -311,8 +313,6 @@ def curvature(
 
     total[own, own] -= _at_fixed_weights(axes, statistics, look)
     total[:first, :first] += np.eye(first)  # so the chart scales class weights, without a prior
-    if axes.family.adaptive_prior:  # not weak, but part of the model: its rows count as rows
-        prior[own, own] = 0.0
     weak = model.mechanism.information(model.state.theta, 0.0)
     prior[k:, k:] = chart.theta_axes.T @ weak @ chart.theta_axes
     total[k:, k:] += prior[k:, k:]
@@ -399,7 +399,7 @@ def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatA
     if not np.linalg.norm(from_data) < SHARP:
         sharp = eigh(from_data, subset_by_value=(SHARP, np.inf))[1]
     # Nearly always none is flat but an axis of which nothing is known: to see that is little work.
-    if positive(from_data - FLAT * eye + np.diag(idle)):
+    if exceeds(from_data, FLAT - idle):
         value, flat = from_data.diagonal()[idle], eye[:, idle]
     else:
         value, flat = eigh(from_data, subset_by_value=(-np.inf, FLAT))
@@ -411,15 +411,18 @@ def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatA
     return V, flat, sharp
 
 
-def positive(matrix: FloatArray) -> bool:
-    return bool(dpotrf(matrix, lower=1)[1] == 0)
+def exceeds(matrix: FloatArray, least: Any) -> bool:
+    """Whether a symmetric matrix is above another, of which there is the diagonal."""
+    rest = matrix.T.copy(order="F")  # as LAPACK has it in memory: not turned over
+    rest[np.diag_indices(len(rest))] -= least
+    return bool(dpotrf(rest, lower=1, overwrite_a=1)[1] == 0)
 
 
 def inverse(matrix: FloatArray) -> FloatArray:
     """Return the inverse of a symmetric matrix: that of its Cholesky root, where it has one."""
-    root, failed = dpotrf(matrix, lower=1)
+    root, failed = dpotrf(matrix.T, lower=1)
     if failed:
         return np.asarray(np.linalg.inv(matrix), dtype=float)
-    half: FloatArray = np.tril(dpotri(root, lower=1)[0])
+    half: FloatArray = dpotri(root, lower=1, overwrite_c=1)[0]  # zero above its diagonal
     half[np.diag_indices(len(half))] /= 2
     return half + half.T
