@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf
 from scipy.optimize import brentq
 
 from hesitant._typing import FloatArray
@@ -154,25 +155,26 @@ def draw_moments(
 ) -> tuple[Axes, float, dict[str, list[Any]]]:
     """Draw features about a fitted model; return axes, log unit of Q, and the batches' sums."""
     n = -(-n_draws // n_batches) * n_batches
-    drawn = draw_rows(model, *fit_proposals(model, rng), n, rng)
+    X, log_tau, tau, log_w = draw_rows(model, *fit_proposals(model, rng), n, rng)
+    drawn, panel = [X, log_tau, tau, np.exp(log_w)], isinstance(model.mechanism, Panel)
+    if not (panel or model.mechanism.by_class):
+        drawn += told(model.mechanism, model.state.theta, (log_tau, tau, log_w))
     # Each batch has rows from everywhere.
     batches = [[np.ascontiguousarray(p[k::n_batches]) for p in drawn] for k in range(n_batches)]
     rows = Rows(batches[0][0], np.full(n // n_batches, -1), n_classes=len(model.classes))
     likelihood = Likelihood(rows, model.family, Ignorable())
     chart = Chart(likelihood, model.state, None, mechanism=False)  # type: ignore[arg-type]
-    axes, panel = find_axes(model.family, chart), isinstance(model.mechanism, Panel)
-    half_width, log_unit = _kernel(drawn[1], drawn[3])
-    boundary, near = _boundary(half_width, drawn[3] - log_unit, drawn[1])
+    axes = find_axes(model.family, chart)
+    half_width, log_unit = _kernel(log_tau, log_w)
+    boundary, near = _boundary(half_width, log_w - log_unit, log_tau)
     usable = np.abs(near).sum() ** 2 >= ENOUGH * (near @ near) > 0
     ask = partial(_said, rng=rng) if panel else _answers
-    said = [ask(model, review, np.exp(log_w), *known) for _, *known, log_w in batches]
+    said = [ask(model, review, *known) for _, *known in batches]
     # Where next to no class is in doubt a label is worth no more than rounding.
     doubt = any(np.abs(c).sum() > 1e-4 * ROUNDING * n for _, *ways in said for c, *_ in ways)
     parts: list[dict[str, Any]] = []
-    for k, ((X, log_tau, tau, log_w), (labelled, *ways)) in enumerate(
-        zip(batches, said, strict=True)
-    ):
-        w, scores = np.exp(log_w), Scores(axes, X)
+    for k, (batch, (labelled, *ways)) in enumerate(zip(batches, said, strict=True)):
+        (X, log_tau, tau, w), scores = batch[:4], Scores(axes, batch[0])
         own = {"n": w.sum(), "bayes": -w @ np.expm1(log_tau.max(axis=1)), "labelled": labelled}
         own |= dict.fromkeys(WAYS, scores.total(complete(w, tau)))
         if usable:
@@ -199,19 +201,20 @@ def _kernel(log_tau: FloatArray, log_w: FloatArray) -> tuple[FloatArray, float]:
     return half_width, max(sizes)
 
 
-def _answers(model: FittedModel, review: Review, w: FloatArray, *posterior: FloatArray) -> Said:
-    """Average over all that one expert may say of rows."""
-    (log_tau, tau), mechanism, theta, n = posterior, model.mechanism, model.state.theta, len(w)
+def _answers(model: FittedModel, review: Review, *drawn: FloatArray) -> Said:
+    """Average over all that one expert may say of rows; the last are what :func:`told` says."""
+    (log_tau, tau, w, *tells), mechanism, theta = drawn, model.mechanism, model.state.theta
     asked, other = review.share * w, (1 - review.share) * w
-    if not mechanism.by_class:
-        blank, variance, *slopes = told(mechanism, theta, (log_tau, tau, w))
+    if tells:
+        blank, variance, *slopes = tells
         if not mechanism.informative:
             blank = 1 - mechanism.probability(log_tau, tau)
         # Of the other rows nobody was asked, but a label may have come some other way.
         left = asked * blank + other * (1 - review.known)
         lost, (more, *rest) = -left[:, None, None] * spread(tau), outer(asked * variance, *slopes)
         return float(w.sum() - left.sum()), (lost, *NONE), (lost + more, *rest)
-    difficulty, none, labelled = mechanism.difficulty(log_tau, tau), np.zeros((n, theta.size)), 0.0
+    difficulty, n, labelled = mechanism.difficulty(log_tau, tau), len(w), 0.0
+    none = np.zeros((n, theta.size))
     evidence = [mechanism.evidence(difficulty, np.full(n, r), theta) for r in (False, True)]
     ignorance = full = -complete(w, tau), np.zeros((n, tau.shape[1], theta.size)), 0.0
     for code in range(-1, tau.shape[1]):  # a blank, and a label of each class
@@ -232,9 +235,9 @@ def complete(w: FloatArray, tau: FloatArray) -> FloatArray:
     return each.transpose(2, 0, 1)
 
 
-def _said(model: FittedModel, review: Review, w: FloatArray, *posterior: Any, rng: Rng) -> Said:
+def _said(model: FittedModel, review: Review, *drawn: FloatArray, rng: Rng) -> Said:
     """Draw once what a panel might say, shown as some rows of the fit were."""
-    panel, (log_tau, tau), n = model.mechanism, posterior, len(w)
+    panel, (log_tau, tau, w), n = model.mechanism, drawn, len(drawn[0])
     assert isinstance(panel, Panel)
     codes = (rng.random((n, 1)) > np.cumsum(tau[:, :-1], axis=1)).sum(axis=1)
     shown, settled = rng.random((n, 1)) < review.share, np.zeros(n, dtype=bool)
@@ -365,7 +368,8 @@ def _criteria(info: Batches, V: Any, boundary: Batches) -> dict[str, Figure]:
         each = zip(boundary, info, strict=True)
         by = np.array([np.vdot(V, B) - np.vdot(bent, J) for B, J in each])
         error = math.log(trace), by / trace
-    return {"error": error, "parameters": (float(np.linalg.slogdet(V)[1]) / len(V), -shares)}
+    half = float(np.log(dpotrf(V.T, lower=1)[0].diagonal()).mean())  # of log |V|, a parameter
+    return {"error": error, "parameters": (2 * half, -shares)}
 
 
 def _share_worth(criterion: Callable[[float], float], gained: float) -> float:
