@@ -1,6 +1,8 @@
 """Are the blanks about difficulty: sizes, power, numbers by hand, and awkward data."""
 
+import dataclasses
 import json
+import pickle
 import warnings
 
 import numpy as np
@@ -207,6 +209,8 @@ def test_result_object(data, result):
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert plain["n_blank"] == data.n_blank
     assert plain["curve"]["bandwidth"] > 0
+    again = pickle.loads(pickle.dumps(dataclasses.replace(result)))  # its curve not found yet
+    np.testing.assert_array_equal(again.curve.probability, result.curve.probability)
     assert "<table>" in result._repr_html_()
     with pytest.raises(KeyError, match="Anderson"):
         result.test("Anderson")

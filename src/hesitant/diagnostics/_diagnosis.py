@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Iterator
+from functools import cached_property, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from scipy.stats import rankdata
 from hesitant._cores import one_blas_thread
 from hesitant._optional import need
 from hesitant._typing import FloatArray
-from hesitant._words import Result, Table, noun, number, p_value, percent, short
+from hesitant._words import Result, Table, noun, number, p_value, percent, plain, short
 from hesitant.base import check_classifier
 from hesitant.checks import check_number
 from hesitant.diagnostics import _groups, _smoother, _tests
@@ -105,7 +106,6 @@ class Diagnosis(Result):
     median_blank: float
     harder_share: float  #: chance that a random blank row is harder than a random labelled one
     tests: list[Test]
-    curve: LabellingCurve | None = None
     coefficients: dict[str, float] = dataclasses.field(default_factory=dict)  #: of the mechanism
     #: For each class its reviewed "rows" (blank ones by their posteriors), the share "labelled",
     #: and the share "expected": that of rows equally difficult, whatever their class.
@@ -120,6 +120,12 @@ class Diagnosis(Result):
     full: Any = dataclasses.field(repr=False)  #: None if there is no pattern to fit
     labelled_entropy: FloatArray = dataclasses.field(repr=False)
     blank_entropy: FloatArray = dataclasses.field(repr=False)
+    smooth: Any = dataclasses.field(repr=False, default=None)  # what finds the curve
+
+    @cached_property
+    def curve(self) -> LabellingCurve | None:
+        """The chance of a label against entropy, found when it is first asked for."""
+        return self.smooth and self.smooth()
 
     @property
     def verdict(self) -> str:
@@ -145,6 +151,9 @@ class Diagnosis(Result):
                 return test
         known = ", ".join(repr(t.name) for t in self.tests)
         raise KeyError(f"no test is called {name!r}; there are {known}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | {"curve": plain(self.curve)}
 
     def to_frame(self) -> Any:
         """Return one row for each test."""
@@ -291,7 +300,7 @@ def diagnose(
         found |= {"by_class": shares, "mechanisms": bic, "coefficients": beta}
         if t.size >= 10:
             how = {"fitted": measured.probability, "bandwidth": bandwidth, "level": level}
-            found["curve"] = _smoother.labelling_curve(t, seen, **how)
+            found["smooth"] = partial(_smoother.labelling_curve, t, seen, **how)
     pairs = groups["labelled"].size * groups["blank"].size
     found["harder_share"] = float(1 - tests["mw"].statistic / pairs) if pairs else np.nan
     for name, group in groups.items():

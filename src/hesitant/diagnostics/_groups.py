@@ -88,8 +88,9 @@ def told_by_labels(rows: ManyRows) -> str:
     """Return the mechanism that labelled rows alone tell of; "" where they cannot."""
     if not isinstance(rows, Rows):
         return ""  # on a cluster features stay where they are
-    some = np.flatnonzero(rows.weight > 0)
-    data = rows[np.sort(np.random.default_rng(0).permutation(some)[:TELLING])]
+    data, some = rows, np.random.default_rng(0).permutation(np.flatnonzero(rows.weight > 0))
+    if min(some.size, TELLING) < len(rows.codes):  # to copy them all takes a while
+        data = rows[np.sort(some[:TELLING])]
     shown, seen = data.reviewed, data.codes >= 0
     if data.tally.counting[:-1].min() < 2 or not (shown & seen).any() or not (shown & ~seen).any():
         return ""
