@@ -3,6 +3,7 @@
 Libraries are imported when a command runs, so that ``hesitant --help`` does not wait for them.
 """
 
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -32,6 +33,8 @@ def _run() -> None:
         if hasattr(getattr(sys, name), "reconfigure"):
             # a terminal that cannot show a character shows another
             getattr(sys, name).reconfigure(errors="replace")
+    # Imports make objects by the hundred thousand, and nothing of it is garbage to look for.
+    gc.set_threshold(50_000)
     from hesitant.cli._app import app
 
     try:

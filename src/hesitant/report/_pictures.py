@@ -131,9 +131,6 @@ def _reliability(bands: list[dict[str, Any]], agrees: str) -> str:
     return svg(figure, f"Reliability on held-out rows: {spoken}.")
 
 
-# -- from a figure to a page ----------------------------------------------------------------------
-
-
 def svg(figure: Any, title: str, shown: Any = ()) -> str:
     """Return a figure as an SVG element; ``shown`` has the numbers of the rows drawn on it."""
     groups = [group for ax in figure.axes for group in ax.collections if hasattr(group, "rows")]

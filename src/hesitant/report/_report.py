@@ -9,7 +9,6 @@ import os
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ class Report:
     """
 
     def __init__(self, case: Case, summary: dict[str, Any]) -> None:
-        self._case, self._summary = case, summary
+        self._case, self._summary, self._page = case, summary, ""
 
     @property
     def verdict(self) -> str:
@@ -54,11 +53,8 @@ class Report:
 
     def to_html(self) -> str:
         """Return the report as one page that needs nothing else."""
+        self._page = self._page or _render(self._case, self._summary)
         return self._page
-
-    @cached_property
-    def _page(self) -> str:
-        return _render(self._case, self._summary)
 
     def write_html(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the page to a file, whole or not at all; ``force`` replaces an existing one."""

@@ -25,9 +25,6 @@ class DataContentWarning(UserWarning):
     """A file says something else than the published data of that name."""
 
 
-# ---- forms that are no plain CSV, each read for the columns of its table -----------------------
-
-
 def _read_cells(path: Path, columns: Sequence[str]) -> Frame:
     pandas = need("pandas")
     beside = path.with_name("dlbcl030_labels.csv")
@@ -69,15 +66,13 @@ def _read_sheet(path: Path, columns: Sequence[str], sheet: str | int = 0) -> Fra
     raise ValueError(f"{path} has no header with {', '.join(columns)}; is it another file?")
 
 
+# forms that are no plain CSV, each read for the columns of its table
 _READERS: dict[str, Callable[[Path, Sequence[str]], Frame]] = {
     "dlbcl030_events.csv": _read_cells,
     "CTG.xls": partial(_read_sheet, sheet="Raw Data"),
     "data.txt": _read_lesions,
     "HumanEvaluation.xlsx": _read_sheet,
 }
-
-
-# ---- one table, whatever its form --------------------------------------------------------------
 
 
 def fingerprint(table: Frame) -> str:
