@@ -1,4 +1,4 @@
-"""What the first import and the first fit on a new machine cost.
+"""What the first import, a small analysis and the first fit on a new machine cost.
 
 Each is timed in a fresh process; the first fit also with an empty cache of compiled code.
 """
@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import tempfile
+
+from hesitant.datasets import simulate
 
 FIT = """
 import time
@@ -18,6 +20,26 @@ MixtureClassifier().fit(X, y)
 print(time.perf_counter() - begin)
 """
 IMPORT = "import time, sklearn.base, sklearn.utils.validation; t = time.perf_counter(); {}; print(time.perf_counter() - t)"  # noqa: E501
+# The time of outermost imports alone, wherever in the analysis they happen.
+ANALYSE = """
+import importlib._bootstrap as machinery, sys, time
+load, depth, spent = machinery._find_and_load, 0, 0.0
+def timed(*given):
+    global depth, spent
+    begin, depth = time.perf_counter(), depth + 1
+    try:
+        return load(*given)
+    finally:
+        depth -= 1
+        spent += 0 if depth else time.perf_counter() - begin
+machinery._find_and_load = timed
+from hesitant.cli import main
+sys.argv = ["hesitant", "analyse", {table!r}, "--label", "label", "--force", "-q"]
+try:
+    main()
+finally:
+    print(spent)
+"""
 
 
 def run(code: str, **env: str) -> float:
@@ -35,6 +57,11 @@ def run(code: str, **env: str) -> float:
 def main() -> None:
     added = min(run(IMPORT.format("from hesitant import MixtureClassifier")) for _ in range(5))
     print(f"from hesitant import MixtureClassifier, after scikit-learn: {added:.2f} s")
+    with tempfile.TemporaryDirectory() as folder:
+        table = f"{folder}/table.csv"
+        simulate(n=500, random_state=0).to_frame("label").to_csv(table, index=False)
+        spent = min(run(ANALYSE.format(table=table)) for _ in range(5))
+    print(f"imports of a small analysis: {spent:.2f} s")
     with tempfile.TemporaryDirectory() as folder:
         env = {"NUMBA_CACHE_DIR": folder, "HESITANT_COMPILE": ""}
         small = run(FIT.format(n=300, p=2, g=2), **env)

@@ -8,6 +8,8 @@ import sys
 import pandas as pd
 import pytest
 
+from hesitant.datasets import simulate
+
 
 def hesitant(*arguments, cwd, stdin=None, **environment):
     """Run the command as a user would; return what came of it."""
@@ -159,6 +161,24 @@ def test_help_does_not_wait_for_the_libraries(command):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"Usage: hesitant" in done.stdout
+
+
+def test_a_small_analysis_loads_only_what_it_uses(tmp_path):
+    simulate(n=60, random_state=0).to_frame("label").to_csv(tmp_path / "t.csv", index=False)
+    code = (
+        "import sys; from hesitant.cli import main\n"
+        "sys.argv = ['hesitant', 'analyse', 't.csv', '--label', 'label', '-q']\n"
+        "try: main()\n"
+        "except SystemExit as left: assert not left.code\n"
+        "seldom = {'dask', 'pooch', 'starlette', 'matplotlib.pyplot'}\n"
+        "parts = ('pipeline', 'neighbors', 'decomposition', 'linear_model')\n"
+        "seldom |= {f'sklearn.{part}' for part in parts}\n"
+        "sys.exit(' '.join(seldom & set(sys.modules)) or 0)"
+    )
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, capture_output=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "t.report.html").exists()
 
 
 @pytest.mark.slow

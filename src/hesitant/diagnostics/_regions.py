@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
-from sklearn.neighbors import KNeighborsRegressor
 
 from hesitant import _drawing as draw
 from hesitant._drawing import INK, as_text, class_color
@@ -229,6 +227,9 @@ def _surface(plane: Plane, clf: Any, mesh: FloatArray, others: str) -> FloatArra
     shape, points = (*mesh.shape[:2], -1), mesh.reshape(-1, 2)
     if others == "mean" or plane.origin.size == 2:
         return _proba(clf, plane.origin + points @ plane.axes).reshape(shape)
+    from scipy.ndimage import gaussian_filter  # slow to import, and seldom needed
+    from sklearn.neighbors import KNeighborsRegressor
+
     # a combination of models draws from its main one
     rows, _, _ = getattr(clf, "model_", clf).sample(DRAWS, random_state=0)
     places = plane.place(rows)

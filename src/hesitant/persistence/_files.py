@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant.checks import is_ours
@@ -54,13 +53,13 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
     """Return what `save` writes."""
     from hesitant import __version__
 
-    named = model.steps if isinstance(model, Pipeline) else [(None, model)]
-    names, steps = zip(*named, strict=True)
+    pipeline = isinstance(getattr(model, "steps", None), list)
+    names, steps = zip(*(model.steps if pipeline else [(None, model)]), strict=True)
     for step in steps:
         if not is_ours(step):
-            pipeline = "a Pipeline of hesitant's own estimators, such as a Preparation and one"
+            others = "a Pipeline of hesitant's own estimators, such as a Preparation and one"
             found = f"model has a {type(step).__name__}"
-            raise ValueError(f"{found}: give a fitted MixtureClassifier, or {pipeline}.")
+            raise ValueError(f"{found}: give a fitted MixtureClassifier, or {others}.")
         check_is_fitted(step)
     from hesitant.diagnostics._triage import least_of
 
@@ -70,7 +69,7 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
         _MARK: FORMAT,
         "written_by": f"hesitant {__version__}",
         "notes": {str(k): encode("notes", str(v)) for k, v in notes.items()},
-        "names": names if isinstance(model, Pipeline) else None,
+        "names": names if pipeline else None,
         "steps": [encode("model", step) for step in steps],
     }
     return (json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n").encode()
@@ -92,6 +91,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         names, steps = document.get("names"), [decode(step) for step in document["steps"]]
         model, steps[-1]._least_density = steps[0], document.get("notes", {}).get("least_density")
         if names is not None:
+            from sklearn.pipeline import Pipeline  # slow to import, and seldom needed
+
             model = Pipeline([(str(name), step) for name, step in zip(names, steps, strict=True)])
         expect_answers(model)
         return model
