@@ -36,6 +36,22 @@ def test_complete_labels_have_a_closed_form():
     assert exact_excess(quadrature()["complete"]) == pytest.approx(1000 * expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("n_draws", [2000, 10_000])
+def test_many_parameters_beside_the_draws(n_draws):
+    # An inverse of sums over as few draws as this is up to a fifth too large, on average.
+    rng, p, n = np.random.default_rng(0), 10, 1000
+    y = np.arange(400) % 2
+    X = rng.normal(size=(400, p)) + 1.5 * y[:, None]
+    clf = MixtureClassifier().fit(X, np.where(rng.random(400) < 0.3, -1, y))
+    found = efficiency(clf, n_rows=n, n_draws=n_draws, random_state=0)
+    assert len(found.parameters) > 100
+    means = [name.startswith("mean[") for name in found.parameters]
+    exact = np.sqrt(clf.covariances_.diagonal(0, 1, 2) / (n * clf.weights_[:, None]))
+    ratio = found.std_errors["complete"][means] / exact.ravel()
+    assert np.median(ratio) == pytest.approx(1, abs=0.03)
+    assert found.std_errors["ignorance"][means] / exact.ravel() == pytest.approx(ratio, rel=0.2)
+
+
 @pytest.mark.parametrize("beta", [None, (1.0, -3.0)])
 def test_against_quadrature(beta):
     clf = univariate(None if beta is None else "entropy", beta)

@@ -19,7 +19,7 @@ from hesitant.fitting import generator
 from hesitant.inference import _fisher
 from hesitant.inference._fisher import PAIRS, WAYS, Review
 from hesitant.inference._information import named, natural_units
-from hesitant.inference._scores import exceeds, inverse
+from hesitant.inference._scores import exceeds, inflation, inverse
 from hesitant.model import FittedModel
 
 BATCHES, DRAWS = 10, 10_000
@@ -211,7 +211,8 @@ def efficiency(
     if review.share == 0 or _silent(model):
         parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
     units = units.reduce(jacobian, model.state)
-    slopes, scale = jacobian[units.kept], sum(batches["n"]) / n_rows
+    worth = n_rows * inflation(parts["complete"])
+    slopes, scale = jacobian[units.kept], sum(batches["n"]) / worth
     V, std_errors = dict[str, FloatArray](), dict[str, FloatArray]()
     for way in WAYS:
         if twin := next((w for w in V if all(map(is_, parts[w], parts[way]))), None):
@@ -229,7 +230,7 @@ def efficiency(
     if model.readers:
         open_rows = float(n_rows), np.zeros(BATCHES)
     with np.errstate(divide="ignore", invalid="ignore"):
-        figures = _fisher.figures_of(parts, V, log_unit - np.log(n_rows), open_rows)
+        figures = _fisher.figures_of(parts, V, log_unit - np.log(worth), open_rows)
     figures["bayes_error"] = _fisher.ratio(batches["bayes"], batches["n"])
     found, error = dict[str, float](), dict[str, float]()
     for name, (figure, by) in figures.items():

@@ -15,7 +15,7 @@ One pass over the rows gives the second, and the first where no formula gives it
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from itertools import combinations, combinations_with_replacement, zip_longest
 from typing import Any, TypeAlias
@@ -426,3 +426,14 @@ def inverse(matrix: FloatArray) -> FloatArray:
     half: FloatArray = dpotri(root, lower=1, overwrite_c=1)[0]  # zero above its diagonal
     half[np.diag_indices(len(half))] /= 2
     return half + half.T
+
+
+def inflation(parts: Sequence[FloatArray]) -> float:
+    """Return how many times too large the inverse of a sum over draws is on average."""
+    halves = [sum(parts[k::2], start=np.zeros(())) for k in range(2)]
+    if not all(exceeds(half, 1e-10 * np.trace(half) / len(half)) for half in halves):
+        return 2.0  # next to no draws beside the parameters
+    # Other draws do not share the errors of an inverse, which are twice as large in a half.
+    (one, other), size = halves, len(halves[0])
+    of_half = (np.vdot(one, inverse(other)) + np.vdot(other, inverse(one))) / (2 * size)
+    return float(2 * of_half / (1 + of_half))
