@@ -50,10 +50,7 @@ def sum_strips(  # type: ignore[no-untyped-def]
             volume = math.log(pi[h] if pi[h] > 1e-300 else 1e-300) - 0.5 * _LOG_2PI * p
             for j in range(p):
                 volume += math.log(whitener[h, j, j] / spread[j])
-                shift = location[h, j]
-                for b in range(m):
-                    u[j, b] = x[j, b] - shift
-            distance_strip(u, whitener[h], z, m)
+            distance_strip(x, location[h], whitener[h], u, z, m)
             for b in range(m):
                 log_tau[h, b] = volume - 0.5 * q[b]
         normalise_strip(log_tau, tau, some, m)
@@ -90,11 +87,7 @@ def sum_strips(  # type: ignore[no-untyped-def]
                 known = (1.0 if h == y else 0.0) if y >= 0 else tau[h, b]
                 pull = toward * residual[b] * tau[h, b] * (log_tau[h, b] + entropy[b])
                 w[b] = weight[start + b] * known + pull
-            for j in range(p):
-                shift = location[h, j]
-                for b in range(m):
-                    u[j, b] = x[j, b] - shift
-            counts[h] += moment_strip(u, w, v, first[h], second[h], m)
+            counts[h] += moment_strip(x, location[h], w, u, v, first[h], second[h], m)
     for h in range(g):
         for j in range(p):
             for k in range(j):

@@ -97,9 +97,12 @@ def standard_strip(X, center, spread, x, start, m):  # type: ignore[no-untyped-d
 
 
 @njit(fastmath=REORDERED, inner=True)
-def distance_strip(u: FloatArray, whitener: FloatArray, z: FloatArray, m: int) -> None:
-    """Give squared lengths of ``whitener @ u[:, :m]`` in ``z[4]``; the rest of z is zero again."""
+def distance_strip(x, shift, whitener, u, z, m):  # type: ignore[no-untyped-def]
+    """Give squared lengths of ``whitener @ (x − shift)`` in ``z[4]``; else z is zero again."""
     z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
+    for j in range(len(shift)):
+        for b in range(m):
+            u[j, b] = x[j, b] - shift[j]
     for b in range(m):
         q[b] = 0.0
     # Four rows of the triangle by four columns: each number loaded serves four times.
@@ -126,18 +129,14 @@ def squared_distances(  # type: ignore[no-untyped-def]
     X, center, spread, location, whitener, out, scratch
 ):
     """Give squared Mahalanobis distances of rows to classes (n, g)."""
-    (n, p), size = X.shape, whitener.shape[1]
+    n, size = len(X), whitener.shape[1]
     x, u, z = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
     q = z[4]
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
         standard_strip(X, center, spread, x, start, m)
         for h in range(len(location)):
-            for j in range(p):
-                shift = location[h, j]
-                for b in range(m):
-                    u[j, b] = x[j, b] - shift
-            distance_strip(u, whitener[h], z, m)
+            distance_strip(x, location[h], whitener[h], u, z, m)
             for b in range(m):
                 out[start + b, h] = q[b]
 
@@ -146,8 +145,8 @@ def _moments_room(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Any, 
     g, p = place[2].shape
     size = p + -p % 4
     out = np.zeros(g), np.zeros((g, p)), np.zeros((g, size, size))
-    given = X, *place, weights, *out, np.zeros((3 * size + 1, LENGTH))
-    return (out[0], out[1], out[2][:, :p, :p]), given
+    scratch = np.zeros((3 * size + 1, LENGTH))
+    return (*out[:2], out[2][:, :p, :p]), (X, *place, weights, *out, scratch)
 
 
 def _moments_plainly(X: AnyArray, place: Place, weights: FloatArray) -> tuple[FloatArray, ...]:
@@ -159,12 +158,10 @@ def _moments_plainly(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Fl
 
 
 @njit(fastmath=REORDERED, inner=True)
-def moment_strip(  # type: ignore[no-untyped-def]
-    u, w, v, first, second, m
-):
-    """Return the sum of m weights w; add sums of rows u so weighted, and of their products.
+def moment_strip(x, shift, w, u, v, first, second, m):  # type: ignore[no-untyped-def]
+    """Return the sum of m weights w; add sums of rows x − shift so weighted, and their products.
 
-    Of the products, to the lower triangle, in fours; v gets the weighted rows.
+    Of the products, to the lower triangle, in fours; u gets such rows, v weighted ones.
     """
     # A loop that adds up stores nothing: whether one that does both is vectorised, and so in which
     # order it adds, depends on where in memory its arrays happen to lie.
@@ -174,6 +171,7 @@ def moment_strip(  # type: ignore[no-untyped-def]
     for j in range(len(first)):
         total = 0.0
         for b in range(m):
+            u[j, b] = x[j, b] - shift[j]
             v[j, b] = w[b] * u[j, b]
         for b in range(m):
             total += v[j, b]
@@ -209,11 +207,7 @@ def weighted_moments(  # type: ignore[no-untyped-def]
         for h in range(g):
             for b in range(m):
                 w[b] = weights[start + b, h]
-            for j in range(p):
-                shift = location[h, j]
-                for b in range(m):
-                    u[j, b] = x[j, b] - shift
-            mass[h] += moment_strip(u, w, v, first[h], second[h], m)
+            mass[h] += moment_strip(x, location[h], w, u, v, first[h], second[h], m)
     for h in range(g):
         for j in range(p):
             for k in range(j):

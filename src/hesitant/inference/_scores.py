@@ -430,10 +430,9 @@ def inverse(matrix: FloatArray) -> FloatArray:
 
 def inflation(parts: Sequence[FloatArray]) -> float:
     """Return how many times too large the inverse of a sum over draws is on average."""
-    halves = [sum(parts[k::2], start=np.zeros(())) for k in range(2)]
-    if not all(exceeds(half, 1e-10 * np.trace(half) / len(half)) for half in halves):
+    one, other = (sum(parts[k::2], start=np.zeros(())) for k in range(2))
+    if not all(exceeds(half, 1e-10 * np.trace(half) / len(half)) for half in (one, other)):
         return 2.0  # next to no draws beside the parameters
     # Other draws do not share the errors of an inverse, which are twice as large in a half.
-    (one, other), size = halves, len(halves[0])
-    of_half = (np.vdot(one, inverse(other)) + np.vdot(other, inverse(one))) / (2 * size)
+    of_half = (np.vdot(one, inverse(other)) + np.vdot(other, inverse(one))) / (2 * len(one))
     return float(2 * of_half / (1 + of_half))
