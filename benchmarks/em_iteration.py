@@ -19,6 +19,7 @@ from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import best_of, blobs
+from hesitant._cores import one_blas_thread
 from hesitant.families import Gaussian
 from hesitant.likelihood import Likelihood, State
 from hesitant.mechanisms import EntropyMechanism, Ignorable, Mechanism
@@ -40,6 +41,7 @@ def ours(
     likelihood = Likelihood(rows, family, mechanism)
     passes = extra_iterations(len(X))  # as many as scikit-learn is given
 
+    @one_blas_thread()  # as every fit does
     def run() -> None:
         for _ in range(passes):
             likelihood.maximise(state, likelihood.evaluate(state))

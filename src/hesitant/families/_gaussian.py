@@ -216,8 +216,8 @@ class Gaussian(Family):
         Z, p = (X - center) / spread, X.shape[1]
         count, first = np.maximum(weights.sum(axis=0), 1e-12), weights.T @ Z
         location = first / count[:, None]
-        second = np.array([(Z.T * w) @ Z for w in weights.T])
-        scatter = second - first[:, :, None] * location[:, None, :]
+        scatter = np.array([(Z.T * w) @ Z for w in weights.T])
+        scatter -= first[:, :, None] * location[:, None, :]
         prior = p + 2.0  # rows' worth of the identity, then of the pooled matrix
         pooled = (scatter.sum(axis=0) + prior * np.eye(p)) / (count.sum() + prior)
         scale = self.structure.pool(scatter + prior * pooled, count + prior)

@@ -101,8 +101,9 @@ def distance_strip(x, shift, whitener, u, z, m):  # type: ignore[no-untyped-def]
     """Give squared lengths of ``whitener @ (x − shift)`` in ``z[4]``; else z is zero again."""
     z0, z1, z2, z3, q = z[0], z[1], z[2], z[3], z[4]
     for j in range(len(shift)):
+        at = shift[j]
         for b in range(m):
-            u[j, b] = x[j, b] - shift[j]
+            u[j, b] = x[j, b] - at
     for b in range(m):
         q[b] = 0.0
     # Four rows of the triangle by four columns: each number loaded serves four times.
@@ -131,14 +132,13 @@ def squared_distances(  # type: ignore[no-untyped-def]
     """Give squared Mahalanobis distances of rows to classes (n, g)."""
     n, size = len(X), whitener.shape[1]
     x, u, z = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
-    q = z[4]
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
         standard_strip(X, center, spread, x, start, m)
         for h in range(len(location)):
             distance_strip(x, location[h], whitener[h], u, z, m)
             for b in range(m):
-                out[start + b, h] = q[b]
+                out[start + b, h] = z[4, b]
 
 
 def _moments_room(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Any, Any]:
@@ -169,9 +169,10 @@ def moment_strip(x, shift, w, u, v, first, second, m):  # type: ignore[no-untype
     for b in range(m):
         mass += w[b]
     for j in range(len(first)):
-        total = 0.0
+        total, at = 0.0, shift[j]
         for b in range(m):
-            u[j, b] = x[j, b] - shift[j]
+            u[j, b] = x[j, b] - at
+        for b in range(m):
             v[j, b] = w[b] * u[j, b]
         for b in range(m):
             total += v[j, b]
@@ -199,8 +200,7 @@ def weighted_moments(  # type: ignore[no-untyped-def]
 ):
     """Give sums of weights (g,), weighted sums (g, p) and scatters (g, p, p) about locations."""
     (n, p), g, size = X.shape, len(location), second.shape[1]
-    x, u, v = scratch[:size], scratch[size : 2 * size], scratch[2 * size :]
-    w = v[size]
+    x, u, v, w = scratch[:size], scratch[size : 2 * size], scratch[2 * size :], scratch[3 * size]
     for start in range(0, n, LENGTH):
         m = LENGTH if n - start > LENGTH else n - start
         standard_strip(X, center, spread, x, start, m)
