@@ -221,7 +221,7 @@ def moments_where_it_counts(X: AnyArray, place: Place, weights: FloatArray) -> A
         return weighted_moments(X, place, weights)
     # A row adds at most its weight times the square of how far any row may be. Where that is
     # nothing it would be lost in rounding, whatever the sign; what is not a number is kept.
-    far = (max(X.max(), -X.min()) + np.abs(center).max()) / spread.min() + np.abs(location).max()
+    far = (np.sqrt(np.vdot(X, X)) + np.abs(center).max()) / spread.min() + np.abs(location).max()
     counts = ~(np.abs(weights.T) <= _NOTHING / (1.0 + far * far))
     own = []
     for h, rows in enumerate(map(np.flatnonzero, counts)):
