@@ -157,30 +157,30 @@ class MixtureClassifier(PatternClassifier):
         mechanism.class_names = names_of(classes)
         if self.classes is None and self.alpha > 0 and said is None:
             remarks += label_remarks(classes, self.missing_label, rough.tally)
-        family = family.prepare(partial(rough.sample, SAMPLE), classes)
-        likelihood = Likelihood(rows, family, mechanism, self.alpha, rough)
         with one_blas_thread():  # products are small, and threads of ours share the rows
+            family = family.prepare(partial(rough.sample, SAMPLE), classes)
+            likelihood = Likelihood(rows, family, mechanism, self.alpha, rough)
             fit, likelihood = fit_mixture(likelihood, classes, self)
-        if self.alpha == 0:  # clusters have no names of their own
-            fit = fit._replace(state=match_to_labels(fit.state, family, rows))
-        remarks += fit_remarks(fit, likelihood, classes, rows.named_features)
-        self._data, progress = rows, fit.progress
-        model = FittedModel(
-            family=family,
-            mechanism=likelihood.mechanism.fitted(fit.state.theta, rows.tally.rate),
-            state=fit.state,
-            classes=classes,
-            n_features=rows.n_features,
-            named_features=rows.named_features,
-            alpha=self.alpha,
-            log_likelihood=float(fit.final.log_likelihood),
-            n_rows=float(rows.tally.weight),
-            n_iter=len(progress.history),
-            converged=progress.converged,
-            termination=progress.reason,
-            history=np.array(progress.stage),
-        )
-        self._publish(model)
+            if self.alpha == 0:  # clusters have no names of their own
+                fit = fit._replace(state=match_to_labels(fit.state, family, rows))
+            remarks += fit_remarks(fit, likelihood, classes, rows.named_features)
+            self._data, progress = rows, fit.progress
+            model = FittedModel(
+                family=family,
+                mechanism=likelihood.mechanism.fitted(fit.state.theta, rows.tally.rate),
+                state=fit.state,
+                classes=classes,
+                n_features=rows.n_features,
+                named_features=rows.named_features,
+                alpha=self.alpha,
+                log_likelihood=float(fit.final.log_likelihood),
+                n_rows=float(rows.tally.weight),
+                n_iter=len(progress.history),
+                converged=progress.converged,
+                termination=progress.reason,
+                history=np.array(progress.stage),
+            )
+            self._publish(model)
         if not model.converged:
             remedy = "Raise max_iter, or tol if the remaining gain does not matter."
             words = f"The fit did not converge: {model.termination}. {remedy}"

@@ -19,6 +19,7 @@ from hesitant.solvers import Progress, warm_up
 
 _ROWS = 300
 _NUDGE = 1e-4
+_NOTHING = 1e-24  # of a sum of squares, beside the largest
 
 
 def steadied(likelihood: Likelihood, state: State) -> Mechanism:
@@ -39,18 +40,21 @@ def steadied(likelihood: Likelihood, state: State) -> Mechanism:
     log_tau, tau, _ = log_posterior(family, state, X)
     seen, theta = mechanism.difficulty(log_tau, tau), mechanism.without_slopes(tally.rate)
     weight = np.full(len(X), math.sqrt(tally.weight / len(X)))
+    nudges = _NUDGE * np.eye(theta.size)
+    ways = [mechanism.pattern(seen, codes, codes >= 0, weight, theta + d).pull for d in nudges]
+    pulls = np.array(ways) / _NUDGE
     V = np.zeros((theta.size, chart.size, len(X)))
-    for moved, step in zip(V, _NUDGE * np.eye(theta.size), strict=True):
-        pull = mechanism.pattern(seen, codes, codes >= 0, weight, theta + step).pull / _NUDGE
-        for (axes, own), toward in zip(scores, pull.T, strict=True):
-            moved[axes] += own * toward
-    products = np.einsum("qki,rki->qr", V, V)
-    flat: FloatArray = V.transpose(1, 0, 2).reshape(chart.size, -1)
+    for h, (axes, own) in enumerate(scores):
+        V[:, axes] += own * pulls[:, None, :, h]
+    size: FloatArray = np.einsum("qki,qki->qi", V, V)
+    counts = size > _NOTHING * size.max()  # a label settles its row, and an intercept then nothing
+    flat = np.ascontiguousarray(V.transpose(1, 0, 2)[:, counts])
     with one_blas_thread():
+        products = np.tensordot(V, V, ((1, 2), (1, 2)))
+        if not np.isfinite(products).all():
+            return mechanism
         joint = flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat
         values = np.linalg.eigvalsh(joint)
-    if not np.isfinite(values).all():
-        return mechanism
     out = copy.copy(mechanism)
     out.leverage_ = np.maximum(values, 0.0)
     out.steepness_ = products / max(float(np.trace(products)), 1e-300)

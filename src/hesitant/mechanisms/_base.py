@@ -160,7 +160,7 @@ class Mechanism(BaseEstimator):
     informative: bool = True
     in_one_pass: bool = False  # whether hesitant.one_pass knows it
     ridge: float = 1e-6
-    leverage_: FloatArray  # how far classes could be bent to follow it, along their directions
+    leverage_: Any = None  # how far classes could be bent to follow it, along their directions
     steepness_: FloatArray  # how much each parameter, and each two together, would bend them
     parameters_: FloatArray
 
@@ -265,7 +265,7 @@ class Mechanism(BaseEstimator):
         """Add what the weak prior and :mod:`hesitant.leverage` say to sums over rows."""
         inward = self.strength(theta) * theta
         value, gradient = value - 0.5 * float(inward @ theta), gradient - inward
-        if hasattr(self, "leverage_"):
+        if self.leverage_ is not None:
             toward = self.steepness_ @ theta
             factor = 1.0 + self.leverage_ * float(theta @ toward)
             value -= 0.5 * float(np.log(factor).sum())
@@ -275,7 +275,7 @@ class Mechanism(BaseEstimator):
     def information(self, theta: FloatArray, curvature: FloatArray | float) -> FloatArray:
         """Return the curvature (q, q) of rows and prior, from its sums over rows."""
         out = curvature + np.diag(self.strength(theta))
-        if hasattr(self, "leverage_"):
+        if self.leverage_ is not None:
             toward = self.steepness_ @ theta
             size = float(theta @ toward)
             part = self.leverage_ / (1.0 + self.leverage_ * size)
