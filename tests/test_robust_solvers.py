@@ -85,6 +85,19 @@ def test_em_does_not_stop_at_the_first_small_gain():
     assert max(gains) < 2e-3
 
 
+def test_what_rows_hardly_tell_does_not_keep_the_rest_from_its_maximum():
+    """Labels lost at random, or given at random: of a mixed mechanism rows tell only the sum."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 4000)
+    X = rng.standard_normal((4000, 2)) + 2.0 * truth[:, None]
+    y = np.where(rng.random(4000) < 0.1, truth, -1)
+    jointly, profiled = (
+        MixtureClassifier(mechanism="mixed", solver=solver).fit(X, y).log_likelihood_
+        for solver in ("quasi_newton", "profile")
+    )
+    assert profiled == pytest.approx(jointly, abs=1e-3)
+
+
 def test_tails_can_grow_heavy_again():
     """From the Gaussian limit, the edge of what dof may be, a fit finds the tails."""
     rng = np.random.default_rng(0)

@@ -106,6 +106,7 @@ class Likelihood:
         """Return the state with theta at its best for these classes, and the likelihood there.
 
         By Newton's method, until a step promises less than ``tol``; if it does not climb, halved.
+        If that is no help it leads along what rows hardly tell, and is held back there (Marquardt).
         """
         if state.theta.size == 0:
             return state, self.evaluate(state)
@@ -121,21 +122,24 @@ class Likelihood:
             *sums, curvature = self.rows.sum(partial(_pattern_block, mechanism, theta), kept)
             return *mechanism.add_prior(theta, *sums), curvature, at, None
 
-        theta = state.theta
+        theta, hold = state.theta, 0.0
         value, gradient, curvature, best, evaluation = total(theta)
         for _ in range(100):
-            _, step, failed = dposv(mechanism.information(theta, curvature), gradient)
+            bend = mechanism.information(theta, curvature)
+            _, step, failed = dposv(bend + hold * np.diag(bend.diagonal()), gradient)
             gain = float(step @ gradient)
             if failed or gain < max(tol, 1e-14 * abs(value)):
                 break
-            for share in 0.5 ** np.arange(30):
-                trial = theta + share * step
-                after = total(trial)
+            for share in 0.5 ** np.arange(5):
+                after = total(theta + share * step)
                 if after[0] >= value + 1e-4 * share * gain:
+                    theta, hold = theta + share * step, 0.1 * hold
+                    value, gradient, curvature, best, evaluation = after
                     break
             else:
-                break
-            theta, (value, gradient, curvature, best, evaluation) = trial, after
+                hold = max(10 * hold, 1e-3)
+                if hold > 1e12:
+                    break
         return best, evaluation or self.evaluate(best)
 
 
