@@ -11,7 +11,7 @@ from scipy.special import logit
 
 from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray, IntArray
-from hesitant._vector_math import STRIP, normalise_strip
+from hesitant._vector_math import STRIP, exp_strip, log1p_strip, normalise_strip
 from hesitant.checks import choose
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
 from hesitant.mechanisms._curves import (
@@ -318,14 +318,16 @@ def _sum_room(mechanism: Mechanism, seen: Difficulty, *rest: Any) -> tuple[Any, 
     k = mechanism.n_classes if mechanism.by_class else 1
     q = b.shape[1] + k
     out = np.empty(du.shape), np.zeros(q), np.zeros((q, q))
-    slopes = b, db[0] if db else b, du
+    slopes, scratch = (b, db[0] if db else b, du), np.empty((3 * k + 5 + q, STRIP))
     if mechanism.by_class:
-        return out, (*slopes, seen.log_tau, seen.tau, *rest, *out, np.empty((4, k)))
-    return out, (*slopes, *rest[1:], *out, np.empty((8 + q, STRIP)))
+        return out, (*slopes, seen.log_tau, seen.tau, *rest, *out, scratch)
+    return out, (*slopes, *rest[1:], *out, scratch)
 
 
-# Sums may be reordered: that is what vectorises them.
-@njit(Mechanism.pattern, _sum_room, fastmath={"reassoc", "contract", "nsz"})
+_REORDERED = {"reassoc", "contract", "nsz"}  # sums: that is what vectorises them
+
+
+@njit(Mechanism.pattern, _sum_room, fastmath=_REORDERED)
 def _sum_logistic(  # type: ignore[no-untyped-def]
     b, db, du, said, weight, theta, pull, gradient, curvature, scratch
 ):
@@ -367,45 +369,63 @@ def _sum_logistic(  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(Mechanism.pattern, _sum_room)
+@njit(Mechanism.pattern, _sum_room, fastmath=_REORDERED)
 def _sum_by_class(  # type: ignore[no-untyped-def]
     b, db, du, log_tau, tau, codes, said, weight, theta, pull, gradient, curvature, scratch
 ):
     # As above, with an intercept for every class; rho is the class given all that was said.
-    rho, log_p, slope, bend = scratch[0], scratch[1], scratch[2], scratch[3]
-    value, g = 0.0, len(rho)
-    for i in range(len(b)):
-        base, rise, sign, y = 0.0, 0.0, 1.0 if said[i] else -1.0, codes[i]
-        for t in range(b.shape[1]):
-            base += theta[g + t] * b[i, t]
-            rise += theta[g + t] * db[i, t]
-        top, total = -np.inf, 0.0
+    g, value = tau.shape[1], 0.0
+    joint, rho, slope, bend = scratch[:g], scratch[g : 2 * g], scratch[2 * g : 3 * g], scratch[-g:]
+    rest, columns = scratch[3 * g : 3 * g + 4], scratch[3 * g + 4 : -g]
+    base, excess, residual = rest[0], rest[1], rest[2]
+    for start in range(0, len(b), STRIP):
+        m = min(STRIP, len(b) - start)
+        for r in range(m):
+            base[r], columns[0, r] = 0.0, 1.0
+        for t in range(1, len(columns)):
+            for r in range(m):
+                columns[t, r] = b[start + r, t - 1]
+                base[r] += theta[g + t - 1] * columns[t, r]
         for h in range(g):
-            against = -sign * (base + theta[h])
-            small = math.exp(-abs(against))
-            high = 1.0 / (1.0 + small)
-            slope[h] = sign * (high if against > 0.0 else small * high)
-            bend[h] = small * high * high
-            log_p[h] = -max(against, 0.0) - math.log(1.0 + small)
-            log_p[h] += 0.0 if y >= 0 else log_tau[i, h]
-            top = max(top, log_p[h]) if y < 0 else log_p[y]
+            for r in range(m):
+                against = -base[r] - theta[h] if said[start + r] else base[r] + theta[h]
+                joint[h, r], bend[h, r] = min(-against, 0.0), -abs(against)
+            exp_strip(bend[h], m)
+            log1p_strip(bend[h], m, excess)
+            for r in range(m):
+                high, y = 1.0 / (1.0 + bend[h, r]), codes[start + r]
+                wrong = high if joint[h, r] < 0.0 else bend[h, r] * high
+                slope[h, r] = wrong if said[start + r] else -wrong
+                bend[h, r] *= high * high
+                before = log_tau[start + r, h] if y < 0 else 0.0 if h == y else -1e300
+                joint[h, r] += before - excess[r]
+        normalise_strip(joint, rho, rest, m)
+        for r in range(m):
+            value += weight[start + r] * rest[0, r]
+        for r in range(m):
+            residual[r] = 0.0
         for h in range(g):
-            rho[h] = math.exp(log_p[h] - top) if y < 0 else 1.0 if h == y else 0.0
-            total += rho[h]
-        value += weight[i] * (top + math.log(total))
-        residual = 0.0
-        for h in range(g):
-            share = weight[i] * rho[h] / total
-            gradient[h] += share * slope[h]
-            curvature[h, h] += share * bend[h]
-            residual += share * slope[h]
-            for t in range(b.shape[1]):
-                gradient[g + t] += share * slope[h] * b[i, t]
-                curvature[h, g + t] += share * bend[h] * b[i, t]
-                curvature[g + t, h] += share * bend[h] * b[i, t]
-                for k in range(b.shape[1]):
-                    curvature[g + t, g + k] += share * bend[h] * b[i, t] * b[i, k]
-        for h in range(g if len(du) else 0):
-            known = tau[i, h] * total if y < 0 else rho[h]
-            pull[i, h] = residual * rise * du[i, h] + weight[i] * (rho[h] - known) / total
+            for r in range(m):
+                share = weight[start + r] * rho[h, r]
+                slope[h, r] *= share
+                bend[h, r] *= share
+                residual[r] += slope[h, r]
+            for t in range(len(columns)):
+                place, total = g + t - 1 if t else h, 0.0
+                for r in range(m):
+                    total += slope[h, r] * columns[t, r]
+                gradient[place] += total
+                for k in range(len(columns)):
+                    total = 0.0
+                    for r in range(m):
+                        total += bend[h, r] * columns[t, r] * columns[k, r]
+                    curvature[place, g + k - 1 if k else h] += total
+        for r in range(m if len(du) else 0):
+            rise = 0.0
+            for t in range(1, len(columns)):
+                rise += theta[g + t - 1] * db[start + r, t - 1]
+            for h in range(g):
+                own = rho[h, r] - tau[start + r, h] if codes[start + r] < 0 else 0.0
+                toward = residual[r] * rise * du[start + r, h]
+                pull[start + r, h] = toward + weight[start + r] * own
     return value
