@@ -22,7 +22,7 @@ from hesitant._words import noun
 from hesitant.fitting import generator
 from hesitant.inference._scores import Weights, axes_at, curvature, invert, outer, products, told
 from hesitant.likelihood import chance_log_likelihood
-from hesitant.mechanisms import Basis, EntropyMechanism, Spline, as_mechanism
+from hesitant.mechanisms import Basis, EntropyMechanism, Spline, as_mechanism, row_term
 from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows, Rows
 from hesitant.uncertainty import Shannon, transformed_entropy
@@ -337,61 +337,53 @@ def shape_test(fits: Fits) -> Test:
     """
     need_rows(*fits.counts, 2 * SMALLEST_GROUP)
     fits.need_information()
-    model, rows = fits.full.fitted_, fits.rows
-    own, theta = model.mechanism, model.state.theta
+    model, rows, own = fits.full.fitted_, fits.rows, fits.full.mechanism_
     if not math.isfinite(own.maximum):
         raise CannotTest("the uncertainty has no largest value to place knots by")
-    mechanism = copy.copy(own)
-    if vars(mechanism).pop("leverage_", None) is not None:
-        # a prior that knows the basis's own slopes alone, and keeps them from their maximum
-        free = dataclasses.replace(model, mechanism=copy.copy(mechanism)).likelihood(rows)
-        theta = free.refit_mechanism(model.state)[0].theta
-    mechanism.basis = _WithSplines(own.basis, own.maximum)
-    more = np.append(theta, np.zeros(mechanism.basis.size - own.basis.size))
-    state = dataclasses.replace(model.state, theta=more)
-    wide = dataclasses.replace(model, mechanism=mechanism, state=state)
     axes = (fits.curved if "curved" in vars(fits) else axes_at(model, rows))[0]
+    if hasattr(own, "leverage_"):
+        # a prior that knows the basis's own slopes alone, and keeps them from their maximum
+        own = copy.copy(own)
+        del own.leverage_
+        free = dataclasses.replace(model, mechanism=own)
+        state, _ = free.likelihood(rows).refit_mechanism(model.state)
+        model = dataclasses.replace(free, state=state)
+    theta, curve = model.state.theta, _splines(own.basis, own.maximum)
     stride = max(1, int(rows.tally.n) // SAMPLE)
-    known = products(rows, axes, partial(_information, model=wide), stride=stride)
+    known = products(rows, axes, partial(_information, model=model, curve=curve), stride=stride)
 
-    def pattern(some: Block) -> tuple[FloatArray]:
-        seen = mechanism.difficulty(*wide.posterior(some.X)[:2], slopes=False)
-        return (mechanism.pattern(seen, some.codes, some.said, some.review, more).gradient,)
+    def pull(some: Block) -> tuple[FloatArray]:
+        log_tau, tau, _ = model.posterior(some.X)
+        seen = own.difficulty(log_tau, tau, slopes=False)
+        term = row_term(own.evidence(seen, some.said, theta), log_tau, tau, some.codes)
+        return ((some.review * term.gradient[:, 0]) @ curve(seen.u),)  # all as the intercept
 
-    score = rows.sum(pattern)[0][theta.size :]
     first = axes.size + theta.size
     cross = known[first:, :first]
     estimated = np.linalg.pinv(known[:first, :first], rcond=1e-12, hermitian=True)
-    return chi_squared_of(score, known[first:, first:] - cross @ estimated @ cross.T, 1e-8)
+    variance = known[first:, first:] - cross @ estimated @ cross.T
+    return chi_squared_of(rows.sum(pull)[0], variance, 1e-8)
 
 
-def _information(rows: Block, model: FittedModel) -> Weights:
-    """Return weights of the information about classes and mechanism, averaged over chance."""
+def _information(rows: Block, model: FittedModel, curve: Callable[..., FloatArray]) -> Weights:
+    """Return weights of the information about all parameters, averaged over chance."""
     posterior, known = model.posterior(rows.X), np.eye(len(model.classes))[rows.codes]
-    _, variance, *slopes = told(model.mechanism, model.state.theta, posterior)
-    products, edges, inner = outer(rows.review * variance, *slopes)
+    _, variance, pull, own = told(model.mechanism, model.state.theta, posterior)
+    u, _ = model.mechanism.uncertainty.evaluate(*posterior[:2])
+    products, edges, inner = outer(rows.review * variance, pull, np.hstack((own, curve(u))))
     given = np.where(rows.labelled[:, None], known, posterior[1])
-    return products + outer(rows.weight, given, slopes[1][:, :0])[0], edges, inner
+    return products + outer(rows.weight, given, own[:, :0])[0], edges, inner
 
 
-class _WithSplines(Basis):
-    """A basis, and cubic splines that can do at least two things that it cannot.
+def _splines(own: Basis, maximum: float) -> Callable[[FloatArray], FloatArray]:
+    """Return cubic splines that can do at least two things that a basis cannot.
 
     What both can do has no information of its own, and the test leaves it out.
     """
-
-    def __init__(self, own: Basis, maximum: float) -> None:
-        u = np.linspace(0, maximum, 129)[1:-1]
-        for df in (4, 6, 10, 18):
-            self.parts = (own, Spline(df))
-            b, _ = self.evaluate(u, maximum)
-            if np.linalg.matrix_rank(b - b.mean(axis=0), rtol=1e-6) >= own.size + 2:
-                break
-
-    @property
-    def size(self) -> int:
-        return sum(part.size for part in self.parts)
-
-    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
-        b, db = zip(*(part.evaluate(u, maximum) for part in self.parts), strict=True)
-        return np.hstack(b), np.hstack(db)
+    u = np.linspace(0, maximum, 129)[1:-1]
+    for df in (4, 6, 10, 18):
+        curve = Spline(df).curve(maximum)
+        b = np.hstack((own.evaluate(u, maximum)[0], curve(u)))
+        if np.linalg.matrix_rank(b - b.mean(axis=0), rtol=1e-6) >= own.size + 2:
+            break
+    return curve

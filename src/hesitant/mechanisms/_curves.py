@@ -92,11 +92,16 @@ class Spline(Basis):
     def __init__(self, df: int = 4) -> None:
         self.df = df
 
-    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+    def curve(self, maximum: float) -> Callable[..., FloatArray]:
+        """Return the functions of uncertainty, whose second argument asks for a derivative."""
         knots = maximum * np.clip(np.arange(-3, self.df + 2) / (self.df - 2), 0.0, 1.0)
         # The functions sum to one, so the first would repeat the intercept.
         spline = BSpline.construct_fast(knots, np.eye(self.df + 1)[:, 1:], 3)
-        u = np.clip(u, 0.0, maximum)  # rounding may step over an end
+        # rounding may step over an end
+        return lambda u, order=0: spline(np.clip(u, 0.0, maximum), order)
+
+    def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
+        spline = self.curve(maximum)
         return spline(u), spline(u, 1)
 
     def check(self, maximum: float) -> None:
