@@ -97,6 +97,18 @@ def _attempt(task: Callable[..., Any], rng: np.random.Generator) -> tuple[Any, s
         return None, f"{type(error).__name__}, {first_sentence}"
 
 
+def like(clf: Any, start: Any = None, **changes: Any) -> Any:
+    """Return a copy to fit to other rows, from where ``start`` ended."""
+    if start is not None and start.family_.has_from_attributes:
+        changes |= {"init": start, "n_init": 1}
+    if hasattr(clf, "classes_"):  # a class may lose all its labels and must stay
+        changes["classes"] = clf.classes_.tolist()
+    new = copy.copy(clf)  # scikit-learn's clone takes a tenth of a small fit
+    new.random_state = copy.deepcopy(clf.random_state)  # of the parameters one has a state
+    vars(new).update({"verbose": 0} | changes)
+    return new
+
+
 def refit(
     clf: Any,
     X: Any,
@@ -109,14 +121,7 @@ def refit(
     **changes: Any,
 ) -> Any:
     """Fit a copy to other rows, from where ``start`` ended; ``warned`` gets its warnings."""
-    if start is not None and start.family_.has_from_attributes:
-        changes |= {"init": start, "n_init": 1}
-    if hasattr(clf, "classes_"):  # a class may lose all its labels and must stay
-        changes["classes"] = clf.classes_.tolist()
-    # scikit-learn's clone takes a tenth of a small fit; of the parameters one has a state.
-    own = clf.get_params(deep=False)
-    own["random_state"] = copy.deepcopy(own["random_state"])
-    new = type(clf)(**own | {"verbose": 0} | changes)
+    new = like(clf, start, **changes)
     with collect_warnings() as said:
         new.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
     if warned is not None:

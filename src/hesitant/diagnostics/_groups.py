@@ -11,15 +11,17 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from hesitant._drawing import COLORS, Drawing, as_text, class_color, drawing
-from hesitant._replicates import refit
+from hesitant._replicates import like, refit
 from hesitant._typing import FloatArray
 from hesitant._words import Result, Table
 from hesitant.diagnostics import _tests
 from hesitant.diagnostics._tests import ALPHA, FEW, Fits, Test, mann_whitney
 from hesitant.experts import Panel, reader_records
 from hesitant.families import Gaussian
+from hesitant.fitting import fit_mixture
 from hesitant.label_rates import explain_blanks
-from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, as_mechanism
+from hesitant.likelihood import Likelihood
+from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, Mechanism, as_mechanism
 from hesitant.rows import ManyRows, Rows
 from hesitant.statements import WITHHELD, Statements
 from hesitant.uncertainty import Shannon
@@ -130,13 +132,11 @@ def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], l
         fits = Fits(ignorance, full, data)
         remarks = [f"The mechanisms were compared on one row in {step}, enough to choose by."]
     own = as_mechanism(full.mechanism).get_params(deep=False)
-    by_class = refit(ignorance, data, None, start=ignorance, mechanism=ClassMechanism())
-    both = refit(full, data, None, start=full, mechanism=EntropyClassMechanism(**own))
-    found = {"none": ignorance, "entropy": full, "class": by_class, "entropy+class": both}
-    value = {name: fit.log_likelihood_ for name, fit in found.items()}
-    size = {name: fit.n_parameters_ for name, fit in found.items()}
-    value["none"] += fits.chance
-    size["none"] += 1
+    value = {"none": ignorance.log_likelihood_ + fits.chance, "entropy": full.log_likelihood_}
+    size = {"none": ignorance.n_parameters_ + 1, "entropy": full.n_parameters_}
+    others = (ignorance, ClassMechanism()), (full, EntropyClassMechanism(**own))
+    for name, (fit, mechanism) in zip(("class", "entropy+class"), others, strict=True):
+        value[name], size[name] = _with_mechanism(fit, data, mechanism)
     # The largest model contains all others, so a lower maximum is one that was not found.
     value["entropy+class"] = max(value.values())
 
@@ -151,6 +151,17 @@ def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], l
     tests = {name: _tests.named(name)(ratio)(smaller) for name, smaller in given.items()}
     n = math.log(max(fits.rows.tally.weight, 2.0))
     return {name: size[name] * n - 2 * value[name] for name in value}, tests, remarks
+
+
+def _with_mechanism(fit: Any, data: ManyRows, mechanism: Mechanism) -> tuple[float, int]:
+    """Return log-likelihood and number of parameters of a fit with another mechanism."""
+    # What an estimator checks and says beside it is known of these rows.
+    model = fit.fitted_
+    mechanism, _ = mechanism.prepare(len(model.classes)).estimable(data.tally)
+    likelihood = Likelihood(data, model.family, mechanism)
+    found, likelihood = fit_mixture(likelihood, model.classes, like(fit, fit))
+    own = dataclasses.replace(model, mechanism=likelihood.mechanism, state=found.state)
+    return float(found.final.log_likelihood), own.n_parameters
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
