@@ -21,7 +21,7 @@ from hesitant.diagnostics._smoother import LabellingCurve
 from hesitant.diagnostics._tests import ALPHA, FEW, ROWS_A_PARAMETER, Fits, Test
 from hesitant.experts import as_readers, is_panel
 from hesitant.inference._information import ObservedInformation
-from hesitant.rows import ManyRows
+from hesitant.rows import ManyRows, Rows
 
 # Of those that allow for estimated classes the score test, at the fit without the pattern, keeps
 # its size best; the likelihood ratio rejects true chance too often as parameters grow in number.
@@ -105,7 +105,7 @@ class Diagnosis(Result):
     median_labelled: float
     median_blank: float
     harder_share: float  #: chance that a random blank row is harder than a random labelled one
-    tests: list[Test]
+    asked: list[Any] = dataclasses.field(repr=False)  # tests, or what finds them
     coefficients: dict[str, float] = dataclasses.field(default_factory=dict)  #: of the mechanism
     #: For each class its reviewed "rows" (blank ones by their posteriors), the share "labelled",
     #: and the share "expected": that of rows equally difficult, whatever their class.
@@ -121,6 +121,15 @@ class Diagnosis(Result):
     labelled_entropy: FloatArray = dataclasses.field(repr=False)
     blank_entropy: FloatArray = dataclasses.field(repr=False)
     smooth: Any = dataclasses.field(repr=False, default=None)  # what finds the curve
+
+    @cached_property
+    def tests(self) -> list[Test]:
+        """One of each kind; Wald's is found when they are first asked for."""
+        with one_blas_thread():
+            return [test() if callable(test) else test for test in self.asked]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"asked": self.tests}  # the rows to find them do not travel
 
     @cached_property
     def curve(self) -> LabellingCurve | None:
@@ -153,7 +162,7 @@ class Diagnosis(Result):
         raise KeyError(f"no test is called {name!r}; there are {known}")
 
     def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"curve": plain(self.curve)}
+        return super().to_dict() | {"tests": plain(self.tests), "curve": plain(self.curve)}
 
     def to_frame(self) -> Any:
         """Return one row for each test."""
@@ -272,11 +281,13 @@ def diagnose(
     found: dict[str, Any] = {"suggested": "none", "missing_by_class": False}
     measured, t, seen = fits.measured, fits.measured.entropy, fits.measured.seen
     groups = {"labelled": t[seen], "blank": t[~seen]}
-    tests = {
+    model = fits.full and fits.full.fitted_  # as it is now: an estimator may be fitted again
+    wald = partial(_tests.wald_test, model, fits.rows, fits.counts)
+    tests: dict[str, Any] = {
         "ks": _tests.kolmogorov_smirnov(*groups.values()),
         "mw": _tests.mann_whitney(*groups.values()),
         "lr": _tests.likelihood_ratio(fits),
-        "wald": _tests.wald_test(fits),
+        "wald": wald if isinstance(fits.rows, Rows) else wald(),  # a cluster may be gone
         "score": _tests.score_test(fits),
         "shape": _tests.shape_test(fits),
     }
@@ -311,7 +322,7 @@ def diagnose(
         **_decide(fits, tests, found),
         **found,
         n_not_reviewed=int(fits.rows.tally.n) - sum(fits.counts),
-        tests=list(tests.values()),
+        asked=list(tests.values()),
         family=fits.ignorance.family_.in_words,
         remarks=remarks,
         ignorance=fits.ignorance,
@@ -319,7 +330,7 @@ def diagnose(
     )
 
 
-def _decide(fits: Fits, tests: dict[str, Test], found: dict[str, Any]) -> dict[str, Any]:
+def _decide(fits: Fits, tests: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """Decide whether blanks are about difficulty; return those fields of Diagnosis that say it.
 
     A test that could not have rejected (a bootstrap of a few replicates) has no say.

@@ -196,21 +196,16 @@ class Fits:
         """How many reviewed rows are labelled, and blank."""
         return int(self.measured.seen.sum()), int((~self.measured.seen).sum())
 
-    @cached_property
-    def curved(self) -> tuple[Any, ...]:
-        """The full fit's axes, the covariance along them, and what is not determined."""
-        axes, *_ = known = axes_at(self.full.fitted_, self.rows)
-        return axes, *invert(*curvature(self.full.fitted_, self.rows, *known)[:2])
 
-    def need_information(self) -> None:
-        """Raise if there is no information matrix to be had, or none worth having."""
-        count, family, each = self.full.n_parameters_, self.full.family_, self.rows_a_parameter
-        if count > MOST_PARAMETERS:
-            raise CannotTest(f"{count:,} parameters, computed up to {MOST_PARAMETERS:,}")
-        if each < ROWS_A_PARAMETER:
-            raise CannotTest(f"{each:.2g} rows a parameter, needs {ROWS_A_PARAMETER:g}")
-        if not family.has_coordinates:
-            raise CannotTest(f"the family {type(family).__name__} has no `coordinates` method")
+def need_information(model: FittedModel, rows: ManyRows) -> None:
+    """Raise if there is no information matrix to be had, or none worth having."""
+    count, family, each = model.n_parameters, model.family, rows.tally.n / model.n_parameters
+    if count > MOST_PARAMETERS:
+        raise CannotTest(f"{count:,} parameters, computed up to {MOST_PARAMETERS:,}")
+    if each < ROWS_A_PARAMETER:
+        raise CannotTest(f"{each:.2g} rows a parameter, needs {ROWS_A_PARAMETER:g}")
+    if not family.has_coordinates:
+        raise CannotTest(f"the family {type(family).__name__} has no `coordinates` method")
 
 
 def _measure(block: Block, ignorance: FittedModel, full: FittedModel | None) -> Measured:
@@ -259,7 +254,11 @@ def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str
 def _knows(model: FittedModel, data: ManyRows) -> bool:
     if model.alpha != 0.5 or not model.converged:
         return False
-    value = model.likelihood(data).evaluate(model.state).log_likelihood
+    return _is_near(model.likelihood(data).evaluate(model.state).log_likelihood, model)
+
+
+def _is_near(value: float, model: FittedModel) -> bool:
+    """Whether rows at hand are as probable as those of the fit."""
     return bool(abs(value - model.log_likelihood) <= 1e-9 * (1 + abs(value)))
 
 
@@ -270,13 +269,20 @@ def likelihood_ratio(fits: Fits) -> Test:
 
 
 @named("Wald")
-def wald_test(fits: Fits) -> Test:
-    need_rows(*fits.counts, SMALLEST_GROUP)
-    fits.need_information()
-    k = fits.full.n_parameters_
-    if (fits.rows.tally.n + 10 * k) * k**2 > MOST_WORK:
+def wald_test(model: FittedModel, rows: ManyRows, counts: tuple[int, int]) -> Test:
+    """Test the full fit's coefficients by their standard errors.
+
+    No verdict waits for it, so it is found when it is asked for, and sees that rows are as before.
+    """
+    need_rows(*counts, SMALLEST_GROUP)
+    need_information(model, rows)
+    k, coef = model.n_parameters, model.mechanism.coef_
+    if (rows.tally.n + 10 * k) * k**2 > MOST_WORK:
         raise CannotTest("takes longer than the fit, see summary()")
-    (axes, V, flat, _), coef = fits.curved, fits.full.mechanism_.coef_
+    axes, evaluation = axes_at(model, rows)
+    if not _is_near(evaluation.log_likelihood, model):
+        raise CannotTest("the rows have changed since the diagnosis")
+    V, flat, _ = invert(*curvature(model, rows, axes, evaluation)[:2])
     turn, own = axes.chart.theta_axes[-coef.size :], slice(axes.size, None)
     lost = np.linalg.norm(turn @ flat[own], axis=1) > 1e-3 * np.linalg.norm(turn, axis=1)
     V = turn @ V[own, own] @ turn.T
@@ -336,11 +342,11 @@ def shape_test(fits: Fits) -> Test:
     cannot. (A likelihood ratio would let the classes bend to the wiggles.)
     """
     need_rows(*fits.counts, 2 * SMALLEST_GROUP)
-    fits.need_information()
     model, rows, own = fits.full.fitted_, fits.rows, fits.full.mechanism_
+    need_information(model, rows)
     if not math.isfinite(own.maximum):
         raise CannotTest("the uncertainty has no largest value to place knots by")
-    axes = (fits.curved if "curved" in vars(fits) else axes_at(model, rows))[0]
+    axes, _ = axes_at(model, rows)
     if hasattr(own, "leverage_"):
         # a prior that knows the basis's own slopes alone, and keeps them from their maximum
         own = copy.copy(own)
