@@ -285,6 +285,11 @@ class ClassMechanism(EntropyClassMechanism):
     ) -> None:
         super().__init__(1.0, NoBasis(), None, ridge, link, tilt)
 
+    def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
+        none = np.zeros(tau.shape)  # it plays no part, and to measure it would take a while
+        design = self.basis.evaluate(none[:, 0], 0.0)  # type: ignore[union-attr]
+        return Difficulty(log_tau, tau, none[:, 0], none if slopes else None, design)
+
 
 class MixedMechanism(EntropyMechanism):
     """Some labels are dropped whatever the case: ``Pr(labelled) = (1 − δ) · expit(η(u))``.
