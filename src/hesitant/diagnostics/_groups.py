@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
 from scipy.stats import norm
 
 from hesitant._drawing import COLORS, Drawing, as_text, class_color, drawing
@@ -20,7 +19,7 @@ from hesitant.experts import Panel, reader_records
 from hesitant.families import Gaussian
 from hesitant.fitting import fit_mixture
 from hesitant.label_rates import explain_blanks
-from hesitant.likelihood import Likelihood
+from hesitant.likelihood import Likelihood, normalise
 from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, Mechanism, as_mechanism
 from hesitant.rows import ManyRows, Rows
 from hesitant.statements import WITHHELD, Statements
@@ -116,7 +115,7 @@ def _posteriors_without(data: Rows) -> FloatArray:
     sure = minimize_scalar(
         lambda power: float(np.logaddexp.reduce(power * behind, axis=1).sum()), bounds=(0.0, 3.0)
     ).x
-    return np.asarray(softmax(sure * log_p, axis=1))
+    return normalise(sure * log_p)[1]
 
 
 def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], list[str]]:

@@ -19,8 +19,9 @@ from scipy.stats import ks_2samp, mannwhitneyu
 from hesitant._replicates import refit, replicate
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import noun
+from hesitant.chart import Chart
 from hesitant.fitting import generator
-from hesitant.inference._scores import Weights, axes_at, curvature, invert, outer, products, told
+from hesitant.inference import _scores
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline, as_mechanism, row_term
 from hesitant.model import FittedModel
@@ -279,10 +280,10 @@ def wald_test(model: FittedModel, rows: ManyRows, counts: tuple[int, int]) -> Te
     k, coef = model.n_parameters, model.mechanism.coef_
     if (rows.tally.n + 10 * k) * k**2 > MOST_WORK:
         raise CannotTest("takes longer than the fit, see summary()")
-    axes, evaluation = axes_at(model, rows)
+    axes, evaluation = _scores.axes_at(model, rows)
     if not _is_near(evaluation.log_likelihood, model):
         raise CannotTest("the rows have changed since the diagnosis")
-    V, flat, _ = invert(*curvature(model, rows, axes, evaluation)[:2])
+    V, flat, _ = _scores.invert(*_scores.curvature(model, rows, axes, evaluation)[:2])
     turn, own = axes.chart.theta_axes[-coef.size :], slice(axes.size, None)
     lost = np.linalg.norm(turn @ flat[own], axis=1) > 1e-3 * np.linalg.norm(turn, axis=1)
     V = turn @ V[own, own] @ turn.T
@@ -346,7 +347,9 @@ def shape_test(fits: Fits) -> Test:
     need_information(model, rows)
     if not math.isfinite(own.maximum):
         raise CannotTest("the uncertainty has no largest value to place knots by")
-    axes, _ = axes_at(model, rows)
+    # The classes' part of a chart is enough, and needs no look at the rows.
+    chart = Chart(model.likelihood(rows), model.state, None, mechanism=False)  # type: ignore[arg-type]
+    axes = _scores.find_axes(model.family, chart)
     if hasattr(own, "leverage_"):
         # a prior that knows the basis's own slopes alone, and keeps them from their maximum
         own = copy.copy(own)
@@ -356,7 +359,8 @@ def shape_test(fits: Fits) -> Test:
         model = dataclasses.replace(free, state=state)
     theta, curve = model.state.theta, _splines(own.basis, own.maximum)
     stride = max(1, int(rows.tally.n) // SAMPLE)
-    known = products(rows, axes, partial(_information, model=model, curve=curve), stride=stride)
+    weigh = partial(_information, model=model, curve=curve)
+    known = _scores.products(rows, axes, weigh, stride=stride)
 
     def pull(some: Block) -> tuple[FloatArray]:
         log_tau, tau, _ = model.posterior(some.X)
@@ -371,14 +375,14 @@ def shape_test(fits: Fits) -> Test:
     return chi_squared_of(rows.sum(pull)[0], variance, 1e-8)
 
 
-def _information(rows: Block, model: FittedModel, curve: Callable[..., FloatArray]) -> Weights:
+def _information(rows: Block, model: FittedModel, curve: Any) -> _scores.Weights:
     """Return weights of the information about all parameters, averaged over chance."""
     posterior, known = model.posterior(rows.X), np.eye(len(model.classes))[rows.codes]
-    _, variance, pull, own = told(model.mechanism, model.state.theta, posterior)
+    _, variance, pull, own = _scores.told(model.mechanism, model.state.theta, posterior)
     u, _ = model.mechanism.uncertainty.evaluate(*posterior[:2])
-    products, edges, inner = outer(rows.review * variance, pull, np.hstack((own, curve(u))))
+    each = _scores.outer(rows.review * variance, pull, np.hstack((own, curve(u))))
     given = np.where(rows.labelled[:, None], known, posterior[1])
-    return products + outer(rows.weight, given, own[:, :0])[0], edges, inner
+    return each[0] + _scores.outer(rows.weight, given, own[:, :0])[0], *each[1:]
 
 
 def _splines(own: Basis, maximum: float) -> Callable[[FloatArray], FloatArray]:
