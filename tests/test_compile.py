@@ -60,12 +60,12 @@ PAIRS = {
         (CURVE, CURVE.difficulty(np.log(TAU), TAU), CODES, CODES >= 0, WEIGHT, BETA),
     ),
     "pattern by class": (
-        _logistic._sum_by_class,
+        _logistic._sum_logistic,
         Mechanism.pattern,
         (EACH, EACH.difficulty(np.log(TAU), TAU), CODES, CODES >= 0, WEIGHT, np.r_[0.3, BETA]),
     ),
     "pattern of classes alone": (
-        _logistic._sum_by_class,
+        _logistic._sum_logistic,
         Mechanism.pattern,
         (ALONE, ALONE.difficulty(np.log(TAU), TAU, False), CODES, CODES >= 0, WEIGHT, BETA[:2]),
     ),

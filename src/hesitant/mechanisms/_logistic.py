@@ -230,8 +230,7 @@ class EntropyMechanism(Mechanism):
         """Sum over the block; in one loop where the link is the usual one."""
         if self.tilt is not None or not isinstance(self.link, Logistic):
             return super().pattern(seen, codes, said, weight, theta)
-        sums = _sum_by_class if self.by_class else _sum_logistic
-        return Pattern(*sums(self, seen, codes, said, weight, theta))
+        return Pattern(*_sum_logistic(self, seen, codes, said, weight, theta))
 
     def strength(self, theta: FloatArray) -> FloatArray:
         link: Any = self.link  # prepared, as nobody asks before
@@ -323,97 +322,59 @@ def _sum_room(mechanism: Mechanism, seen: Difficulty, *rest: Any) -> tuple[Any, 
     k = mechanism.n_classes if mechanism.by_class else 1
     q = b.shape[1] + k
     out = np.empty(du.shape), np.zeros(q), np.zeros((q, q))
-    slopes, scratch = (b, db[0] if db else b, du), np.empty((3 * k + 5 + q, STRIP))
-    if mechanism.by_class:
-        return out, (*slopes, seen.log_tau, seen.tau, *rest, *out, scratch)
-    return out, (*slopes, *rest[1:], *out, scratch)
+    # Posteriors matter if the class does; else there may be none, and these are of their type.
+    known = (seen.log_tau, seen.tau) if mechanism.by_class else (du, du)
+    given = b, db[0] if db else b, du, *known, *rest
+    return out, (*given, *out, np.empty((3 * k + 5 + q, STRIP)))
 
 
-_REORDERED = {"reassoc", "contract", "nsz"}  # sums: that is what vectorises them
-
-
-@njit(Mechanism.pattern, _sum_room, fastmath=_REORDERED)
+# Sums may be reordered: that is what vectorises them.
+@njit(Mechanism.pattern, _sum_room, fastmath={"reassoc", "contract", "nsz"})
 def _sum_logistic(  # type: ignore[no-untyped-def]
-    b, db, du, said, weight, theta, pull, gradient, curvature, scratch
-):
-    # Log probabilities and probabilities of what was said, and of the opposite
-    log_p, p, columns = scratch[:2], scratch[2:4], scratch[8:]
-    against, residual, bend, q, value = log_p[1], log_p[1], p[0], len(theta), 0.0
-    for start in range(0, len(b), STRIP):
-        m = min(STRIP, len(b) - start)
-        for r in range(m):
-            log_p[0, r], against[r], columns[0, r] = 0.0, theta[0], 1.0
-        for t in range(1, q):
-            for r in range(m):
-                columns[t, r] = b[start + r, t - 1]
-                against[r] += theta[t] * columns[t, r]
-        for r in range(m):
-            against[r] = -against[r] if said[start + r] else against[r]
-        normalise_strip(log_p, p, scratch[4:8], m)
-        for r in range(m):  # without a store: see families' moment_strip
-            value += weight[start + r] * log_p[0, r]
-        for r in range(m):
-            wrong = weight[start + r] * p[1, r]
-            residual[r], bend[r] = wrong if said[start + r] else -wrong, p[0, r] * wrong
-        for t in range(q):
-            total = 0.0
-            for r in range(m):
-                total += residual[r] * columns[t, r]
-            gradient[t] += total
-            for k in range(q):
-                total = 0.0
-                for r in range(m):
-                    total += bend[r] * columns[t, r] * columns[k, r]
-                curvature[t, k] += total
-        for r in range(m if len(du) else 0):
-            rise = 0.0
-            for t in range(1, q):
-                rise += theta[t] * db[start + r, t - 1]
-            for h in range(du.shape[1]):
-                pull[start + r, h] = residual[r] * rise * du[start + r, h]
-    return value
-
-
-@njit(Mechanism.pattern, _sum_room, fastmath=_REORDERED)
-def _sum_by_class(  # type: ignore[no-untyped-def]
     b, db, du, log_tau, tau, codes, said, weight, theta, pull, gradient, curvature, scratch
 ):
-    # As above, with an intercept for every class; rho is the class given all that was said.
-    g, value = tau.shape[1], 0.0
+    # Of the intercepts there are g: one, or one a class. Rho is the class given all that was said.
+    g, value = len(theta) - b.shape[1], 0.0
+    alike = theta[0] if g == 1 else 0.0
     joint, rho, slope, bend = scratch[:g], scratch[g : 2 * g], scratch[2 * g : 3 * g], scratch[-g:]
     rest, columns = scratch[3 * g : 3 * g + 4], scratch[3 * g + 4 : -g]
     base, excess, residual = rest[0], rest[1], rest[2]
     for start in range(0, len(b), STRIP):
         m = min(STRIP, len(b) - start)
         for r in range(m):
-            base[r], columns[0, r] = 0.0, 1.0
+            base[r], columns[0, r] = alike, 1.0
         for t in range(1, len(columns)):
             for r in range(m):
                 columns[t, r] = b[start + r, t - 1]
                 base[r] += theta[g + t - 1] * columns[t, r]
         for h in range(g):
             for r in range(m):
-                against = -base[r] - theta[h] if said[start + r] else base[r] + theta[h]
-                joint[h, r], bend[h, r] = min(-against, 0.0), -abs(against)
+                against = base[r] + (theta[h] - alike)
+                against = -against if said[start + r] else against
+                joint[h, r], bend[h, r], rho[h, r] = min(-against, 0.0), -abs(against), 1.0
             exp_strip(bend[h], m)
             log1p_strip(bend[h], m, excess)
             for r in range(m):
-                high, y = 1.0 / (1.0 + bend[h, r]), codes[start + r]
-                wrong = high if joint[h, r] < 0.0 else bend[h, r] * high
+                high = 1.0 / (1.0 + bend[h, r])
+                low, likely = bend[h, r] * high, joint[h, r] == 0.0  # what was said
+                wrong, bend[h, r] = (low, high) if likely else (high, low)
                 slope[h, r] = wrong if said[start + r] else -wrong
-                bend[h, r] *= high * high
-                before = log_tau[start + r, h] if y < 0 else 0.0 if h == y else -1e300
-                joint[h, r] += before - excess[r]
-        normalise_strip(joint, rho, rest, m)
-        for r in range(m):
-            value += weight[start + r] * rest[0, r]
+                joint[h, r] -= excess[r]
+            for r in range(m if g > 1 else 0):
+                y = codes[start + r]
+                joint[h, r] += log_tau[start + r, h] if y < 0 else 0.0 if h == y else -1e300
+        if g > 1:
+            normalise_strip(joint, rho, rest, m)
+        log_p = rest[0] if g > 1 else joint[0]
+        for r in range(m):  # without a store: see families' moment_strip
+            value += weight[start + r] * log_p[r]
         for r in range(m):
             residual[r] = 0.0
         for h in range(g):
             for r in range(m):
                 share = weight[start + r] * rho[h, r]
                 slope[h, r] *= share
-                bend[h, r] *= share
+                bend[h, r] *= abs(slope[h, r])
                 residual[r] += slope[h, r]
             for t in range(len(columns)):
                 place, total = g + t - 1 if t else h, 0.0
@@ -429,8 +390,8 @@ def _sum_by_class(  # type: ignore[no-untyped-def]
             rise = 0.0
             for t in range(1, len(columns)):
                 rise += theta[g + t - 1] * db[start + r, t - 1]
-            for h in range(g):
-                own = rho[h, r] - tau[start + r, h] if codes[start + r] < 0 else 0.0
-                toward = residual[r] * rise * du[start + r, h]
-                pull[start + r, h] = toward + weight[start + r] * own
+            for h in range(du.shape[1]):
+                pull[start + r, h] = residual[r] * rise * du[start + r, h]
+                if g > 1 and codes[start + r] < 0:
+                    pull[start + r, h] += weight[start + r] * (rho[h, r] - tau[start + r, h])
     return value
