@@ -229,6 +229,21 @@ def test_a_fitted_model_is_not_fitted_again(data):
     assert again.mean_blank == pytest.approx(fresh.mean_blank, abs=1e-4)
 
 
+def test_the_wald_test_is_that_of_the_fit_then(data):
+    """It is found when somebody reads the tests, and by then much may have happened."""
+    X, y = data.features.copy(), data.labels
+    clf = MixtureClassifier().fit(X, y)
+    expected = clf.diagnose(X, y).test("Wald")
+    assert expected.p_value < 1e-6
+    late, changed, sent = (clf.diagnose(X, y) for _ in range(3))
+    clf.fit(X[::2], y[::2])
+    assert late.test("Wald") == expected
+    again = pickle.loads(pickle.dumps(sent))
+    X += 1.0
+    assert again.test("Wald") == expected
+    assert "rows have changed" in changed.test("Wald").note
+
+
 def test_reviewed_rows_only(data):
     """Blanks that nobody saw say nothing: the tests are those of the others."""
     X = np.vstack((data.features, data.features + 0.01))

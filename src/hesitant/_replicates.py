@@ -109,21 +109,12 @@ def like(clf: Any, start: Any = None, **changes: Any) -> Any:
     return new
 
 
-def refit(
-    clf: Any,
-    X: Any,
-    y: Any,
-    *,
-    start: Any = None,
-    reviewed: Any = None,
-    sample_weight: Any = None,
-    warned: list[str] | None = None,
-    **changes: Any,
-) -> Any:
-    """Fit a copy to other rows, from where ``start`` ended; ``warned`` gets its warnings."""
+def refit(clf: Any, X: Any, y: Any, start: Any = None, warned: Any = None, **changes: Any) -> Any:
+    """Fit a copy to other rows, with weights if given; ``warned`` gets its warnings."""
+    rows = {name: changes.pop(name, None) for name in ("sample_weight", "reviewed")}
     new = like(clf, start, **changes)
     with collect_warnings() as said:
-        new.fit(X, y, sample_weight=sample_weight, reviewed=reviewed)
+        new.fit(X, y, **rows)
     if warned is not None:
         warned += [words for words in said if words not in warned]
     return new

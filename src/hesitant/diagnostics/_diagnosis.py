@@ -281,8 +281,7 @@ def diagnose(
     found: dict[str, Any] = {"suggested": "none", "missing_by_class": False}
     measured, t, seen = fits.measured, fits.measured.entropy, fits.measured.seen
     groups = {"labelled": t[seen], "blank": t[~seen]}
-    model = fits.full and fits.full.fitted_  # as it is now: an estimator may be fitted again
-    wald = partial(_tests.wald_test, model, fits.rows, fits.counts)
+    wald = partial(_tests.wald_test, fits.full and fits.full.fitted_, fits.rows, fits.counts)
     tests: dict[str, Any] = {
         "ks": _tests.kolmogorov_smirnov(*groups.values()),
         "mw": _tests.mann_whitney(*groups.values()),

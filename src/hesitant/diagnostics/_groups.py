@@ -153,8 +153,7 @@ def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], l
 
 
 def _with_mechanism(fit: Any, data: ManyRows, mechanism: Mechanism) -> tuple[float, int]:
-    """Return log-likelihood and number of parameters of a fit with another mechanism."""
-    # What an estimator checks and says beside it is known of these rows.
+    """Return log-likelihood and number of parameters with another mechanism, and no remarks."""
     model = fit.fitted_
     mechanism, _ = mechanism.prepare(len(model.classes)).estimable(data.tally)
     likelihood = Likelihood(data, model.family, mechanism)

@@ -36,6 +36,7 @@ SMALLEST_GROUP = 5
 ROWS_A_PARAMETER = 2.0  # below, even score test and bootstrap reject chance one time in five
 MOST_PARAMETERS = 1000
 MOST_WORK = 1e9  # multiplications, for an information matrix that no verdict waits for
+SAME = {"rel_tol": 1e-9, "abs_tol": 1e-9}  # of the same rows' log-likelihood
 SAMPLE = 20_000  # rows that an average over rows is taken from
 
 
@@ -255,12 +256,8 @@ def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str
 def _knows(model: FittedModel, data: ManyRows) -> bool:
     if model.alpha != 0.5 or not model.converged:
         return False
-    return _is_near(model.likelihood(data).evaluate(model.state).log_likelihood, model)
-
-
-def _is_near(value: float, model: FittedModel) -> bool:
-    """Whether rows at hand are as probable as those of the fit."""
-    return bool(abs(value - model.log_likelihood) <= 1e-9 * (1 + abs(value)))
+    value = model.likelihood(data).evaluate(model.state).log_likelihood
+    return math.isclose(value, model.log_likelihood, **SAME)
 
 
 @named("likelihood ratio")
@@ -271,17 +268,14 @@ def likelihood_ratio(fits: Fits) -> Test:
 
 @named("Wald")
 def wald_test(model: FittedModel, rows: ManyRows, counts: tuple[int, int]) -> Test:
-    """Test the full fit's coefficients by their standard errors.
-
-    No verdict waits for it, so it is found when it is asked for, and sees that rows are as before.
-    """
+    """Test the coefficients of a fit as it was: no verdict waits, so much may have changed."""
     need_rows(*counts, SMALLEST_GROUP)
     need_information(model, rows)
     k, coef = model.n_parameters, model.mechanism.coef_
     if (rows.tally.n + 10 * k) * k**2 > MOST_WORK:
         raise CannotTest("takes longer than the fit, see summary()")
     axes, evaluation = _scores.axes_at(model, rows)
-    if not _is_near(evaluation.log_likelihood, model):
+    if not math.isclose(evaluation.log_likelihood, model.log_likelihood, **SAME):
         raise CannotTest("the rows have changed since the diagnosis")
     V, flat, _ = _scores.invert(*_scores.curvature(model, rows, axes, evaluation)[:2])
     turn, own = axes.chart.theta_axes[-coef.size :], slice(axes.size, None)
@@ -347,7 +341,6 @@ def shape_test(fits: Fits) -> Test:
     need_information(model, rows)
     if not math.isfinite(own.maximum):
         raise CannotTest("the uncertainty has no largest value to place knots by")
-    # The classes' part of a chart is enough, and needs no look at the rows.
     chart = Chart(model.likelihood(rows), model.state, None, mechanism=False)  # type: ignore[arg-type]
     axes = _scores.find_axes(model.family, chart)
     if hasattr(own, "leverage_"):

@@ -97,8 +97,7 @@ class Spline(Basis):
         knots = maximum * np.clip(np.arange(-3, self.df + 2) / (self.df - 2), 0.0, 1.0)
         # The functions sum to one, so the first would repeat the intercept.
         spline = BSpline.construct_fast(knots, np.eye(self.df + 1)[:, 1:], 3)
-        # rounding may step over an end
-        return lambda u, order=0: spline(np.clip(u, 0.0, maximum), order)
+        return lambda u, order=0: spline(np.clip(u, 0.0, maximum), order)  # rounding oversteps
 
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
         spline = self.curve(maximum)
