@@ -106,7 +106,7 @@ class Likelihood:
         """Return the state with theta at its best for these classes, and the likelihood there.
 
         By Newton's method, until a step promises less than ``tol``; if it does not climb, halved.
-        If that is no help it leads along what rows hardly tell, and is held back there (Marquardt).
+        If that is no help it leads along what rows hardly tell, and is held back (Marquardt).
         """
         if state.theta.size == 0:
             return state, self.evaluate(state)

@@ -343,10 +343,10 @@ def shape_test(fits: Fits) -> Test:
         raise CannotTest("the uncertainty has no largest value to place knots by")
     chart = Chart(model.likelihood(rows), model.state, None, mechanism=False)  # type: ignore[arg-type]
     axes = _scores.find_axes(model.family, chart)
-    if hasattr(own, "leverage_"):
+    if own.leverage_ is not None:
         # a prior that knows the basis's own slopes alone, and keeps them from their maximum
         own = copy.copy(own)
-        del own.leverage_
+        own.leverage_ = None
         free = dataclasses.replace(model, mechanism=own)
         state, _ = free.likelihood(rows).refit_mechanism(model.state)
         model = dataclasses.replace(free, state=state)
