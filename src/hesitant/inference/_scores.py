@@ -46,7 +46,7 @@ NUDGE = 1e-5  # in log densities, for derivatives of a row's weights
 FLAT, SHARP, ROUNDING = 1e-6, 1e4, 1e-15
 PROBES = 3  # rows of each class
 NEGLIGIBLE = 1e-17  # beside the largest weight
-ENTRIES = 2_000_000  # numbers that are kept at a time
+ENTRIES = 4_000_000  # numbers that are kept at a time
 FEW = 1000  # rows for which it takes longer to see that their scores are polynomials
 
 
@@ -228,7 +228,8 @@ def products(
             part = block[start : start + size]
             weights, edges, inner = weigh(part)
             # What rows that are sure of their class would add is lost in rounding.
-            counts = (np.abs(weights) > NEGLIGIBLE * part.weight.max(initial=0)).any(axis=(1, 2))
+            weights[np.abs(weights) <= NEGLIGIBLE * part.weight.max(initial=0)] = 0.0
+            counts = weights.any(axis=(1, 2))
             counts |= (np.abs(edges) > NEGLIGIBLE * np.abs(edges).max(initial=0)).any(axis=(1, 2))
             keep: Any = counts if np.count_nonzero(counts) < 0.7 * len(counts) else slice(None)
             own = weights[keep], edges[keep], inner
@@ -265,11 +266,10 @@ class Scores:
         short = balanced and turn is not None  # products of a class with itself follow
         sums = {}
         for h, j in (combinations if short else combinations_with_replacement)(range(len(own)), 2):
-            if short or weights[:, h, j].any():
+            if weights[:, h, j].any():
                 sums[h, j] = _product(parts[h], weights[:, h, j], parts[j])
-        if short:
-            for h in range(len(own)):
-                sums[h, h] = -sum((s for pair, s in sums.items() if h in pair), start=np.zeros(()))
+        for h in {h for pair in sums for h in pair} if short else ():
+            sums[h, h] = -sum((s for pair, s in sums.items() if h in pair), start=np.zeros(()))
         for (h, j), part in sums.items():
             part = turn[h] @ part @ turn[j].T if turn else part
             out[own[h][:, None], own[j]] += part
@@ -286,7 +286,11 @@ def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:
     """Return ``a diag(weight) bᵀ``; rows that are sure of their class weigh nothing."""
     counts = np.abs(weight) > NEGLIGIBLE * np.abs(weight).max(initial=0.0)
     if np.count_nonzero(counts) < 0.7 * len(counts):
-        a, weight, b = a[:, counts], weight[counts], b[:, counts]
+        few = a[:, counts]
+        a, weight, b = few, weight[counts], few if b is a else b[:, counts]
+    if b is a and weight.min(initial=0.0) >= 0:
+        half = np.sqrt(weight) * a
+        return np.asarray(half @ half.T)  # which is symmetric: half of the work
     return np.asarray((weight * a) @ b.T)
 
 
