@@ -11,6 +11,7 @@ from hesitant.inference._scores import (
     exceeds,
     find_axes,
     inverse,
+    is_diagonal,
     log_joint,
 )
 from hesitant.labels import encode
@@ -56,3 +57,19 @@ def test_inverses_of_information():
     np.testing.assert_array_equal(matrix, before)  # neither writes into what it is given
     turned = matrix - 2 * least * np.eye(30)  # uphill along one direction: no root
     np.testing.assert_allclose(inverse(turned), np.linalg.inv(turned), rtol=1e-9)
+
+
+def test_information_of_axes_that_have_nothing_to_do_with_each_other():
+    rng = np.random.default_rng(0)
+    size, noise = rng.uniform(0.5, 2.0, 30), 1e-15 * rng.standard_normal((30, 30))
+    matrix = np.diag(size) + noise + noise.T
+    assert is_diagonal(matrix)
+    np.testing.assert_allclose(inverse(matrix), np.linalg.inv(matrix), rtol=1e-12, atol=1e-12)
+    assert exceeds(matrix, 0.999 * size)
+    assert not exceeds(matrix, 1.001 * size.max())
+    # An axis of which next to nothing is known shares what little there is with others.
+    size[0] = 1e-9
+    assert not is_diagonal(np.diag(size) + noise + noise.T)
+    assert is_diagonal(np.diag(np.append(size, 0.0)))  # of which nothing is known
+    assert not is_diagonal(np.eye(30)[::-1])
+    assert not is_diagonal(-matrix)

@@ -120,12 +120,11 @@ class GaussianChart(LocationScaleChart):
         for h in range(self.g):
             a, at, j, k = self._axes(h)
             half = (self.reference.spread[:, None] * self.half[h]).T
-            means[a, h] = half
-            both = half[j][:, :, None] * half[k][:, None, :]
+            means[a, h] = half * self.unit[a][:, None]
+            both = half[j][:, :, None] * (-self.unit[at][:, None] * half[k])[:, None, :]
             both += both.transpose(0, 2, 1)
             if np.unique(at).size < at.size:  # entries that move together
-                np.add.at(covariances[:, h], at, -both)
+                np.add.at(covariances[:, h], at, both)
             else:
-                covariances[at, h] = -both
-        unit = self.unit[:, None, None]
-        return {"means": means * unit, "covariances": covariances * unit[..., None]}
+                covariances[at, h] = both
+        return {"means": means, "covariances": covariances}

@@ -107,11 +107,12 @@ class NaturalUnits:
         for name, group in groups.items():
             shared = len(group) > 1 and all(alike(group[0], k) for k in group[1:])
             for k in group[:1] if shared else group:
-                shown = name if shared else self.numbers[k].name
+                number = self.numbers[k]._replace(name=name) if shared else self.numbers[k]
+                _, bracket, place = number.name.partition("[")
                 # A location that is also the mean, say, is listed once.
-                twin = seen.setdefault(shown[shown.find("[") :], k) if "[" in shown else k
+                twin = seen.setdefault(place, k) if bracket else k
                 if twin == k or not alike(twin, k):
-                    kept[k] = self.numbers[k]._replace(name=shown)
+                    kept[k] = number
         places = np.array(sorted(kept), dtype=np.int64)
         return dataclasses.replace(self, numbers=[kept[k] for k in places], kept=places)
 

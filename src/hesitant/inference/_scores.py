@@ -16,7 +16,7 @@ One pass over the rows gives the second, and the first where no formula gives it
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from itertools import combinations, combinations_with_replacement, zip_longest
 from typing import Any, TypeAlias
 
@@ -98,13 +98,16 @@ class Axes:
         return found
 
     def in_chart(self, sums: FloatArray) -> FloatArray:
-        """Return sums that end with the mechanism's own parameters in the chart's coordinates."""
+        """Turn sums that end with the mechanism's own parameters to the chart's coordinates."""
         k, turn = self.size, self.chart.theta_axes
-        edges, inner = sums[:k, k:] @ turn, turn.T @ sums[k:, k:] @ turn
-        return np.block([[sums[:k, :k], edges], [edges.T, inner]])
+        sums[:k, k:], sums[k:, k:] = sums[:k, k:] @ turn, turn.T @ sums[k:, k:] @ turn
+        sums[k:, :k] = sums[:k, k:].T
+        return sums
 
     def variances(self, jacobian: FloatArray, V: FloatArray) -> FloatArray:
         """Return the diagonal of ``J V Jᵀ``; most numbers move with one class's axes alone."""
+        if is_diagonal(V):
+            return jacobian**2 @ V.diagonal()
         out, moved = np.full(len(jacobian), np.nan), jacobian != 0
         for own in (*(self.of_class if len(V) >= self.size else ()), np.arange(len(V))):
             mine = np.isnan(out) & ~np.delete(moved, own, axis=1).any(axis=1)
@@ -222,7 +225,7 @@ def products(
     """
 
     def work(block: Block) -> tuple[FloatArray]:
-        block, total = block[::stride], np.zeros(())
+        block, totals = block[::stride], []
         size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
         for start in range(0, max(len(block.X), 1), size):
             part = block[start : start + size]
@@ -233,11 +236,11 @@ def products(
             counts |= (np.abs(edges) > NEGLIGIBLE * np.abs(edges).max(initial=0)).any(axis=(1, 2))
             keep: Any = counts if np.count_nonzero(counts) < 0.7 * len(counts) else slice(None)
             own = weights[keep], edges[keep], inner
-            total = total + Scores(axes, part.X[keep], FEW).total(*own, balanced)
-        return (total,)
+            totals.append(Scores(axes, part.X[keep], FEW).total(*own, balanced))
+        return (reduce(np.add, totals),)
 
-    total: FloatArray = rows.sum(work)[0]
-    return stride * total
+    total: FloatArray = stride * rows.sum(work)[0]
+    return total
 
 
 class Scores:
@@ -299,13 +302,11 @@ def curvature(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the information, the data's share of it, and the gradient, in the chart."""
     chart, k, statistics = axes.chart, axes.size, evaluation.statistics
-    total = -axes.in_chart(products(rows, axes, partial(_slopes, model=model), balanced=True))
+    total = axes.in_chart(products(rows, axes, partial(_slopes, model=model), balanced=True))
+    np.negative(total, out=total)
     first = chart.splits[0]
     own = slice(first, k)
-    prior = np.zeros_like(total)
-    if not axes.family.adaptive_prior:  # which is not weak, but part of the model: rows like rows
-        nothing = tuple(np.zeros_like(s) for s in statistics)
-        prior[own, own] = -_at_fixed_weights(axes, nothing, lambda points: [nothing] * len(points))
+    total[:first, :first] += np.eye(first)  # so the chart scales class weights, without a prior
 
     def look(points: list[Params]) -> Iterable[Statistics]:
         def moved(block: Block) -> Statistics:
@@ -316,11 +317,13 @@ def curvature(
         return zip(*rows.sum(moved), strict=True)
 
     total[own, own] -= _at_fixed_weights(axes, statistics, look)
-    total[:first, :first] += np.eye(first)  # so the chart scales class weights, without a prior
-    weak = model.mechanism.information(model.state.theta, 0.0)
-    prior[k:, k:] = chart.theta_axes.T @ weak @ chart.theta_axes
-    total[k:, k:] += prior[k:, k:]
-    return total, total - prior, chart.gradient(chart.reference, evaluation)
+    from_data, weak = total.copy(), model.mechanism.information(model.state.theta, 0.0)
+    total[k:, k:] += chart.theta_axes.T @ weak @ chart.theta_axes
+    if not axes.family.adaptive_prior:  # which is not weak, but part of the model: rows like rows
+        nothing = tuple(np.zeros_like(s) for s in statistics)
+        prior = _at_fixed_weights(axes, nothing, lambda points: [nothing] * len(points))
+        from_data[own, own] += prior
+    return total, from_data, chart.gradient(chart.reference, evaluation)
 
 
 def scatter(model: FittedModel, rows: ManyRows, axes: Axes) -> FloatArray:
@@ -398,13 +401,12 @@ def _at_fixed_weights(
 
 def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the inverse along directions the data determine, the others, and those too sharp."""
-    eye = np.eye(len(total))
-    sharp, idle = eye[:, :0], np.abs(from_data).sum(axis=1) < ROUNDING
+    sharp, idle = total[:, :0], np.abs(from_data).sum(axis=1) < ROUNDING
     if not np.linalg.norm(from_data) < SHARP:
         sharp = eigh(from_data, subset_by_value=(SHARP, np.inf))[1]
     # Nearly always none is flat but an axis of which nothing is known: to see that is little work.
     if exceeds(from_data, FLAT - idle):
-        value, flat = from_data.diagonal()[idle], eye[:, idle]
+        value, flat = from_data.diagonal()[idle], np.eye(len(total))[:, idle]
     else:
         value, flat = eigh(from_data, subset_by_value=(-np.inf, FLAT))
     # With as much information along the flat directions as complete labels would give, the
@@ -415,8 +417,17 @@ def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatA
     return V, flat, sharp
 
 
+def is_diagonal(matrix: FloatArray) -> bool:
+    """Whether no axis has to do with another: those of Gaussians, where no class is in doubt."""
+    near = 100 * ROUNDING * matrix.diagonal().min()
+    apart = np.count_nonzero(matrix > near) + np.count_nonzero(matrix < -near)
+    return bool(apart == np.count_nonzero(matrix.diagonal() > near))
+
+
 def exceeds(matrix: FloatArray, least: Any) -> bool:
     """Whether a symmetric matrix is above another, of which there is the diagonal."""
+    if np.all(2 * matrix.diagonal() - np.abs(matrix).sum(axis=1) > least):  # Gershgorin's circles
+        return True
     rest = matrix.T.copy(order="F")  # as LAPACK has it in memory: not turned over
     rest[np.diag_indices(len(rest))] -= least
     return bool(dpotrf(rest, lower=1, overwrite_a=1)[1] == 0)
@@ -424,6 +435,8 @@ def exceeds(matrix: FloatArray, least: Any) -> bool:
 
 def inverse(matrix: FloatArray) -> FloatArray:
     """Return the inverse of a symmetric matrix: that of its Cholesky root, where it has one."""
+    if is_diagonal(matrix):
+        return np.diag(1 / matrix.diagonal())
     root, failed = dpotrf(matrix.T, lower=1)
     if failed:
         return np.asarray(np.linalg.inv(matrix), dtype=float)
