@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hesitant import MixtureClassifier
 from hesitant.chart import Chart
 from hesitant.families import SkewT, StudentT
 from hesitant.inference._scores import (
@@ -10,6 +11,7 @@ from hesitant.inference._scores import (
     class_scores,
     exceeds,
     find_axes,
+    inflation,
     inverse,
     is_diagonal,
     log_joint,
@@ -56,7 +58,8 @@ def test_inverses_of_information():
     assert not exceeds(matrix, 1.001 * least)
     np.testing.assert_array_equal(matrix, before)  # neither writes into what it is given
     turned = matrix - 2 * least * np.eye(30)  # uphill along one direction: no root
-    np.testing.assert_allclose(inverse(turned), np.linalg.inv(turned), rtol=1e-9)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        inverse(turned)
 
 
 def test_information_of_axes_that_have_nothing_to_do_with_each_other():
@@ -73,3 +76,24 @@ def test_information_of_axes_that_have_nothing_to_do_with_each_other():
     assert is_diagonal(np.diag(np.append(size, 0.0)))  # of which nothing is known
     assert not is_diagonal(np.eye(30)[::-1])
     assert not is_diagonal(-matrix)
+
+
+def test_summary_of_classes_that_are_far_apart():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 200)
+    X = rng.standard_normal((200, 4)) + 40.0 * truth[:, None]
+    clf = MixtureClassifier(mechanism=None).fit(X, np.where(rng.random(200) < 0.5, truth, -1))
+    info = clf.information()
+    assert is_diagonal(info.chart_information)
+    V = info.jacobian @ np.linalg.inv(info.chart_information) @ info.jacobian.T
+    np.testing.assert_allclose(info.std_error, np.sqrt(V.diagonal()), rtol=1e-9)
+    np.testing.assert_allclose(info.covariance, V, atol=1e-12 * V.max())
+
+
+def test_inverses_of_sums_over_few_draws_are_too_large():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((10, 4000, 5))
+    assert inflation([X.T @ X for X in rows]) == pytest.approx(1, abs=1e-3)
+    assert inflation([X.T @ X for X in rows[:, :2]]) > 1.1
+    without = inflation([X.T @ X for X in rows[:2, :2]])  # halves that have no inverse
+    assert without == pytest.approx(2, abs=1e-6)

@@ -75,8 +75,8 @@ class LocationScaleChart(Coordinates):
         starts = np.flatnonzero(np.diff(at, prepend=-1))
         if starts.size < at.size:  # several entries move together
             entries = np.add.reduceat(entries, starts, axis=0)
-        axes = np.concatenate((own, at[starts]))
-        return axes, np.concatenate((-pull.T, entries)) * self.unit[axes][:, None]
+        axes, scores = np.concatenate((own, at[starts])), np.concatenate((-pull.T, entries))
+        return axes, np.multiply(scores, self.unit[axes][:, None], out=scores)
 
     def _axes(self, h: int) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
         """Return the axes of class h: of its a, and of the entries (j, k) of M, with those."""

@@ -219,7 +219,7 @@ def efficiency(
             V[way], std_errors[way] = V[twin], std_errors[twin]
             continue
         known = sum(parts[way], start=np.zeros(()))
-        if not exceeds(known, 1e-10 * np.trace(known) / len(known)):
+        if not (way == "complete" or exceeds(known, 1e-10 * np.trace(known) / len(known))):
             words = f"The information of the classes is singular under {way} labels"
             raise ValueError(f"{words}: see summary() for what so few labels do not determine.")
         V[way] = inverse(known)
@@ -232,9 +232,8 @@ def efficiency(
     with np.errstate(divide="ignore", invalid="ignore"):
         figures = _fisher.figures_of(parts, V, log_unit - np.log(worth), open_rows)
     figures["bayes_error"] = _fisher.ratio(batches["bayes"], batches["n"])
-    found, error = dict[str, float](), dict[str, float]()
-    for name, (figure, by) in figures.items():
-        found[name], error[name] = figure, abs(figure) * math.sqrt(BATCHES) * by.std(ddof=1)
+    found = {k: x for k, (x, _) in figures.items()}
+    error = {k: abs(x) * math.sqrt(BATCHES) * by.std(ddof=1) for k, (x, by) in figures.items()}
     bayes, kinds, beside = found["bayes_error"], ("error", "parameters"), "full / complete"
     if error["bayes_error"] > 0.5 * bayes or not (usable or bayes > 0):
         found["bayes_error"] = error["bayes_error"] = np.nan

@@ -13,7 +13,7 @@ import copy
 import dataclasses
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
@@ -175,7 +175,8 @@ def draw_moments(
     parts: list[dict[str, Any]] = []
     for k, (batch, (labelled, *ways)) in enumerate(zip(batches, said, strict=True)):
         (X, log_tau, tau, w), scores = batch[:4], Scores(axes, batch[0])
-        own = {"n": w.sum(), "bayes": -w @ np.expm1(log_tau.max(axis=1)), "labelled": labelled}
+        wrong = -np.expm1(reduce(np.maximum, log_tau.T))  # the chance that the best class is
+        own = {"n": w.sum(), "bayes": w @ wrong, "labelled": labelled}
         own |= dict.fromkeys(WAYS, scores.total(complete(w, tau)))
         if usable:
             own["boundary"] = scores.total(boundary[k::n_batches], balanced=True)
@@ -231,8 +232,7 @@ def _answers(model: FittedModel, review: Review, *drawn: FloatArray) -> Said:
 
 def complete(w: FloatArray, tau: FloatArray) -> FloatArray:
     """Return the weights (n, g, g) of the information of complete labels."""
-    each = np.eye(tau.shape[1])[:, :, None] * (w * tau.T)
-    return each.transpose(2, 0, 1)
+    return (np.eye(tau.shape[1])[:, :, None] * (w * tau.T)).transpose(2, 0, 1)
 
 
 def _said(model: FittedModel, review: Review, *drawn: FloatArray, rng: Rng) -> Said:
@@ -328,12 +328,12 @@ def figures_of(
         out[f"excess {way}"] = math.exp(size + log_unit), by
     # With a share of the open rows settled the information is I + share D. In coordinates where I
     # is the identity and D diagonal both criteria are sums.
-    least = sum(parts["ignorance"], start=np.zeros(()))
-    more = sum(parts["complete"], start=np.zeros(())) - least
-    gain, turn, weight = np.zeros(1), np.zeros((len(least), 1)), np.ones(1)
-    if np.linalg.norm(V["ignorance"]) * np.linalg.norm(more) > ROUNDING:
-        gain, turn = eigh(more, least)
-        weight = np.einsum("jk,jk->k", turn, sum(Q) @ turn) if Q else np.full(len(turn), np.nan)
+    gain, turn, weight = np.zeros(1), np.zeros((len(V["full"]), 1)), np.ones(1)
+    if V["ignorance"] is not V["complete"]:
+        most, least = (sum(parts[way], start=np.zeros(())) for way in WAYS[:2])
+        if np.linalg.norm(V["ignorance"]) * np.linalg.norm(most - least) > ROUNDING:
+            gain, turn = eigh(most - least, least)
+            weight = np.einsum("jk,jk->k", turn, sum(Q) @ turn) if Q else np.nan * gain
     log_size: dict[str, Callable[[float], float]] = {
         "error": lambda share: np.log(np.sum(weight / (1 + share * gain))),
         "parameters": lambda share: -np.log(np.abs(1 + share * gain)).mean(),

@@ -107,12 +107,11 @@ class NaturalUnits:
         for name, group in groups.items():
             shared = len(group) > 1 and all(alike(group[0], k) for k in group[1:])
             for k in group[:1] if shared else group:
-                number = self.numbers[k]._replace(name=name) if shared else self.numbers[k]
-                _, bracket, place = number.name.partition("[")
+                shown = name if shared else self.numbers[k].name
                 # A location that is also the mean, say, is listed once.
-                twin = seen.setdefault(place, k) if bracket else k
+                twin = seen.setdefault(shown[shown.find("[") :], k) if "[" in shown else k
                 if twin == k or not alike(twin, k):
-                    kept[k] = number
+                    kept[k] = self.numbers[k]._replace(name=shown) if shared else self.numbers[k]
         places = np.array(sorted(kept), dtype=np.int64)
         return dataclasses.replace(self, numbers=[kept[k] for k in places], kept=places)
 
@@ -316,10 +315,8 @@ def information(
     # In units of each parameter's own slope: the square of a large variance may have no number.
     slope = np.abs(whole).max(axis=1)
     jacobian = whole / slope[:, None]
-    V, flat, sharp = invert(total, from_data)
-    plain = V
-    if robust:
-        V = V @ scatter(model, rows, axes) @ V
+    plain, flat, sharp = invert(total, from_data)
+    V = plain @ scatter(model, rows, axes) @ plain if robust else plain
     uphill = np.einsum("kd,kd->d", flat, from_data @ flat) < -UPHILL
     directions = [_in_words(v, units.names, jacobian) for v in flat[:, ~uphill].T]
     kinks = [_in_words(v, units.names, jacobian) for v in (*flat[:, uphill].T, *sharp.T)]
@@ -329,11 +326,10 @@ def information(
     # By the likelihood's own curvature: at an edge rows' scores are zero, and so is the sandwich.
     edge = _at_the_edge(units, axes.chart, plain, std_error)
     std_error[edge] = np.nan
-    estimate, scales = units.values(state), units.scales
-    errors = np.empty_like(estimate)  # on each number's own scale
+    estimate, scales, errors = units.values(state), units.scales, np.empty_like(std_error)
     for scale, (_, bend, _) in SCALES.items():
         own = np.equal(scales, scale)
-        errors[own] = bend(estimate[own]) * std_error[own]
+        errors[own] = bend(estimate[own]) * std_error[own]  # on each number's own scale
     lower, upper = intervals(scales, estimate, errors, level).T
     at_edge = ", ".join(units.names[k] for k in np.flatnonzero(edge))
     more = [f"and {len(directions) - 5} more"] if directions[5:] else []

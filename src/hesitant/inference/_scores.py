@@ -98,11 +98,10 @@ class Axes:
         return found
 
     def in_chart(self, sums: FloatArray) -> FloatArray:
-        """Turn sums that end with the mechanism's own parameters to the chart's coordinates."""
+        """Return sums that end with the mechanism's own parameters in the chart's coordinates."""
         k, turn = self.size, self.chart.theta_axes
-        sums[:k, k:], sums[k:, k:] = sums[:k, k:] @ turn, turn.T @ sums[k:, k:] @ turn
-        sums[k:, :k] = sums[:k, k:].T
-        return sums
+        edges, inner = sums[:k, k:] @ turn, turn.T @ sums[k:, k:] @ turn
+        return np.block([[sums[:k, :k], edges], [edges.T, inner]])
 
     def variances(self, jacobian: FloatArray, V: FloatArray) -> FloatArray:
         """Return the diagonal of ``J V Jᵀ``; most numbers move with one class's axes alone."""
@@ -170,10 +169,8 @@ def class_scores(axes: Axes, X: AnyArray) -> list[FloatArray]:
         scores[np.searchsorted(own, first + places)] = known
         left[first + places] -= 1
         out.append(scores)
-    for group in axes.together:
-        moved = group[left[group] > 0]
-        if not moved.size:
-            continue
+    moved_at_once = [group[left[group] > 0] for group in axes.together] if left.any() else []
+    for moved in filter(np.size, moved_at_once):
         ahead, behind = (log_joint(axes.family, nudged(chart, moved, s), X) for s in (1, -1))
         slope = (ahead - behind) / (2 * STEP)
         for axis in moved:
@@ -232,15 +229,10 @@ def products(
             weights, edges, inner = weigh(part)
             # What rows that are sure of their class would add is lost in rounding.
             weights[np.abs(weights) <= NEGLIGIBLE * part.weight.max(initial=0)] = 0.0
-            counts = weights.any(axis=(1, 2))
-            counts |= (np.abs(edges) > NEGLIGIBLE * np.abs(edges).max(initial=0)).any(axis=(1, 2))
-            keep: Any = counts if np.count_nonzero(counts) < 0.7 * len(counts) else slice(None)
-            own = weights[keep], edges[keep], inner
-            totals.append(Scores(axes, part.X[keep], FEW).total(*own, balanced))
+            totals.append(Scores(axes, part.X, FEW).total(weights, edges, inner, balanced))
         return (reduce(np.add, totals),)
 
-    total: FloatArray = stride * rows.sum(work)[0]
-    return total
+    return np.asarray(stride * rows.sum(work)[0])
 
 
 class Scores:
@@ -253,8 +245,7 @@ class Scores:
             # Not where cells are empty, or so far out that sums of powers would cancel.
             near = np.abs(powers[1 : X.shape[1] + 1]).max() < 1e3
             self.turn = axes.quadratic if near else None
-        g = len(axes.of_class)
-        self.parts = class_scores(axes, X) if self.turn is None else [powers] * g
+        self.parts = class_scores(axes, X) if self.turn is None else [powers] * len(axes.of_class)
 
     def total(
         self, weights: FloatArray, edges: Any = None, inner: Any = 0.0, balanced: bool = False
@@ -264,8 +255,6 @@ class Scores:
         edges = np.zeros((*weights.shape[:2], 0)) if edges is None else edges
         out = np.zeros((k + edges.shape[2], k + edges.shape[2]))
         out[k:, k:] = inner
-        if not len(weights):
-            return out
         short = balanced and turn is not None  # products of a class with itself follow
         sums = {}
         for h, j in (combinations if short else combinations_with_replacement)(range(len(own)), 2):
@@ -289,8 +278,7 @@ def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:
     """Return ``a diag(weight) bᵀ``; rows that are sure of their class weigh nothing."""
     counts = np.abs(weight) > NEGLIGIBLE * np.abs(weight).max(initial=0.0)
     if np.count_nonzero(counts) < 0.7 * len(counts):
-        few = a[:, counts]
-        a, weight, b = few, weight[counts], few if b is a else b[:, counts]
+        a, weight, b = (few := a[:, counts]), weight[counts], few if b is a else b[:, counts]
     if b is a and weight.min(initial=0.0) >= 0:
         half = np.sqrt(weight) * a
         return np.asarray(half @ half.T)  # which is symmetric: half of the work
@@ -301,10 +289,8 @@ def curvature(
     model: FittedModel, rows: ManyRows, axes: Axes, evaluation: Evaluation
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the information, the data's share of it, and the gradient, in the chart."""
-    chart, k, statistics = axes.chart, axes.size, evaluation.statistics
-    total = axes.in_chart(products(rows, axes, partial(_slopes, model=model), balanced=True))
-    np.negative(total, out=total)
-    first = chart.splits[0]
+    chart, statistics, (first, k) = axes.chart, evaluation.statistics, axes.chart.splits
+    total = -axes.in_chart(products(rows, axes, partial(_slopes, model=model), balanced=True))
     own = slice(first, k)
     total[:first, :first] += np.eye(first)  # so the chart scales class weights, without a prior
 
@@ -321,8 +307,7 @@ def curvature(
     total[k:, k:] += chart.theta_axes.T @ weak @ chart.theta_axes
     if not axes.family.adaptive_prior:  # which is not weak, but part of the model: rows like rows
         nothing = tuple(np.zeros_like(s) for s in statistics)
-        prior = _at_fixed_weights(axes, nothing, lambda points: [nothing] * len(points))
-        from_data[own, own] += prior
+        from_data[own, own] += _at_fixed_weights(axes, nothing, lambda some: [nothing] * len(some))
     return total, from_data, chart.gradient(chart.reference, evaluation)
 
 
@@ -411,7 +396,11 @@ def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatA
         value, flat = eigh(from_data, subset_by_value=(-np.inf, FLAT))
     # With as much information along the flat directions as complete labels would give, the
     # inverse is regular, and what it has along them is taken out again.
-    V = inverse(total + (flat * (1 - value)) @ flat.T if flat.size else total)
+    regular = total + (flat * (1 - value)) @ flat.T if flat.size else total
+    try:
+        V = inverse(regular)
+    except np.linalg.LinAlgError:  # uphill along some direction
+        V = np.linalg.inv(regular)
     along = V @ flat
     V -= along @ np.linalg.solve(flat.T @ along, along.T) if flat.size else 0.0
     return V, flat, sharp
@@ -420,26 +409,24 @@ def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatA
 def is_diagonal(matrix: FloatArray) -> bool:
     """Whether no axis has to do with another: those of Gaussians, where no class is in doubt."""
     near = 100 * ROUNDING * matrix.diagonal().min()
-    apart = np.count_nonzero(matrix > near) + np.count_nonzero(matrix < -near)
-    return bool(apart == np.count_nonzero(matrix.diagonal() > near))
+    return np.array_equal((matrix > near) | (matrix < -near), np.diag(matrix.diagonal() > near))
 
 
 def exceeds(matrix: FloatArray, least: Any) -> bool:
     """Whether a symmetric matrix is above another, of which there is the diagonal."""
-    if np.all(2 * matrix.diagonal() - np.abs(matrix).sum(axis=1) > least):  # Gershgorin's circles
-        return True
+    clear = 2 * matrix.diagonal() - np.abs(matrix).sum(axis=1) > least  # by Gershgorin's circles
     rest = matrix.T.copy(order="F")  # as LAPACK has it in memory: not turned over
     rest[np.diag_indices(len(rest))] -= least
-    return bool(dpotrf(rest, lower=1, overwrite_a=1)[1] == 0)
+    return bool(np.all(clear) or dpotrf(rest, lower=1, overwrite_a=1)[1] == 0)
 
 
 def inverse(matrix: FloatArray) -> FloatArray:
-    """Return the inverse of a symmetric matrix: that of its Cholesky root, where it has one."""
+    """Return the inverse of a positive definite matrix, by its Cholesky root."""
     if is_diagonal(matrix):
         return np.diag(1 / matrix.diagonal())
     root, failed = dpotrf(matrix.T, lower=1)
     if failed:
-        return np.asarray(np.linalg.inv(matrix), dtype=float)
+        raise np.linalg.LinAlgError("not positive definite")
     half: FloatArray = dpotri(root, lower=1, overwrite_c=1)[0]  # zero above its diagonal
     half[np.diag_indices(len(half))] /= 2
     return half + half.T
@@ -448,8 +435,9 @@ def inverse(matrix: FloatArray) -> FloatArray:
 def inflation(parts: Sequence[FloatArray]) -> float:
     """Return how many times too large the inverse of a sum over draws is on average."""
     one, other = (sum(parts[k::2], start=np.zeros(())) for k in range(2))
-    if not all(exceeds(half, 1e-10 * np.trace(half) / len(half)) for half in (one, other)):
+    try:
+        of_half = (np.vdot(one, inverse(other)) + np.vdot(other, inverse(one))) / (2 * len(one))
+    except np.linalg.LinAlgError:
         return 2.0  # next to no draws beside the parameters
     # Other draws do not share the errors of an inverse, which are twice as large in a half.
-    of_half = (np.vdot(one, inverse(other)) + np.vdot(other, inverse(one))) / (2 * len(one))
     return float(2 * of_half / (1 + of_half))
