@@ -228,7 +228,7 @@ def products(
             part = block[start : start + size]
             weights, edges, inner = weigh(part)
             # What rows that are sure of their class would add is lost in rounding.
-            weights[np.abs(weights) <= NEGLIGIBLE * part.weight.max(initial=0)] = 0.0
+            weights *= np.abs(weights) > NEGLIGIBLE * part.weight.max(initial=0)
             totals.append(Scores(axes, part.X, FEW).total(weights, edges, inner, balanced))
         return (reduce(np.add, totals),)
 
