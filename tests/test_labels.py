@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from sklearn.metrics import get_scorer
 
 from hesitant import MixtureClassifier
@@ -151,17 +150,3 @@ def test_codes_and_classes_give_the_labels_back(y):
     back = [None if c < 0 else labels.classes[c] for c in labels.codes]
     assert back == y
     assert list(labels.classes) == sorted(set(y) - {None})
-
-
-@given(
-    arrays(
-        st.sampled_from([np.int8, np.int32, np.int64]),
-        st.integers(1, 30),
-        elements=st.one_of(st.integers(-3, 20), st.integers(-128, 127)),
-    )
-)
-def test_whole_numbers_close_together_or_far_apart_are_the_same_classes(values):
-    labels = encode(values, missing_label=None)
-    np.testing.assert_array_equal(labels.classes, np.unique(values))
-    np.testing.assert_array_equal(labels.classes[labels.codes], values)
-    assert labels.classes.dtype == values.dtype

@@ -90,7 +90,7 @@ def combine(seen: Sequence[AnyArray]) -> AnyArray:
 
 def _factorise(values: AnyArray, missing_label: Any) -> tuple[AnyArray, IntArray]:
     if values.dtype != object:
-        distinct, inverse = _distinct(values)
+        distinct, inverse = np.unique(values, return_inverse=True)
     else:  # by type as well: True and 1 are the same to a dict
         keys = list(zip(map(type, values), values, strict=True))
         place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
@@ -99,17 +99,6 @@ def _factorise(values: AnyArray, missing_label: Any) -> tuple[AnyArray, IntArray
     known = [not is_blank(v, missing_label) for v in distinct.tolist()]
     places = np.where(known, np.cumsum(known) - 1, -1).astype(np.min_scalar_type(-len(known) - 1))
     return _tidy(distinct[np.array(known, dtype=bool)]), places[inverse.reshape(-1)]
-
-
-def _distinct(values: AnyArray) -> tuple[AnyArray, IntArray]:
-    """Return distinct values, sorted, and the place of each value among them."""
-    if values.dtype.kind == "i" and values.size:
-        whole, low = values.astype(np.int64), int(values.min())
-        if int(values.max()) - low <= values.size:  # close together: no need to sort them
-            there = np.bincount(whole - low) > 0
-            distinct = (low + np.flatnonzero(there)).astype(values.dtype)
-            return distinct, (np.cumsum(there) - 1)[whole - low]
-    return np.unique(values, return_inverse=True)
 
 
 def read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:

@@ -103,19 +103,18 @@ def maximise(
         t = 1.0
         while True:
             s = t * direction
-            ahead = x + s
-            after, gradient_after = yield ahead
+            after, gradient_after = yield x + s
             climbed = after >= value + 1e-4 * t * slope
             squares = float(gradient_after @ gradient_after)
             if climbed and math.isfinite(squares):
                 break
             if t * slope < 1e-14 * (1.0 + abs(value)) or t < 1e-30:
                 return True  # what is left is below rounding error
-            lacks = value + t * slope - after
-            shorter = 0.5 * t * t * slope / lacks if math.isfinite(lacks) else 0.0
+            ahead = value + t * slope - after
+            shorter = 0.5 * t * t * slope / ahead if math.isfinite(ahead) else 0.0
             t = min(max(shorter, 0.1 * t), 0.5 * t)
         y = gradient - gradient_after
-        x, value, gradient = ahead, after, gradient_after
+        x, value, gradient = x + s, after, gradient_after
         along, across = float(s @ y), float(y @ y)
         if along > 1e-10 * across:
             k = stored % MEMORY  # charts do not live so long that it begins anew
