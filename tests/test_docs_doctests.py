@@ -15,7 +15,7 @@ pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = sorted(path.name for path in DOCS.glob("*.md"))
+PAGES = ["../README.md", *sorted(path.name for path in DOCS.glob("*.md"))]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NUMBER = re.compile(r"(?<![\w.])[-−+]?\d+\.\d+(?:e[-+]?\d+)?")
 

@@ -61,6 +61,22 @@ def test_links_lead_somewhere(page):
         assert target in made or (DOCS / target).exists(), target
 
 
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *PAGES], ids=lambda p: p.name)
+def test_files_that_pages_name_exist(page):
+    for span in re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")):
+        for name in re.findall(r"[\w/]+\.py\b", span):
+            where = (ROOT, ROOT / "src" / "hesitant")
+            assert any((folder / name).exists() for folder in where), name
+
+
+def test_the_report_page_explains_every_headline():
+    from hesitant.diagnostics._diagnosis import _HEADLINES
+
+    text = (DOCS / "report.md").read_text(encoding="utf-8")
+    for headline in _HEADLINES.values():
+        assert headline.format(row="row").partition(" to tell")[0] in text
+
+
 def drawn_pictures():
     """Return the names in `PICTURES` of docs/pictures.py, without running it."""
     tree = ast.parse((DOCS / "pictures.py").read_text(encoding="utf-8"))
