@@ -168,6 +168,13 @@ def test_held_out_rows_are_judged_without_their_labels(cells):
     assert sum(band["rows"] for band in summary["reliability"]) <= data.n_labelled
 
 
+def test_where_no_estimate_covers_blank_rows_the_accuracy_is_not_taken_for_theirs():
+    data = simulate(60, random_state=0)
+    report = report_on(data.features, np.where(np.arange(60) % 6, data.truth, None))
+    assert report.to_dict()["held_out"]["all_rows"] is None  # ten blanks are too few
+    assert "rows like the labelled ones; blank rows may well be harder" in report.verdict
+
+
 def test_rows_held_out_speak_for_all_labelled_ones(monkeypatch):
     """Of very many labelled rows some are held out; blank rows weigh no more for that."""
     monkeypatch.setattr("hesitant.report._case.MANY", 100)

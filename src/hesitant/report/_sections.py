@@ -121,6 +121,8 @@ def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
         text = f"{easier}The estimate for all rows, blank ones included, is about {share}."
         rests = "It rests on the model where nobody gave a label, and tends to be a little high."
         yield f"{text} {rests}"
+    elif labels["blank"] and case.confusion is None:
+        yield "That is so of rows like the labelled ones; blank rows may well be harder."
     if held_out["contradicted"]:
         claims = "" if case.panel else f": on those rows it claims {claimed}"
         text = f"The model is far surer than it should be{claims}."
