@@ -138,7 +138,7 @@ def test_wrong_use_is_named() -> None:
             consensus(flat, at_least=1)
     with pytest.raises(ValueError, match=r"has shape \(2, 0\): give a row a case"):
         consensus(np.empty((2, 0)))
-    with pytest.raises(ValueError, match="ties='toss' is not known; use 'raise' or 'blank'"):
+    with pytest.raises(ValueError, match="ties='toss' is unknown; choose one of 'raise', 'blank'"):
         consensus(OPINIONS, at_least=3, ties="toss")
 
 

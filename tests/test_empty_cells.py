@@ -199,6 +199,7 @@ def test_containers_agree(torn):
         frame.astype("float64[pyarrow]"),
         pl.DataFrame(dict(zip(names, nulls, strict=True))),
         arrow,
+        np.ma.array(np.nan_to_num(X, nan=99.0), mask=np.isnan(X)),
     ):
         clf = MixtureClassifier().fit(table, y)
         np.testing.assert_allclose(clf.predict_proba(table), expected, atol=1e-9)

@@ -97,11 +97,15 @@ def test_masked_labels_are_blanks():
         ({"missing_label": [-1, -2]}, r"missing_label=\[-1, -2\]: give one value"),
         ({"classes": 3}, "classes=3: list every class"),
         ({"classes": "ab"}, "classes='ab': list every class"),
+        ({"classes": [[0], [1]]}, r"classes=\[\[0\], \[1\]\]: list every class"),
+        ({"y": 1}, "y is 1: give a list, an entry for each row"),
+        ({"y": "labels"}, "y is 'labels': give a list"),
+        ({"y": np.array([[0], None, [1, 2]], dtype=object)}, "y holds what is no label.*list"),
     ],
 )
-def test_options_of_the_wrong_kind(options, message):
+def test_arguments_of_the_wrong_kind(options, message):
     with pytest.raises(TypeError, match=message):
-        encode([0, 1, -1], **options)
+        encode(**({"y": [0, 1, -1]} | options))
 
 
 def test_classes_given_keep_their_order_and_add_empty_ones():

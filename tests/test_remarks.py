@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from hesitant import MixtureClassifier
+from hesitant import MixtureClassifier, MixtureClassifierCV
 from hesitant.datasets import simulate
 from hesitant.exceptions import FitWarning, collect_warnings
 from hesitant.families import Gaussian, StudentT
@@ -100,12 +100,20 @@ def test_many_classes_are_one_remark():
 @pytest.mark.parametrize("marker", ["nan", "None", "-1"])
 def test_blanks_turned_to_text(marker):
     y = np.where(Y < 0, marker, np.where(Y == 1, "b", "a"))
+    with pytest.warns(FitWarning, match=f"Class '{marker}' looks like a blank"):
+        MixtureClassifierCV([{"mechanism": None}]).fit(X, y)
     clf, said = warned(X, y, mechanism=None)
     assert marker in clf.classes_
     assert f"Class '{marker}' looks like a blank that was turned into text" in said
     clf, said = warned(X, y, missing_label=marker)
     assert clf.classes_.tolist() == ["a", "b"]
     assert said == ""
+
+
+def test_classes_that_differ_in_blanks_are_asked_about():
+    y = np.where(Y < 0, "-", np.where(Y == 1, "b", np.where(X[:, 0] > 0, "a ", "A")))
+    _, said = warned(X, y, missing_label="-")
+    assert "Are 'A' and 'a ' one class? They differ only in case or blanks" in said
 
 
 def test_bytes_and_strings_of_any_length():

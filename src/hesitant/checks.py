@@ -33,9 +33,8 @@ def look_up(parameter: str, value: object, names: Mapping[str, T], otherwise: st
         return names[value]
     listed = ", ".join(map(repr, names))
     if not isinstance(value, str):
-        got = f"a {type(value).__name__}"
-        if isinstance(value, type):
-            got = f"the class {value.__name__}"
+        kind = value if isinstance(value, type) else type(value)
+        got = f"{'the class' if kind is value else 'a'} {kind.__name__}"
         raise TypeError(f"{parameter} must be one of {listed}{otherwise}; got {got}.")
     hint = did_you_mean(value, names)
     raise ValueError(f"{parameter}={value!r} is unknown; choose one of {listed}.{hint}")
@@ -72,10 +71,8 @@ def refuse_incomplete(parameter: str, value: object, kind: type) -> None:
     missing = [k for k, method in found.items() if getattr(method, "__isabstractmethod__", False)]
     missing += [k for k in getattr(kind, "required", ()) if not hasattr(value, k)]
     if missing:
-        listed = ", ".join(f"`{k}`" for k in missing)
-        raise TypeError(
-            f"{parameter}: {cls.__name__} lacks {listed}, which every {kind.__name__} must have."
-        )
+        lacks = f"{cls.__name__} lacks {', '.join(f'`{k}`' for k in missing)}"
+        raise TypeError(f"{parameter}: {lacks}, which every {kind.__name__} must have.")
 
 
 def check_number(name: str, value: Any, kind: type, low: float, high: float = math.inf) -> None:

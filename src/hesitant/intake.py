@@ -62,14 +62,18 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
     if not _is_plain(estimator, X, reset):
         _refuse_words(X)
         how: dict[str, Any] = {"ensure_min_samples": 1 + reset, "ensure_all_finite": False}
-        X = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, **how)
+        try:
+            if isinstance(X, np.ma.MaskedArray):  # a masked cell is an empty one
+                X = np.ma.filled(X.astype(float), np.nan)
+            X = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, **how)
+        except (TypeError, ValueError) as error:
+            words = f"X holds what is no number ({error}): give numbers, a row a case."
+            raise type(error)(words if "float" in str(error) else str(error)) from None
     names = getattr(estimator, "feature_names_in_", None)
     if refuse_not_finite(X, names, partial(takes_gaps, estimator)) and reset:
         for j in np.flatnonzero(np.isnan(X).all(axis=0)).tolist():
-            where = j if names is None else names[j]
-            raise ValueError(
-                f"X has no value at all in column {where!r}: drop it, it cannot be fitted."
-            )
+            where = f"column {j if names is None else names[j]!r}"
+            raise ValueError(f"X has no value at all in {where}: drop it, it cannot be fitted.")
     return np.asarray(X)
 
 
@@ -115,10 +119,8 @@ def _refuse_words(X: Any) -> None:
             if dtype in (nw.Object, nw.String):  # numbers written as text are numbers still
                 frame[name].to_numpy().astype(float)
                 continue
-        raise ValueError(
-            f"X has the column {name!r} of type {dtype}: features must be numbers. Drop it, or "
-            "encode it as numbers first."
-        )
+        found = f"X has the column {name!r} of type {dtype}: features must be numbers."
+        raise ValueError(f"{found} Drop it, or encode it as numbers first.")
 
 
 def refuse_not_finite(
@@ -141,10 +143,8 @@ def refuse_not_finite(
         where = f"in row {first_row + start + row}, column {named!r}"
         if bad is infinite:
             raise ValueError(f"X contains infinity {where}: correct it, or leave the cell empty.")
-        raise ValueError(
-            f"X contains NaN {where}, which this family cannot allow for: use "
-            "'gaussian', 't' or 'skew_t', or drop or impute such rows first."
-        )
+        remedy = "use 'gaussian', 't' or 'skew_t', or drop or impute such rows first."
+        raise ValueError(f"X contains NaN {where}, which this family cannot allow for: {remedy}")
     return gaps
 
 
@@ -162,8 +162,6 @@ def refuse_dask(X: Any) -> None:
 def check_number_of_classes(classes: AnyArray, missing_label: Any) -> None:
     """Raise unless there are at least two classes."""
     if len(classes) < 2:
-        found = classes.tolist()
-        raise ValueError(
-            f"y names {len(found)} class{'es' * (len(found) != 1)} ({found}): at least 2 are "
-            f"needed. List them in classes=, or check missing_label={missing_label!r}."
-        )
+        found = f"{len(classes)} class{'es' * (len(classes) != 1)} ({classes.tolist()})"
+        remedy = f"List them in classes=, or check missing_label={missing_label!r}."
+        raise ValueError(f"y names {found}: at least 2 are needed. {remedy}")

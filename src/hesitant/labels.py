@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -62,13 +62,11 @@ def encode(
         raise ValueError(f"y has shape {values.shape}: give one label for each row, in a list.")
     # In parts, so that a hundred million labels need no second array of their size.
     parts = [_factorise(values[a : a + PART], missing_label) for a in range(0, len(values), PART)]
-    if classes is not None:
-        ordered = _check_classes(classes, missing_label)
-    else:
-        ordered = combine([seen for seen, _ in parts])
+    seen = [part for part, _ in parts]
+    ordered = combine(seen) if classes is None else _check_classes(classes, missing_label)
     codes = np.full(len(values), -1, dtype=np.min_scalar_type(-len(ordered) - 1))
-    for k, (seen, places) in enumerate(parts):
-        own = np.append(_positions(seen, ordered, names), -1)
+    for k, (part, places) in enumerate(parts):
+        own = np.append(_positions(part, ordered, names), -1)
         codes[k * PART : (k + 1) * PART] = own[places]
     return Labels(codes, ordered)
 
@@ -93,7 +91,10 @@ def _factorise(values: AnyArray, missing_label: Any) -> tuple[AnyArray, IntArray
         distinct, inverse = np.unique(values, return_inverse=True)
     else:  # by type as well: True and 1 are the same to a dict
         keys = list(zip(map(type, values), values, strict=True))
-        place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+        try:
+            place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+        except TypeError as error:
+            raise TypeError(f"y holds what is no label ({error}): give a value a row.") from None
         distinct = object_array([value for _, value in place])
         inverse = np.fromiter(map(place.__getitem__, keys), dtype=np.int64, count=len(keys))
     known = [not is_blank(v, missing_label) for v in distinct.tolist()]
@@ -127,6 +128,8 @@ def read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
         # Whole numbers with gaps, of pandas and pyarrow, are floats to NumPy.
         gaps = array.ndim == 1 and array.dtype.kind == "f" and hasattr(values, "tolist")
         return (object_array(values.tolist()) if gaps else array), None
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{what} is {values!r}: give a list, an entry for each row.")
     rows = list(values)
     if not any(isinstance(v, list | tuple | dict | set | np.ndarray) for v in rows):
         return object_array(rows), None
@@ -186,9 +189,9 @@ def _kind(value: Any) -> str:
 
 
 def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
-    if isinstance(classes, str) or not isinstance(classes, Iterable):
+    listed = None if isinstance(classes, str) or not isinstance(classes, Iterable) else [*classes]
+    if listed is None or not all(isinstance(v, Hashable) for v in listed):
         raise TypeError(f"classes={classes!r}: list every class value, such as ['a', 'b'].")
-    listed = list(classes)
     if not listed:
         raise ValueError("classes is empty: list every class value, or leave it at None.")
     for value in listed:
@@ -204,11 +207,20 @@ def _positions(seen: AnyArray, ordered: AnyArray, names: tuple[str, str]) -> Int
     place = {c: k for k, c in enumerate(ordered.tolist())}
     for value in seen.tolist():
         if value not in place:
-            raise ValueError(
-                f"{names[0]} contains {value!r}, which is not among {names[1]}={list(place)!r}: "
-                f"add it to {names[1]}, or mark those rows as blank."
-            )
+            known = f"{names[1]}={list(place)!r}: add it to {names[1]}"
+            words = f"which is not among {known}, or mark those rows as blank."
+            raise ValueError(f"{names[0]} contains {value!r}, {words}")
     return np.array([place[value] for value in seen.tolist()], dtype=np.int64)
+
+
+def look_alike(classes: Iterable[Any]) -> list[str]:
+    """Ask about classes that differ only in case or blanks."""
+    groups: dict[str, list[str]] = {}
+    for name in sorted(name for name in classes if isinstance(name, str)):
+        groups.setdefault("".join(name.casefold().split()), []).append(repr(name[:60]))
+    words = "one class? They differ only in case or blanks and are taken for several"
+    alike = [" and ".join(group) for group in groups.values() if len(group) > 1]
+    return [f"Are {group} {words}; if they are one, write them alike." for group in alike]
 
 
 def names_of(classes: AnyArray) -> list[str]:

@@ -13,7 +13,7 @@ from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel
 from hesitant.families import Defect
 from hesitant.families._base import of_classes
-from hesitant.labels import describe
+from hesitant.labels import describe, look_alike
 from hesitant.likelihood import Likelihood, log_posterior
 from hesitant.rows import Block, Tally
 from hesitant.solvers import FAILURES, Fit
@@ -33,13 +33,14 @@ class NotConvergedWarning(FitWarning, ConvergenceWarning):
 
 
 def label_remarks(classes: AnyArray, missing_label: Any, tally: Tally) -> list[str]:
-    """Return warnings about classes that look like blanks, and labels that count for nothing."""
+    """Return warnings about classes like blanks or each other, and labels that count for none."""
     out = [
         f"Class {name!r} looks like a blank that was turned into text. If it is one, give None in "
         f"its place, or missing_label={name!r}."
         for name in classes.tolist()
         if isinstance(name, str) and name in _BLANKS_AS_TEXT | {str(missing_label)}
     ]
+    out += look_alike(classes.tolist())
     weightless = ~(tally.labelled > 0)
     if weightless.any():
         which = of_classes([describe(c) for c in classes], weightless)

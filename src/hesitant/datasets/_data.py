@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 
 from hesitant._optional import need
 from hesitant._typing import AnyArray, BoolArray
-from hesitant.checks import check_number
+from hesitant.checks import check_number, look_up
 from hesitant.labels import read
 from hesitant.statements import Statements
 from hesitant.uncertainty import Shannon
@@ -133,12 +133,10 @@ def consensus(
     ...            ["malign", None, "malign"]], at_least=2/3)
     array(['benign', 'malign', 'malign'], dtype=object)
     """
-    if ties not in ("raise", "blank"):
-        raise ValueError(f"ties={ties!r} is not known; use 'raise' or 'blank'")
+    look_up("ties", ties, dict.fromkeys(("raise", "blank")))
     table, _ = read(opinions, "opinions")
     if table.ndim != 2:
-        shape = f"opinions has shape {table.shape}"
-        raise ValueError(f"{shape}: give a row a case, and a column an expert")
+        raise ValueError(f"opinions has shape {table.shape}: give a row a case, a column a reader")
     said, panel = Statements.from_labels(table, missing_label=missing), table.shape[1]
     whole, real = isinstance(at_least, Integral), isinstance(at_least, Real)
     if isinstance(at_least, bool) or not (real and 0 < at_least <= (panel if whole else 1)):
@@ -199,8 +197,7 @@ def simulate(
     if sigma.shape != (g, p, p):
         needed = f"{g} classes in {p} dimensions need ({g}, {p}, {p})"
         raise ValueError(f"covariances has shape {sigma.shape}; {needed}")
-    symmetric = np.allclose(sigma, sigma.swapaxes(1, 2))
-    if not symmetric or np.linalg.eigvalsh(sigma).min() <= 0:
+    if not np.allclose(sigma, sigma.swapaxes(1, 2)) or np.linalg.eigvalsh(sigma).min() <= 0:
         raise ValueError("covariances are not all symmetric and positive definite")
     pi = np.full(g, 1 / g) if weights is None else np.asarray(weights, dtype=float)
     if pi.shape != (g,) or not (pi > 0).all() or not np.isclose(pi.sum(), 1):

@@ -21,6 +21,7 @@ from hesitant.model import LEAST
 from hesitant.model_selection import _held_out as held_out
 from hesitant.model_selection._candidates import as_candidates, auto_candidates, informative
 from hesitant.model_selection._labelled import as_random_state, deal_out
+from hesitant.remarks import label_remarks
 from hesitant.rows import ManyRows
 from hesitant.uncertainty import Shannon, Uncertainty
 
@@ -117,8 +118,7 @@ class MixtureClassifierCV(PatternClassifier):
         """
         auto = isinstance(self.candidates, str)
         if auto:
-            choices = {"auto": None}
-            look_up("candidates", self.candidates, choices, ", or a list of MixtureClassifiers")
+            look_up("candidates", self.candidates, {"auto": None})
         look_up("combine", self.combine, dict.fromkeys(COMBINE))
         look_up("scoring", self.scoring, dict.fromkeys(("auto", *held_out.SCORING)))
         check_jobs("n_jobs", self.n_jobs)
@@ -132,6 +132,8 @@ class MixtureClassifierCV(PatternClassifier):
         self.classes_, self.n_features_in_ = checked.classes, template.n_features_in_
         if checked.named_features is not None:
             self.feature_names_in_ = checked.named_features
+        plain = self.classes is None and checked.said is None
+        remarks = plain * label_remarks(self.classes_, self.missing_label, checked.tally)
         data = held_out.Data.of(checked, experts)
         if auto:
             about: dict[str, Any] = {"pattern": bool(data.answers()), "experts": experts}
@@ -142,10 +144,11 @@ class MixtureClassifierCV(PatternClassifier):
         first = next(iter(models))
         weights, figures = self._weigh(judged.sift()) if folds else ({first: 1.0}, {})
         if not folds:
-            words = (f"{(data.codes >= 0).sum()} rows are labelled, too few to hold any out and "
-                     f"choose by: the first candidate alone ({first}) was fitted. Label more "
-                     "rows.")  # fmt: skip
-            warnings.warn(words, FitWarning, stacklevel=2)
+            few = f"{(data.codes >= 0).sum()} rows are labelled, too few to hold any out and"
+            alone = f"choose by: the first candidate alone ({first}) was fitted. Label more rows."
+            remarks.append(f"{few} {alone}")
+        for remark in remarks:
+            warnings.warn(remark, FitWarning, stacklevel=2)
         self._refit(weights, judged)
         self.label_rates_ = self._label_rates(judged) if auto and folds else None
         self.cv_results_: dict[str, list[Any]] = {column: [] for column in COLUMNS}
@@ -237,9 +240,8 @@ class MixtureClassifierCV(PatternClassifier):
         self.name_ = max(able or self.models_, key=lambda k: self.weights_[k])
         failed = [k for k in models if notes.get(k, "").startswith(held_out.FAILED)]
         if failed:
-            words = (f"{len(failed)} of {len(models)} candidates could not be fitted and were "
-                     f"left out: {failed[0]} {notes[failed[0]]}")  # fmt: skip
-            warnings.warn(words, FitWarning, stacklevel=3)
+            words = f"{len(failed)} of {len(models)} candidates could not be fitted and were left"
+            warnings.warn(f"{words} out: {failed[0]} {notes[failed[0]]}", FitWarning, stacklevel=3)
 
     @property
     def model_(self) -> Any:
@@ -321,8 +323,7 @@ class MixtureClassifierCV(PatternClassifier):
         if self.label_rates_ is not None:
             rates = self.label_rates_
             p = self._if_labelled(data) * np.where(data.reviewed[:, None], 1 - rates, 1.0) / rates
-            known = np.eye(len(rates))[data.codes]
-            p = np.where(data.codes[:, None] >= 0, known, p)
+            p = np.where(data.codes[:, None] >= 0, np.eye(len(rates))[data.codes], p)
             return np.asarray(p / p.sum(axis=1, keepdims=True))
         logs, given = [], []
         for w, clf in self._parts():
@@ -330,8 +331,7 @@ class MixtureClassifierCV(PatternClassifier):
             logs.append(np.log(w) + seen)
             given.append(resolved)
         share = np.exp(np.array(logs) - np.max(logs, axis=0))
-        total: FloatArray = np.einsum("kn,knh->nh", share / share.sum(axis=0), np.array(given))
-        return total
+        return np.asarray(np.einsum("kn,knh->nh", share / share.sum(axis=0), np.array(given)))
 
     def _answering(self) -> Any:
         return self.model_

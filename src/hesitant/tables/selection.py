@@ -10,6 +10,8 @@ import pandas as pd
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant._words import did_you_mean, listed, noun
+from hesitant.checks import look_up
+from hesitant.labels import look_alike
 
 from . import cells
 from .cells import BLANK_CELLS, Column, Sheet, as_shown
@@ -93,8 +95,7 @@ def select_columns(
     for name, value in (("features", features), ("drop", drop), ("missing", missing)):
         if isinstance(value, str):
             raise TypeError(f"{name} must be a collection, not the str {value!r}")
-    if on_missing not in ("error", "drop", "model"):
-        raise ValueError(f"on_missing must be 'error', 'drop' or 'model', got {on_missing!r}")
+    look_up("on_missing", on_missing, dict.fromkeys(("error", "drop", "model")))
     sheet = Sheet(frame)
     if len(frame) == 0:
         raise sheet.error("The table has no rows.", "Check the file, or the rows selected.")
@@ -125,15 +126,7 @@ def select_columns(
             opinions, y = said, consensus(said, 1, ties="blank")
         counts.update(label for label in y if label is not None)
         sheet[readers[0]].check_classes(counts, len(y), coded=missing is None)
-    groups: dict[str, list[str]] = {}
-    for name in sorted(name for name in counts if isinstance(name, str)):
-        groups.setdefault("".join(name.casefold().split()), []).append(name)
-    sheet.notes += [
-        f"Are {' and '.join(map(quote, group))} one class? They differ only in case or blanks and "
-        "are taken for several; if they are one, write them alike."
-        for group in groups.values()
-        if len(group) > 1
-    ]
+    sheet.notes += look_alike(counts)
     single = quote_all(name for name, count in counts.items() if count == 1)
     if single:
         sheet.notes.append(f"A single labelled row says little about a class: {single}.")
