@@ -304,7 +304,11 @@ def test_a_table_without_labels_is_begun_at_random(tmp_path, sit):
     rng = np.random.default_rng(0)
     rows = "\n".join(f"{a},{b}," for a, b in rng.standard_normal((60, 2)) + 5)
     path.write_text("x,y,kind\n" + rows)
-    sitting = sit(path, label="kind", classes=["ill", "well"])
+    sitting = sit(path, label="kind")  # which classes there are is asked on the page
+    assert "<option selected>kind</option>" in sitting.get("/setup").text
+    chosen = {"label": "kind", "classes": ["ill", "well"]}
+    assert sitting.client.post("/api/setup", json=chosen).status_code == 200
+    sitting.desk.worker.settle()
     assert sitting.desk.model.clf is None
     for k in range(8):
         case = sitting.case()

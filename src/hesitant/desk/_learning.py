@@ -97,9 +97,8 @@ class Setup:
                 raise ValueError(f"features has {name!r}, which is empty: leave it out.")
         if not told["features"]:
             raise ValueError("features: there is none; choose at least one numeric column.")
-        n, label = len(told["classes"]), told["label"]
-        if not 2 <= n <= MOST_CLASSES:
-            few = f"label={label!r} has {n} classes, and the desk takes 2 to {MOST_CLASSES}"
+        if not 2 <= (n := len(told["classes"])) <= MOST_CLASSES:
+            few = f"label={told['label']!r} has {n} classes, the desk takes 2 to {MOST_CLASSES}"
             raise ValueError(f"{few}: choose another column, or name further classes.")
         if not 0 <= float(told["audit"]) <= 1:
             raise ValueError(f"audit={told['audit']}: give a share between 0 and 1.")

@@ -164,13 +164,14 @@ class Desk:
             about = f"the answers in {self.journal.path.name} are about {earlier['label']!r}"
             raise ValueError(f"label={label!r}: {about}. Leave it out, or move that file away.")
         self._given = {**earlier, **self._given}
-        if "label" in self._given:
+        label = self._given.get("label")
+        # of a column with fewer than two classes the page asks which there are
+        if label and (label not in self.frame or len(self.guesses()["classes"]) > 1):
             self.configure(self._given, confirm=bool(self.journal.fact("confirmed")))
         if begun and begun != checksum:
-            self._notice = (
-                f"{self.path.name} has changed since the sitting began. The answers still belong "
-                "to their rows, by id or, without ids, by number: check that they do."
-            )
+            changed = f"{self.path.name} has changed since the sitting began"
+            still = "The answers still belong to their rows, by id or, without ids, by number"
+            self._notice = f"{changed}. {still}: check that they do."
         self.journal.note(checksum=checksum)
 
     def guesses(self) -> dict[str, Any]:
@@ -204,8 +205,8 @@ class Desk:
     def warnings(self) -> list[str]:
         changed = f"{self.path.name} has changed on disk while the desk is open: answers are about"
         changed += " the table as it was read. Start the desk again to read it anew."
-        is_new = self._changed() != self._stamp
-        return [text for text in (self._notice, self._problem, is_new and changed) if text]
+        changed *= self._changed() != self._stamp
+        return list(filter(None, (self._notice, self._problem, changed)))
 
     def _learn(self) -> None:
         """Make a model of all answers; the worker calls this in its thread."""
