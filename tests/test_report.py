@@ -203,6 +203,11 @@ def test_a_combination_of_models_is_reported_as_one():
     clf.label_rates_ = np.array([0.9, 0.3])
     said = " ".join(clf.report(data.features, data.labels).to_dict()["verdict"]["what"])
     assert "about 90.0 % of class 0, 30.0 % of class 1" in said
+    plain = selection.MixtureClassifierCV([{"mechanism": None}], missing_label=None)
+    apart = data.features + [0, 5] * data.truth[:, None]
+    said = plain.fit(apart, data.labels).report(apart, data.labels).verdict
+    assert "The model described in this report does without it." in said  # nobody asked for that
+    assert "blank ones included, is above 99.9 %" in said
 
 
 def test_a_panel_has_a_section_of_its_own():

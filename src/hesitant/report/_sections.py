@@ -120,7 +120,7 @@ def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
         easier, share = "Labelled rows are the easier ones. " * hard, percent(held_out["all_rows"])
         text = f"{easier}The estimate for all rows, blank ones included, is about {share}."
         rests = "It rests on the model where nobody gave a label, and tends to be a little high."
-        yield f"{text} {rests}"
+        yield f"{text} {rests}".replace("about >", "above")
     elif labels["blank"] and case.confusion is None:
         yield "That is so of rows like the labelled ones; blank rows may well be harder."
     if held_out["contradicted"]:
@@ -371,7 +371,7 @@ def _change(case: Case) -> Section:
         more = percent(gain - 1, whole=True)
         words += f"; it sharpens the estimates about as much as {more} more rows like these would"
     if not uses_pattern:
-        words += ". The model in this report was asked to ignore it"
+        words += ". The model described in this report does without it"
     return {
         "available": True,
         "model_uses_pattern": uses_pattern,
