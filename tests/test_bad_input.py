@@ -95,6 +95,7 @@ def test_wrong_options(paper, options, message):
         (lambda X, y: (X, y[:10]), "X has 500 rows and y has 10"),
         (lambda X, y: (X[:, 0], y), "Reshape your data"),
         (lambda X, y: (np.where(X > 3, np.inf, X), y), "infinity"),
+        (lambda X, y: (X * 1e160, y), r"X contains .*e\+160 in row 0, column 0: too large"),
         (lambda X, y: (np.where(X > 3, "high", "low"), y), "X holds what is no number .*'low'"),
         (lambda X, y: ("cells.csv", y), "X holds what is no number .*'cells.csv'.*give numbers"),
         (lambda X, y: (X, None), "target y is None"),

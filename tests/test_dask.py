@@ -137,6 +137,9 @@ def test_error_in_a_chunk_of_unknown_size_names_the_row(data, in_memory):
     lazy = dd.from_pandas(frame, chunksize=1000)
     with pytest.raises(ValueError, match=r"^X contains infinity in row 4321, column 'b'"):
         MixtureClassifier().fit(lazy[["a", "b"]], lazy["y"])
+    huge = dd.from_pandas(frame.assign(b=X[:, 1] * 1e160), chunksize=1000)
+    with pytest.raises(ValueError, match=r"e\+1\d\d in row \d+, column 'b': too large"):
+        MixtureClassifier().fit(huge[["a", "b"]], huge["y"])
     # A prediction is lazy: when it fails, nobody is there to count the rows before the chunk.
     unknown = lazy[["a", "b"]].to_dask_array()
     with pytest.raises(ValueError, match=r"in chunk 4, .*infinity in row 321, column 1") as caught:

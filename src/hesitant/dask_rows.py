@@ -20,7 +20,7 @@ from sklearn.utils.validation import validate_data
 from hesitant import rows
 from hesitant._typing import AnyArray, IntArray
 from hesitant.checks import check_shown, check_weight
-from hesitant.intake import check_number_of_classes, is_dask, refuse_not_finite, takes_gaps
+from hesitant.intake import MOST, check_number_of_classes, is_dask, refuse_not_finite, takes_gaps
 from hesitant.labels import combine, encode
 
 ALIKE = "cut them alike, for example by taking both from one data frame"
@@ -116,7 +116,7 @@ def take_dask(
 
     def note(first: int, features: Any, y: Any, weight: Any, seen: Any) -> tuple[Any, ...]:
         X = _numbers(features)
-        refuse_not_finite(X, names, lambda: gaps, first)
+        refuse_not_finite(X, names, lambda: gaps, first, MOST)
         for name, column in {"y": y, "sample_weight": weight, "reviewed": seen}.items():
             if column is not None and len(column) != len(X):
                 sizes = f"from row {first} on has {len(X)} rows and that of {name} {len(column)}"

@@ -15,6 +15,9 @@ from hesitant.experts import as_readers
 from hesitant.labels import Labels, encode
 from hesitant.rows import BLOCK_SIZE, ManyRows, Rows
 
+# Sums of squares of features beyond the first may be infinite; no number is beyond the second.
+MOST, _MAX = 1e152, np.finfo(float).max
+
 
 def take(
     estimator: Any, X: Any, y: Any, sample_weight: Any, reviewed: Any, reset: bool = True
@@ -69,8 +72,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
         except (TypeError, ValueError) as error:
             words = f"X holds what is no number ({error}): give numbers, a row a case."
             raise type(error)(words if "float" in str(error) else str(error)) from None
-    names = getattr(estimator, "feature_names_in_", None)
-    if refuse_not_finite(X, names, partial(takes_gaps, estimator)) and reset:
+    names, most = getattr(estimator, "feature_names_in_", None), MOST if reset else _MAX
+    if refuse_not_finite(X, names, partial(takes_gaps, estimator), 0, most) and reset:
         for j in np.flatnonzero(np.isnan(X).all(axis=0)).tolist():
             where = f"column {j if names is None else names[j]!r}"
             raise ValueError(f"X has no value at all in {where}: drop it, it cannot be fitted.")
@@ -124,16 +127,16 @@ def _refuse_words(X: Any) -> None:
 
 
 def refuse_not_finite(
-    X: AnyArray, names: AnyArray | None, allow_nan: Callable[[], bool], first_row: int = 0
+    X: AnyArray, names: Any, allow_nan: Callable[[], bool], first_row: int = 0, most: float = _MAX
 ) -> bool:
-    """Raise, naming rows and columns, if X is not finite; return whether it has empty cells."""
+    """Raise, naming rows and columns, if X exceeds ``most``; return whether it has empty cells."""
     gaps = False
     for start in range(0, len(X), BLOCK_SIZE):
         part = X[start : start + BLOCK_SIZE]
         with np.errstate(all="ignore"):
-            if np.isfinite(part.sum()):  # one number tells, unless finite values overflow
+            if np.abs(part.sum()) <= most:  # one number tells, unless finite values overflow
                 continue
-        infinite, empty = np.isinf(part), np.isnan(part)
+        infinite, empty = np.abs(part) > most, np.isnan(part)
         gaps = gaps or (bool(empty.any()) and allow_nan())
         bad = infinite if infinite.any() else empty
         if not bad.any() or (gaps and bad is empty):
@@ -142,7 +145,8 @@ def refuse_not_finite(
         named = column if names is None else names[column]
         where = f"in row {first_row + start + row}, column {named!r}"
         if bad is infinite:
-            raise ValueError(f"X contains infinity {where}: correct it, or leave the cell empty.")
+            huge = f"{part[row, column]:.3g}".replace("inf", "infinity")
+            raise ValueError(f"X contains {huge} {where}: too large, correct or empty the cell.")
         remedy = "use 'gaussian', 't' or 'skew_t', or drop or impute such rows first."
         raise ValueError(f"X contains NaN {where}, which this family cannot allow for: {remedy}")
     return gaps

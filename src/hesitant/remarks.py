@@ -34,20 +34,16 @@ class NotConvergedWarning(FitWarning, ConvergenceWarning):
 
 def label_remarks(classes: AnyArray, missing_label: Any, tally: Tally) -> list[str]:
     """Return warnings about classes like blanks or each other, and labels that count for none."""
-    out = [
-        f"Class {name!r} looks like a blank that was turned into text. If it is one, give None in "
-        f"its place, or missing_label={name!r}."
-        for name in classes.tolist()
-        if isinstance(name, str) and name in _BLANKS_AS_TEXT | {str(missing_label)}
-    ]
+    blanks = _BLANKS_AS_TEXT | {str(missing_label)}
+    like = [repr(c) for c in classes.tolist() if isinstance(c, str) and c in blanks]
+    text = "looks like a blank that was turned into text. If it is one, give None in its place, or"
+    out = [f"Class {name} {text} missing_label={name}." for name in like]
     out += look_alike(classes.tolist())
     weightless = ~(tally.labelled > 0)
     if weightless.any():
         which = of_classes([describe(c) for c in classes], weightless)
-        out.append(
-            f"{which} no labelled row of positive weight: what is fitted in its place is a "
-            "cluster of blank rows, named by chance."
-        )
+        instead = "what is fitted in its place is a cluster of blank rows, named by chance"
+        out.append(f"{which} no labelled row of positive weight: {instead}.")
     return out
 
 

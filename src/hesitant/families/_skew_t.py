@@ -262,7 +262,7 @@ class SkewT(StudentT):
         if steep.any():
             which = f"{of_classes(names, steep, 'is', 'are')} skewed as far as can be"
             half = "half of a symmetric distribution, cut off at its location"
-            held = "Its shape is held finite by a weak prior, and its size means little."
+            held = "The shape is held finite by a weak prior, and its size means little."
             out.append(f"{which} (|slant| {size.max():.3g}): {half}. {held}")
         return out
 
