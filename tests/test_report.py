@@ -208,6 +208,7 @@ def test_a_combination_of_models_is_reported_as_one():
     said = plain.fit(apart, data.labels).report(apart, data.labels).verdict
     assert "The model described in this report does without it." in said  # nobody asked for that
     assert "blank ones included, is above 99.9 %" in said
+    assert "and less than 70 % sure of no blank row." in said
 
 
 def test_a_panel_has_a_section_of_its_own():

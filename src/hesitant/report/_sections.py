@@ -128,9 +128,9 @@ def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
         text = f"The model is far surer than it should be{claims}."
         yield f"{text} Its probabilities are therefore not shown."
     elif labels["blank"] > 1:
-        sure = f"{labels['blank_sure']:,} blank rows" if labels["blank_sure"] else "no blank row"
-        unsure = f"less than 70 % sure of {labels['blank_unsure']:,}"
-        yield f"It is at least 95 % sure of the class of {sure}, and {unsure}."
+        sure, unsure = (noun(labels[k], "blank row") for k in ("blank_sure", "blank_unsure"))
+        told = f"at least 95 % sure of the class of {sure}, and less than 70 % sure of {unsure}"
+        yield f"It is {told}.".replace(" of 0 blank rows", " of no blank row")
 
 
 def _what_next(triage: Section, doubtful: Section) -> Iterator[str]:
