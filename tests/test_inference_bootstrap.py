@@ -184,6 +184,16 @@ def test_failures_are_counted_and_reported(fitted, monkeypatch):
         bootstrap(clf, X, y, n_boot=3, random_state=0)
 
 
+def test_replicates_without_blanks_have_no_mechanism_and_do_not_count():
+    data = simulate(n=60, random_state=1)
+    y = np.where(np.arange(60) == 3, -1, data.truth)
+    clf = MixtureClassifier().fit(data.features, y)
+    result = clf.bootstrap(data.features, y, n_boot=12, random_state=0)
+    assert 0 < result.n_failed < 12
+    assert list(result.failures) == ["ValueError, blanks have no pattern there"]
+    assert np.isfinite(result.std_error).all()
+
+
 def test_unsettled_replicates_are_reported(fitted):
     X, y, clf = fitted
     hasty = MixtureClassifier(max_iter=2, init=dict(clf.parameters_))

@@ -307,6 +307,10 @@ BASE = simulate(120, random_state=4)
 WIDE = RNG.normal(size=(80, 6)) + np.repeat([[0], [2]], 40, axis=0)
 MANY = np.arange(300) % 10
 GAPS = np.where(RNG.random((120, 2)) < 0.1, np.nan, BASE.features)
+WILD = simulate(300, random_state=0)
+FAR, FARTHER = (np.vstack(([[size, 0]], WILD.features[1:])) for size in (1e5, 1e9))
+HEAVY = {"family": "t", "alpha": 1.0}
+SPLIT = {"covariance": "shrunk", "components": 4, "alpha": 1.0, "mechanism": None}
 CASES = {
     "empty cells": (GAPS, BASE.labels, {}),
     "one feature": (BASE.features[:, 1:], BASE.labels, {}),
@@ -326,6 +330,9 @@ CASES = {
     ),
     "heavy tails": (BASE.features, BASE.labels, {"family": "t", "covariance": "tied"}),
     "skewed": (BASE.features, BASE.labels, {"family": "skew_t"}),
+    "a wild cell in heavy tails": (FAR, WILD.labels, HEAVY),
+    "a wilder cell, shrunk": (FARTHER, WILD.labels, HEAVY | {"covariance": "shrunk"}),
+    "components without rows": (FARTHER, WILD.labels, SPLIT),
 }
 
 

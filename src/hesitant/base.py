@@ -69,7 +69,7 @@ class PatternClassifier(ClassifierMixin, BaseEstimator):
     def _ask(self, question: str, *given: Any, **options: Any) -> Any:
         """Put a question; what it warns of points at the user's line, not at this one."""
         room, name = question.split(":")
-        with collect_warnings() as warned:
+        with collect_warnings() as warned, np.errstate(all="ignore"):  # answers say what is lost
             answer = getattr(import_module(f"hesitant.{room}"), name)(*given, **options)
         for words in warned:
             warnings.warn(words, FitWarning, stacklevel=3)

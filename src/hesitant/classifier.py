@@ -157,7 +157,8 @@ class MixtureClassifier(PatternClassifier):
         mechanism.class_names = names_of(classes)
         if self.classes is None and self.alpha > 0 and said is None:
             remarks += label_remarks(classes, self.missing_label, rough.tally)
-        with one_blas_thread():  # products are small, and threads of ours share the rows
+        # Products are small, and threads of ours share the rows; what overflows is noticed.
+        with one_blas_thread(), np.errstate(all="ignore"):
             family = family.prepare(partial(rough.sample, SAMPLE), classes)
             likelihood = Likelihood(rows, family, mechanism, self.alpha, rough)
             fit, likelihood = fit_mixture(likelihood, classes, self)

@@ -1,6 +1,7 @@
 """From checked data to the best state: starts, solver, restarts."""
 
 import contextlib
+import copy
 import dataclasses
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -17,6 +18,7 @@ from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant._words import did_you_mean
 from hesitant.checks import look_up
 from hesitant.families import Family
+from hesitant.families._kernels import robust_units
 from hesitant.leverage import steadied
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.rows import Block, ManyRows
@@ -29,6 +31,7 @@ _NAMES = {"weights", "mechanism", "means", "covariances", "locations", "scales",
 _NAMES |= {"shrinkage"}
 
 
+@np.errstate(all="ignore")  # a step too long is noticed, and shortened
 def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> tuple[Fit, Likelihood]:
     """Climb from every start; return the highest point reached, and the likelihood climbed."""
     solver, init, n_init = look_up("solver", how.solver, SOLVERS), how.init, how.n_init
@@ -42,7 +45,7 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> tuple[Fi
     except FAILURES as error:
         raise ValueError(_advice(error, None)) from error
     probe_family(likelihood.family, states[0].params, likelihood.sample, len(classes))
-    with contextlib.suppress(*FAILURES), np.errstate(all="ignore"):  # the fit will say why
+    with contextlib.suppress(*FAILURES):  # the fit will say why
         mechanism = steadied(likelihood, states[0])
         if mechanism is not likelihood.mechanism:
             likelihood = dataclasses.replace(likelihood, mechanism=mechanism)
@@ -53,6 +56,10 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> tuple[Fi
     else:  # where joblib says, a cluster included
         climbs = Parallel()(delayed(solver.run)(likelihood, *job) for job in jobs)
     fits = [climb for climb in climbs if not isinstance(climb, str)]
+    if not fits and n_given and not isinstance(init, Mapping):
+        how = copy.copy(how)  # a fit to other rows may lead nowhere here
+        how.init = None
+        return fit_mixture(likelihood, classes, how)
     if not fits:
         raise ValueError(_advice(climbs[0], init))
 
@@ -161,9 +168,7 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         given = dict(init)
     elif hasattr(init, "parameters_"):
         given = dict(init.parameters_)
-        # From a weight of about zero, of a class that a fit has emptied, no step would lead back.
-        known = np.asarray(given["weights"], dtype=float)
-        given["weights"] = np.where(known < 1e-8, 1e-3, known)
+        given |= _refilled(given, likelihood.sample(SAMPLE)[0])
         mine, theirs = classes.tolist(), init.classes_.tolist()
         if set(mine) != set(theirs):
             raise ValueError(
@@ -202,6 +207,21 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
             hint = did_you_mean(name, [*shown, "weights", "mechanism"])
             raise ValueError(f"init has {name!r}, which is no parameter of a fit.{hint}")
     return State(weights[order] / weights.sum(), family.permute(params, order), theta)
+
+
+def _refilled(given: Mapping[str, Any], X: AnyArray) -> dict[str, FloatArray]:
+    """Return parameters of a fit whose empty classes are back among the rows."""
+    # From a weight of about zero no step would lead back, nor from a class without end.
+    known = np.asarray(given["weights"], dtype=float)
+    out = {"weights": np.where(known < 1e-8, 1e-3, known)}
+    for name, value in given.items():
+        matrices = name.endswith(("covariances", "scales"))
+        if (matrices or name.endswith(("means", "locations"))) and not np.isfinite(value).all():
+            center, spread = robust_units(X)
+            lost = ~np.isfinite(value).all(axis=(1, 2) if matrices else 1)
+            out[name] = np.array(value)
+            out[name][lost] = np.diag(spread**2) if matrices else center
+    return out
 
 
 def _numbers(value: Any) -> FloatArray:

@@ -124,7 +124,7 @@ class Diagnosis(Result):
     @cached_property
     def tests(self) -> list[Test]:
         """One of each kind; Wald's is found when they are first asked for."""
-        with one_blas_thread():
+        with one_blas_thread(), np.errstate(all="ignore"):
             return [test() if callable(test) else test for test in self.asked]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def named(name: str) -> Callable[[Callable[P, Test]], Callable[P, Test]]:
         def run(*args: P.args, **options: P.kwargs) -> Test:
             try:
                 return dataclasses.replace(find(*args, **options), name=name)
-            except CannotTest as why:
+            except (CannotTest, np.linalg.LinAlgError) as why:
                 return Test(name, math.nan, math.nan, method="skipped", note=str(why))
 
         return run

@@ -193,8 +193,9 @@ def rank(
         away = np.sqrt(p)[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
         # The determinant of a g x g matrix stands in for the large one (Sylvester).
         added = away @ gram @ away.transpose(0, 2, 1)
-        _, logdet = np.linalg.slogdet(np.eye(p.shape[1]) + added)
-        gain = np.append(gain, np.minimum(0.5 * logdet, entropy[part]))
+        with np.errstate(invalid="ignore"):
+            _, logdet = np.linalg.slogdet(np.eye(p.shape[1]) + added)
+        gain = np.append(gain, np.fmin(0.5 * logdet, entropy[part]))  # of what is not known all
     places = places[: gain.size]
     best = np.lexsort((places, -entropy[places], -gain * chance[places]))[:top]
     return places[best], gain[best]

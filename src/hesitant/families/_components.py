@@ -41,7 +41,7 @@ class Components(Family):
     asks rows left out of a fit to each class.
     """
 
-    in_words = "mixtures"
+    in_words = "mixture"
 
     def __init__(self, family: Family, components: Any = 2) -> None:
         self.family = family

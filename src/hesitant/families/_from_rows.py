@@ -50,7 +50,7 @@ class KernelDensity(Family):
     True
     """
 
-    in_words = "of any shape"
+    in_words = "free-form"
     adaptive_prior = True  # widths are as large as the rows ask for
 
     def __init__(self, most: int = 2000) -> None:

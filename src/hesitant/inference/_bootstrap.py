@@ -53,7 +53,8 @@ class BootstrapResult(Estimates):
         drawn, estimate, scales = self.replicates, self.estimate, self.scales
         if method == "normal":
             each = zip(scales, drawn.T, strict=True)
-            errors = [np.nanstd(SCALES[scale][0](d), ddof=1) for scale, d in each]
+            with np.errstate(all="ignore"):  # a variance of zero has no logarithm
+                errors = [_spread(SCALES[scale][0](d)) for scale, d in each]
             return intervals(scales, estimate, errors, level)
         found: FloatArray = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
         if method == "percentile":
@@ -141,7 +142,7 @@ def bootstrap(
         "replicates, which are left out for them: their errors are too small.": undefined.any(),
     }
     said = [words for words, there in remarks.items() if there]
-    std_error = np.nanstd(drawn, axis=0, ddof=1)
+    std_error = np.array([_spread(d) for d in drawn.T])
     result = BootstrapResult(
         *(units.names, estimate, std_error, estimate, estimate, float(level), said),
         kind=kind,
@@ -158,12 +159,20 @@ def bootstrap(
     return dataclasses.replace(result, lower=lower, upper=upper)
 
 
+def _spread(values: FloatArray) -> float:
+    """Return the standard deviation of the finite values, NaN if they are too few."""
+    finite = values[np.isfinite(values)]
+    return float(np.std(finite, ddof=1)) if finite.size > 1 else np.nan
+
+
 def _replicate(
     clf: Any, data: Rows, kind: str, stratify: bool, rng: np.random.Generator
 ) -> tuple[State, bool, bool]:
     """Return the state of a fit to rows drawn again, whether it converged, and was matched."""
     again = _draw(clf, data, kind, stratify, rng)
     fit = refit(clf, again, None, start=clf)
+    if fit.state_.theta.size != clf.state_.theta.size:
+        raise ValueError("blanks have no pattern there")
     # Where something else was said than labels, readers name the classes.
     state = fit.state_ if data.said is not None else _matched(fit.state_, clf, data.X, again.codes)
     return state, bool(fit.converged_), state is not fit.state_

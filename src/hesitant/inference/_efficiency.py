@@ -219,7 +219,7 @@ def efficiency(
             V[way], std_errors[way] = V[twin], std_errors[twin]
             continue
         known = sum(parts[way], start=np.zeros(()))
-        if not (way == "complete" or exceeds(known, 1e-10 * np.trace(known) / len(known))):
+        if not exceeds(known, 1e-10 * np.trace(known) / len(known)):
             words = f"The information of the classes is singular under {way} labels"
             raise ValueError(f"{words}: see summary() for what so few labels do not determine.")
         V[way] = inverse(known)

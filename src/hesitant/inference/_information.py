@@ -48,7 +48,7 @@ def intervals(scales: list[str], estimate: Any, errors: Any, level: float) -> Fl
     reach = np.multiply.outer(errors, ndtri(0.5 + level / 2) * np.array([-1, 1]))
     ends = np.empty((len(scales), 2))
     for scale, (forward, _, back) in SCALES.items():
-        own = np.equal(scales, scale)
+        own = np.array([s == scale for s in scales], dtype=bool)
         with np.errstate(divide="ignore"):  # a bound may be infinite
             ends[own] = back(forward(estimate[own])[:, None] + reach[own])
     return ends
@@ -328,7 +328,7 @@ def information(
     std_error[edge] = np.nan
     estimate, scales, errors = units.values(state), units.scales, np.empty_like(std_error)
     for scale, (_, bend, _) in SCALES.items():
-        own = np.equal(scales, scale)
+        own = np.array([s == scale for s in scales], dtype=bool)
         errors[own] = bend(estimate[own]) * std_error[own]  # on each number's own scale
     lower, upper = intervals(scales, estimate, errors, level).T
     at_edge = ", ".join(units.names[k] for k in np.flatnonzero(edge))
@@ -373,6 +373,7 @@ def summary(clf: Any, X: Any = None, y: Any = None, **options: Any) -> Any:
     return result.to_frame()
 
 
+@np.errstate(over="ignore", invalid="ignore")  # so far a chart may not reach
 def _at_the_edge(units: NaturalUnits, chart: Chart, V: FloatArray, error: FloatArray) -> BoolArray:
     """Whether each estimate sits where its range ends, so that no slope tells its error.
 
@@ -393,4 +394,6 @@ def _in_words(direction: FloatArray, names: list[str], jacobian: FloatArray) -> 
     moved = jacobian @ direction / np.maximum(np.linalg.norm(jacobian, axis=1), 1e-300)
     order = np.argsort(-np.abs(moved))
     lead = [names[k] for k in order[:4] if np.abs(moved[k]) > 0.3 * np.abs(moved[order[0]])]
+    if not lead:
+        return "what no parameter shows"
     return lead[0] if len(lead) == 1 else f"{', '.join(lead[:-1])} together with {lead[-1]}"

@@ -386,6 +386,9 @@ def _at_fixed_weights(
 
 def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the inverse along directions the data determine, the others, and those too sharp."""
+    if not np.isfinite(total).all():
+        lacks = "the information is not finite at this fit"
+        raise np.linalg.LinAlgError(f"{lacks}: heed its warnings, or use bootstrap().")
     sharp, idle = total[:, :0], np.abs(from_data).sum(axis=1) < ROUNDING
     if not np.linalg.norm(from_data) < SHARP:
         sharp = eigh(from_data, subset_by_value=(SHARP, np.inf))[1]
@@ -400,9 +403,9 @@ def invert(total: FloatArray, from_data: FloatArray) -> tuple[FloatArray, FloatA
     try:
         V = inverse(regular)
     except np.linalg.LinAlgError:  # uphill along some direction
-        V = np.linalg.inv(regular)
+        V = np.linalg.pinv(regular, hermitian=True)
     along = V @ flat
-    V -= along @ np.linalg.solve(flat.T @ along, along.T) if flat.size else 0.0
+    V -= along @ np.linalg.pinv(flat.T @ along, hermitian=True) @ along.T if flat.size else 0.0
     return V, flat, sharp
 
 

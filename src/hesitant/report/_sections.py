@@ -391,11 +391,13 @@ def _precision_gain(case: Case) -> float | None:
     if isinstance(case.information, str) or case.informed is not case.clf:
         return None
     try:
-        without = information(case.diagnosis.ignorance, case.data).std_error
+        without = information(case.diagnosis.ignorance, case.data)
     except (ValueError, np.linalg.LinAlgError):
         return None
-    with np.errstate(all="ignore"):  # parameters of the mechanism come last
-        ratios = (without / case.information.std_error[: without.size]) ** 2
+    errors = dict(zip(case.information.parameters, case.information.std_error, strict=True))
+    both = zip(without.parameters, without.std_error, strict=True)
+    with np.errstate(all="ignore"):  # not each parameter need be listed in both
+        ratios = np.array([(error / errors.get(name, np.nan)) ** 2 for name, error in both])
     ratios = ratios[(ratios > 0) & np.isfinite(ratios)]
     return float(np.median(ratios)) if ratios.size else None
 

@@ -73,7 +73,7 @@ class Solver:
         if self.otherwise and not family.has_coordinates:
             climb = self.otherwise
         try:
-            with np.errstate(all="ignore"):  # a step too long is noticed, and shortened
+            with np.errstate(all="ignore"):  # in another process, too
                 if rough and not self.ignorable_only:
                     # Of very many parameters quasi-Newton learns little in steps it remembers.
                     steps = max(family.warm_up, family.n_parameters(state.params) // 100)
