@@ -65,8 +65,9 @@ _MEANING = {
     "overlap.",
 }
 _CAUTIONS = {
-    "shares": "Labels are given to {most} but to {least}: ask how labels were given, and see "
-    "whether another family says the same. Use mechanism={best!r}, and compare.",
+    "shares": "By a fit that ignores the pattern, labels are given to {most} but to {least}: ask "
+    "how labels were given, and see whether another family says the same. Use "
+    "mechanism={best!r}, and compare.",
     "shape": "The chance of a label does not follow difficulty along quite the curve that was "
     "assumed ({p}): take labelling probabilities as approximate, and try a more flexible curve "
     "(in Python EntropyMechanism(basis='spline')) or another family.",

@@ -1,5 +1,6 @@
 """What if we are wrong: how conclusions change if blanks also depend on the class."""
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -177,11 +178,20 @@ def sensitivity(
         tilts=grid,
         log_likelihood=np.array([model.log_likelihood_ for model in models]),
         shares=np.array([model.weights_ for model in models]),
-        errors=np.array([information(model).std_error[: len(names)] for model in models]),
+        errors=np.array([_errors(model) for model in models]),
         changed=differs.mean(axis=1),
         turns=np.where(differs.any(axis=0), grid[first], np.nan),
         models=models,
     )
+
+
+def _errors(model: Any) -> list[float]:
+    """Return standard errors of the classes' weights, NaN where there is none."""
+    known: dict[str, float] = {}
+    with contextlib.suppress(np.linalg.LinAlgError):
+        found = information(model)
+        known = dict(zip(found.parameters, found.std_error.tolist(), strict=True))
+    return [known.get(f"weight[{name}]", np.nan) for name in model.fitted_.class_names]
 
 
 def tilted(mechanism: Any, tilt: FloatArray) -> Any:

@@ -119,7 +119,7 @@ def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
         hard = case.diagnosis.finding == "hard" and not case.diagnosis.missing_by_class
         easier, share = "Labelled rows are the easier ones. " * hard, percent(held_out["all_rows"])
         text = f"{easier}The estimate for all rows, blank ones included, is about {share}."
-        rests = "It rests on the model where nobody gave a label, and tends to be a little high."
+        rests = "It rests on the model where nobody gave a label, and may be some points too high."
         yield f"{text} {rests}".replace("about >", "above")
     elif labels["blank"] and case.confusion is None:
         yield "That is so of rows like the labelled ones; blank rows may well be harder."
