@@ -77,8 +77,7 @@ def scatter(ax: Any, points: FloatArray, codes: IntArray) -> None:
 
 def legend_handles(classes: Sequence[str], codes: IntArray) -> list[Any]:
     """Return a legend entry for each class and for the blanks, with counts."""
-    from matplotlib.lines import Line2D
-
+    Line2D = need("matplotlib.lines", "plot").Line2D
     handles = []
     for h in [*range(len(classes)), *np.unique(codes[codes < 0])]:
         name = "blank" if h < 0 else as_text(classes[h])

@@ -7,11 +7,10 @@ import math
 import textwrap
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from hesitant._optional import need
 
-LONGEST = 40
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # of emoji, and of several scripts
 WIDTH = 88
 MOST_ROWS = 30  # rows of a table that is read and not searched
@@ -61,7 +60,7 @@ def printable(text: str, keep: str = "", instead: str = "·") -> str:
     return "".join(c if c.isprintable() or c in keep or c in _JOINERS else instead for c in text)
 
 
-def short(name: object, limit: int = LONGEST) -> str:
+def short(name: object, limit: int = 40) -> str:
     """Return a name as one line of decent length; the start and the end tell names apart."""
     text = " ".join(str(name).split()) or "(blank)"
     text = printable(text, instead="\N{REPLACEMENT CHARACTER}")
@@ -72,8 +71,7 @@ def short(name: object, limit: int = LONGEST) -> str:
 def shorten_in(text: str, names: list[str]) -> str:
     """Return text with every long one of these names shortened."""
     for name in sorted(names, key=len, reverse=True):
-        if short(name) != name and name in text:
-            text = text.replace(name, short(name))
+        text = text.replace(name, short(name))
     return text
 
 
@@ -171,7 +169,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain lists, numbers and strings, fit for JSON."""
-        return _fields(self)
+        return cast(dict[str, Any], plain(self))
 
     def _parts(self) -> list[str | Table]:
         return [*self._content(), *(f"* {remark}" for remark in getattr(self, "remarks", ()))]
@@ -198,14 +196,10 @@ def _wrap(paragraph: str) -> str:
     return textwrap.fill(paragraph, WIDTH, subsequent_indent="  " * paragraph.startswith("* "))
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}
-
-
 def plain(value: Any) -> Any:
     """Return a value as JSON knows it: arrays as lists, what is not finite as None."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _fields(value)
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -18,6 +18,7 @@ from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import validate_data
 
 from hesitant import rows
+from hesitant._optional import need
 from hesitant._typing import AnyArray, IntArray
 from hesitant.checks import check_shown, check_weight
 from hesitant.intake import MOST, check_number_of_classes, is_dask, refuse_not_finite, takes_gaps
@@ -167,7 +168,6 @@ def _chunks(X: Any) -> tuple[list[Delayed], list[int] | None]:
 
 
 def _cut(name: str, column: Any, sizes: list[int]) -> list[Any]:
-    """Return a column cut like the features."""
     if column is None:
         return [None] * len(sizes)
     lazy, n = is_dask(column), math.nan
@@ -194,7 +194,5 @@ def _remember_features(estimator: Any, X: Any, reset: bool) -> None:
             raise ValueError(f"X has {X.ndim} dimensions: give rows and features.")
         stand_in: Any = np.zeros((2, X.shape[1]))
     else:
-        import pandas as pd
-
-        stand_in = pd.DataFrame(np.zeros((2, len(X.columns))), columns=list(X.columns))
+        stand_in = need("pandas").DataFrame(np.zeros((2, len(X.columns))), columns=list(X.columns))
     validate_data(estimator, stand_in, reset=reset)

@@ -221,8 +221,7 @@ class Statements:
     def agreement(self) -> FloatArray:
         """Return how often each two readers agree (J, J), NaN if they never spoke of one row."""
         said = self.said if self.chances is None else np.nan_to_num(self.chances).argmax(axis=2)
-        said = np.where(self.given, said, -1)
-        chose = [(said == k).astype(float) for k in range(said.max(initial=0) + 1)]
+        chose = [((said == k) & self.given).astype(float) for k in range(said.max(initial=0) + 1)]
         both = self.given.T.astype(float) @ self.given
         with np.errstate(invalid="ignore"):
             return np.asarray(sum(mine.T @ mine for mine in chose) / both)

@@ -71,12 +71,11 @@ def _kernel_chance(X: FloatArray, labelled: BoolArray, seen: BoolArray) -> Float
     scale = np.quantile(X, 0.75, axis=0) - np.quantile(X, 0.25, axis=0)
     Z = X / np.where(scale > 0, scale / 1.349, 1.0)
     r = labelled[base].astype(float)
-    # The rate of all rows counts like one further row: where no row is near, it is the estimate.
-    rate = r.mean()
 
     def estimate(squares: FloatArray, h: float) -> FloatArray:
         K = np.exp(-0.5 / h**2 * squares)
-        return np.asarray((K @ r + rate) / (K.sum(axis=1) + 1))
+        # The rate of all rows counts like one further row: far from any it is the estimate.
+        return np.asarray((K @ r + r.mean()) / (K.sum(axis=1) + 1))
 
     def distances(rows: IntArray) -> FloatArray:
         squares = cdist(Z[rows], Z[base], "sqeuclidean")

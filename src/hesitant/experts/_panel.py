@@ -20,8 +20,7 @@ from hesitant.checks import check_number, check_shown, look_up
 from hesitant.experts import _answers as ways
 from hesitant.experts._answers import Answers, Certain, Confusion, Rng
 from hesitant.labels import encode
-from hesitant.mechanisms import Evidence, Ignorable, Mechanism
-from hesitant.mechanisms._base import Difficulty, Value
+from hesitant.mechanisms._base import Difficulty, Evidence, Ignorable, Mechanism, Value
 from hesitant.statements import NOT_SHOWN, WITHHELD, Statements
 
 FIRST_SPREAD = 100.0  # variance between readers before it is estimated: next to no pooling
@@ -365,12 +364,10 @@ def as_readers(value: Any) -> Readers:
 
 def is_panel(y: Any) -> bool:
     """Whether y is what several readers said: statements, or a table of several columns."""
-    if isinstance(y, Statements):
-        return True
-    shape = getattr(y, "shape", None)
-    if shape is None and isinstance(y, list | tuple) and len(y):
+    if isinstance(y, list | tuple) and y:
         return isinstance(y[0], list | tuple | np.ndarray) and len(y[0]) > 1
-    return shape is not None and len(shape) == 2 and shape[1] > 1
+    shape: Any = getattr(y, "shape", ())
+    return isinstance(y, Statements) or (len(shape) == 2 and shape[1] > 1)
 
 
 def reader_records(clf: Any, *data: Any, **given: Any) -> list[dict[str, Any]]:

@@ -39,7 +39,6 @@ class Damaged(Exception):
 
 
 def expect(right: Any, words: str) -> None:
-    """Raise Damaged unless a part of a document is right."""
     if not right:
         raise Damaged(words)
 
@@ -81,9 +80,8 @@ def _encode_array(name: str, array: AnyArray) -> dict[str, Any]:
         return {"dtype": dtype, "shape": shape, "base64": base64.b64encode(data).decode()}
     if array.dtype.kind not in "UO":
         raise ValueError(f"{name} is an array of {dtype}, which a model file cannot carry.")
-    values = [encode(name, v) for v in array.ravel().tolist()]
     kind = "str" if array.dtype.kind == "U" else "object"
-    return {"dtype": kind, "shape": shape, "values": values}
+    return {"dtype": kind, "shape": shape, "values": encode(name, array.ravel().tolist())}
 
 
 def decode(document: Any) -> Any:
@@ -100,7 +98,6 @@ def decode(document: Any) -> Any:
 
 
 def _decode_array(document: dict[str, Any]) -> AnyArray:
-    """Return an array; raise Damaged unless type, shape and values agree."""
     try:
         dtype = np.dtype(document["dtype"])
         if dtype.kind in "UO":
@@ -141,10 +138,9 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 def _decode_object(document: dict[str, Any]) -> Any:
     name = document["class"]
-    kind: Any = _classes().get(name)
-    if kind is None:  # in the one room that nobody may have entered yet
+    if name not in _classes():  # perhaps in the one room that nobody may have entered yet
         import_module("hesitant.model_selection")
-        kind = _classes().get(name)
+    kind: Any = _classes().get(name)
     # Importing what a file names would let the file choose what runs.
     own = f" (import {name.partition(':')[0][:60]!r} first, if you trust it)" * (":" in name)
     expect(kind, f"it names a class that is not known here: {name[:60]!r}{own}")
@@ -160,8 +156,7 @@ def _decode_object(document: dict[str, Any]) -> Any:
 def _set_attributes(made: Any, document: Any) -> None:
     """Set what a fit has left in an object; never anything that its class defines."""
     for name, value in document.items():
-        known = getattr(type(made), name, None)  # a method, for instance
-        right = name.isidentifier() and name[0] != "_" and known is None
+        right = name.isidentifier() and name[0] != "_" and getattr(type(made), name, None) is None
         expect(right, f"{type(made).__name__} has no attribute {name[:60]!r}")
         setattr(made, name, decode(value))
 

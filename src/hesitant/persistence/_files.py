@@ -1,10 +1,9 @@
 """`save` and `load`."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -12,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from hesitant.checks import is_ours
 from hesitant.persistence._document import Damaged, decode, encode, expect_answers
 from hesitant.tables import TableError, write_atomically
+from hesitant.tables.output import PathLike
 
+Notes: TypeAlias = Mapping[str, str]
 FORMAT = 2
 _MARK = "hesitant model"
 _AGAIN = "Save the model again, or check that this is the right file."
@@ -23,11 +24,7 @@ class ModelFileError(TableError):
 
 
 def save(
-    model: BaseEstimator,
-    path: str | os.PathLike[str],
-    *,
-    force: bool = False,
-    notes: Mapping[str, str] | None = None,
+    model: BaseEstimator, path: PathLike, *, force: bool = False, notes: Notes | None = None
 ) -> Path:
     """Write a fitted model to a file that is safe to open, whole or not at all.
 
@@ -49,9 +46,10 @@ def save(
     return write_atomically(path, to_bytes(model, notes), force=force)
 
 
-def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> bytes:
+def to_bytes(model: BaseEstimator, notes: Notes | None = None) -> bytes:
     """Return what `save` writes."""
     from hesitant import __version__
+    from hesitant.diagnostics._triage import least_of
 
     pipeline = isinstance(getattr(model, "steps", None), list)
     names, steps = zip(*(model.steps if pipeline else [(None, model)]), strict=True)
@@ -61,8 +59,6 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
             found = f"model has a {type(step).__name__}"
             raise ValueError(f"{found}: give a fitted MixtureClassifier, or {others}.")
         check_is_fitted(step)
-    from hesitant.diagnostics._triage import least_of
-
     least = least_of(steps[-1])  # by which `hesitant predict` tells rows that fit no class
     notes = ({} if least is None else {"least_density": repr(least)}) | dict(notes or {})
     document = {
@@ -75,7 +71,7 @@ def to_bytes(model: BaseEstimator, notes: Mapping[str, str] | None = None) -> by
     return (json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n").encode()
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: PathLike) -> Any:
     """Read a model that `save` wrote.
 
     Nothing in the file is executed and nothing that it names is imported, whoever wrote it: every
@@ -123,14 +119,14 @@ def _named_features(old: dict[str, Any], p: int) -> dict[str, Any]:
     return {} if names is None else {"feature_names_in_": array}
 
 
-def read_notes(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_notes(path: PathLike) -> dict[str, str]:
     """Return the notes that were saved with a model, and which version wrote it."""
     document = _read(path)
     kept = {**(document.get("notes") or {}), "written_by": document.get("written_by", "unknown")}
     return {k: v for k, v in kept.items() if isinstance(v, str)}
 
 
-def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _read(path: PathLike) -> dict[str, Any]:
     """Return the document of a model file, so far as to know that it is one."""
     try:
         data = Path(path).read_bytes()

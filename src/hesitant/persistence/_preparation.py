@@ -63,5 +63,4 @@ class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self.rotation_ is not None:
             return np.array([f"PC{k + 1}" for k in range(self.rotation_.shape[1])], dtype=object)
-        names: AnyArray = super().get_feature_names_out(input_features)
-        return names
+        return np.asarray(super().get_feature_names_out(input_features))
