@@ -19,15 +19,11 @@ Models: TypeAlias = dict[str, MixtureClassifier]  # by name
 # times the number of features, a shape needs; ``labels`` how many whatever the features;
 # ``features`` how many it is quick enough for; ``mechanisms`` are its own.
 PLAIN: dict[str, Any] = {"mechanisms": (None,), "alpha": 1.0}
+_GAUSSIAN: list[dict[str, Any]] = [{"covariance": kind} for kind in ("tied", "shrunk", "diag")]
+_GAUSSIAN += [{"covariance": "full", "rows": 1.0, "features": 60}]
 SHAPES: tuple[dict[str, Any], ...] = (
-    {"covariance": "tied"},
-    {"covariance": "shrunk"},
-    {"covariance": "diag"},
-    {"covariance": "full", "rows": 1.0, "features": 60},
-    {"covariance": "tied", **PLAIN},
-    {"covariance": "shrunk", **PLAIN},
-    {"covariance": "diag", **PLAIN},
-    {"covariance": "full", "rows": 1.0, "features": 60, **PLAIN},
+    *_GAUSSIAN,
+    *(shape | PLAIN for shape in _GAUSSIAN),
     {"family": "t", "covariance": "shrunk", "features": 12},
     {"covariance": "shrunk", "components": 2, "labels": 10, "features": 40, **PLAIN},
     {"covariance": "shrunk", "components": 4, "labels": 20, "features": 8, **PLAIN},
@@ -74,8 +70,7 @@ def auto_candidates(
         explains = pattern and (clf.covariance != "shrunk" or p * p <= WIDE * len(codes))
         for mechanism in shape.get("mechanisms", MECHANISMS) if explains else (None,):
             models.append(clone(clf).set_params(mechanism=mechanism))
-    unlike = {repr(clf): clf for clf in models}  # without blanks alpha makes no difference
-    return as_candidates(unlike.values())
+    return as_candidates({repr(clf): clf for clf in models}.values())  # each once
 
 
 def as_candidates(given: Any, shared: Mapping[str, Any] | None = None) -> Models:

@@ -25,7 +25,6 @@ from hesitant.remarks import label_remarks
 from hesitant.rows import ManyRows
 from hesitant.uncertainty import Shannon, Uncertainty
 
-COMBINE = ("stack", "best", "one_se")
 COLUMNS = ("name", "mean_score", "gap", "gap_error", "weight", "n_parameters", "seconds", "note")
 LEAST_SHARE = 0.05  # of the combination; a candidate that comes to less is left out
 KEPT_SHARE = 0.01  # of one that is needed all the same
@@ -119,7 +118,7 @@ class MixtureClassifierCV(PatternClassifier):
         auto = isinstance(self.candidates, str)
         if auto:
             look_up("candidates", self.candidates, {"auto": None})
-        look_up("combine", self.combine, dict.fromkeys(COMBINE))
+        look_up("combine", self.combine, dict.fromkeys(("stack", "best", "one_se")))
         look_up("scoring", self.scoring, dict.fromkeys(("auto", *held_out.SCORING)))
         check_jobs("n_jobs", self.n_jobs)
         refuse_dask(X)
@@ -151,13 +150,12 @@ class MixtureClassifierCV(PatternClassifier):
             warnings.warn(remark, FitWarning, stacklevel=2)
         self._refit(weights, judged)
         self.label_rates_ = self._label_rates(judged) if auto and folds else None
-        self.cv_results_: dict[str, list[Any]] = {column: [] for column in COLUMNS}
+        rows: list[tuple[Any, ...]] = []
         for name in sorted(models, key=lambda k: -figures[k][0] if k in figures else np.inf):
             *score, size = figures.get(name, (np.nan, np.nan, np.nan, None))
             seconds, note = sum(t.seconds for t in judged.done[name]), judged.notes.get(name, "")
-            row = (name, *score, weights.get(name, 0.0), size, seconds, note)
-            for column, value in zip(COLUMNS, row, strict=True):
-                self.cv_results_[column].append(value)
+            rows.append((name, *score, weights.get(name, 0.0), size, seconds, note))
+        self.cv_results_ = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
         return self
 
     def _folds(self, data: held_out.Data) -> tuple[held_out.Data, list[IntArray]]:
@@ -182,11 +180,9 @@ class MixtureClassifierCV(PatternClassifier):
         if not judged.trials:
             return {}, {}
         data, rows, trials = judged.data, judged.rows, list(judged.trials.values())
-        everyone, scoring = list(judged.trials), self.scoring
-        names = everyone
-        if scoring == "auto":
-            scoring, names = "log_loss", judged.choose_mechanisms()
-        score, weight = held_out.scores(trials, data, rows, scoring)
+        everyone = list(judged.trials)
+        names = judged.choose_mechanisms() if self.scoring == "auto" else everyone
+        score, weight = held_out.scores(trials, data, rows, self.scoring)
         mean = weight @ score / weight.sum()
         inside = np.array([everyone.index(k) for k in names])
         best = int(inside[mean[inside].argmax()])
@@ -218,7 +214,6 @@ class MixtureClassifierCV(PatternClassifier):
         return weights, dict(zip(everyone, figures, strict=True))
 
     def _refit(self, weights: dict[str, float], judged: held_out.Judge) -> None:
-        """Fit the candidates that count to all rows."""
         models, notes, data, self.models_ = judged.models, judged.notes, judged.data, {}
         thinned = len(data.sample) < len(data.codes)
         for name in weights:

@@ -44,7 +44,6 @@ class Data:
 
     @classmethod
     def of(cls, checked: Rows, experts: Any) -> "Data":
-        """Return checked data with the classes that rows are judged by."""
         said = checked.said
         codes = checked.labels.codes if said is None else as_readers(experts).rough(said)
         return cls(checked, np.asarray(codes, dtype=np.int64), np.arange(len(codes)))
@@ -149,12 +148,12 @@ def _predict(fit: Any, data: Data, rows: IntArray) -> Trial:
 def scores(
     trials: Sequence[Trial], data: Data, rows: IntArray, scoring: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Return each row's log score (n, k) and weight (n,); blanks count in "seen" alone."""
+    """Return each row's log score (n, k) and weight (n,): of labels, or "seen" of blanks too."""
     codes, weight = data.codes[rows], data.checked.weight[rows].astype(float)
     if scoring == "seen":
         return np.column_stack([t.seen for t in trials]), weight
     weight[codes < 0] = 0.0
-    if scoring == "log_loss":
+    if scoring in ("auto", "log_loss"):
         return np.column_stack([t.label for t in trials]), weight
     own = np.column_stack([np.asarray(t.tau)[np.arange(len(rows)), codes] for t in trials])
     chance = np.mean([t.chance for t in trials], axis=0)
@@ -281,8 +280,7 @@ class Judge:
         if len(names) < 2 or len(self.folds) < 2:
             return names
         trials, rows = [self.done[k][0] for k in names], self.folds[0]
-        kind = "log_loss" if self.scoring == "auto" else self.scoring
-        score, weight = scores(trials, self.data, rows, kind)
+        score, weight = scores(trials, self.data, rows, self.scoring)
         gap, error = paired_gaps(score, weight, int((weight @ score).argmax()))
         use = stack_weights(score, weight, np.zeros(len(names)))
         far = (gap > HOPELESS * error) & (gap * weight.sum() > HOPELESS) & (use < 1e-3)

@@ -15,6 +15,8 @@ from hesitant.checks import check_number
 from hesitant.labels import encode
 from hesitant.model import LEAST
 
+_OWN = ("log_probability", "seen")  # scores that scikit-learn does not have
+
 
 class LabelledKFold(BaseCrossValidator):
     """Folds of the labelled rows, each class dealt out evenly; blank rows stay in training.
@@ -97,9 +99,6 @@ def labelled_scorer(scoring: str | Callable[..., float], *, missing_label: Any =
     if not callable(scoring) and scoring not in _OWN:
         scoring = get_scorer(scoring)
     return partial(_score_labelled, scoring, missing_label)
-
-
-_OWN = ("log_probability", "seen")
 
 
 def _score_labelled(
