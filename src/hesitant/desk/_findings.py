@@ -179,11 +179,9 @@ def hesitation(answers: Sequence[Answer], model: Model, reader: str) -> dict[str
     """Draw a reader's audit cases by difficulty: the others were chosen because they are hard."""
     own = [a for a in answers if a["reader"] == reader and a["audit"] and model.clf is not None]
     own = [a for a in own if a["answer"] != "not shown"]
-    scale = np.log(len(model.data.setup.classes))
-    at = np.array([model.entropy[a["row"]] / scale for a in own])
+    at = model.entropy[[a["row"] for a in own]] / np.log(len(model.data.setup.classes))
     gave = np.array([a["answer"] == "label" for a in own], dtype=bool)
-    # side by side where they would hide each other
-    height = gave + 0.03 * (np.arange(len(at)) % 3 - 1)
+    height = gave + 0.03 * (np.arange(len(at)) % 3 - 1)  # lest one hide another
     enough = len(own) >= FEWEST_FOR_CURVE and 0 < gave.sum() < len(own)
     with drawing():
         figure, ax = panel()
@@ -209,8 +207,7 @@ def labelled_table(desk: Desk) -> pd.DataFrame:
             status[row] = "labelled" if codes[row] >= 0 else "readers differ"
         elif status[row] in (None, "not shown"):
             status[row] = "withheld" if a["answer"] == "cannot tell" else "not shown"
-    names = [*data.setup.classes, None]
-    frame[data.setup.label] = pd.Series([names[h] for h in codes], dtype=object)
+    frame[data.setup.label] = pd.Series(data.names[codes], dtype=object)
     added = {"status": status, "reviewed": ["yes" if r else "no" for r in reviewed]}
     for reader in sorted({a["reader"] for a in answers}):
         own = {a["row"]: a["label"] or a["answer"] for a in answers if a["reader"] == reader}

@@ -115,6 +115,7 @@ class Data:
         )
         self.setup, self.X = setup, cells.Sheet(frame, _LEAVE_OUT).features(setup.features)
         self.ids = [name or str(i + 1) for i, name in enumerate(ids)]
+        self.names = np.array([*setup.classes, None], dtype=object)  # by code
         place = {name: h for h, name in enumerate(setup.classes)}
         self.codes = np.array([place.get(word or "", -1) for word in label])  # -1 where blank
         # rows with some feature, and none infinite
@@ -141,8 +142,7 @@ def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray
         if answer["answer"] != "not shown" and data.codes[answer["row"]] < 0:
             said.setdefault(answer["row"], []).append(answer)
     codes, reviewed = data.codes.copy(), np.full(len(data.codes), data.setup.withheld)
-    names = np.array([*data.setup.classes, None], dtype=object)
-    truth, named, lines, most = names[data.codes], {*names[data.codes]}, [], 0
+    truth, named, lines, most = data.names[data.codes], {*data.names[data.codes]}, [], 0
     if data.setup.withheld:
         truth[:] = None
     for row, own in said.items():
@@ -156,7 +156,7 @@ def evidence(data: Data, answers: Iterable[Answer]) -> tuple[IntArray, BoolArray
             truth[row] = label
         named, most = named | set(votes), max(most, votes.total())
     if data.setup.withheld and most > 1:
-        lines += [(row, TABLE, label) for row, label in enumerate(names[data.codes])]
+        lines += [(row, TABLE, label) for row, label in enumerate(data.names[data.codes])]
     if most < 2 or not lines:
         return codes, reviewed, None
     columns: dict[str, Any] = {name: name for name in ("row", "reader", "label")}
@@ -214,8 +214,7 @@ class Model:
         use = self.data.usable
         if panel and self.panel is not None:
             return self.data.X[use], self.panel, None
-        names = np.array([*self.data.setup.classes, None], dtype=object)
-        return self.data.X[use], names[self.codes[use]], self.reviewed[use]
+        return self.data.X[use], self.data.names[self.codes[use]], self.reviewed[use]
 
 
 def _estimator(known: Model, panel: Any, old: Any) -> Any:

@@ -21,7 +21,6 @@ from .errors import TableError, option, quote, quote_all
 
 _READER = re.compile(r"(?i)(reader|annotator|rater|expert|user|coder|label+er)([\W_]?(id|name))?")
 _CONFIRMED = ("is_confirmed", "confirmed", "approved", "annotation_approver")
-
 _INSIDE = ("data", "metadata", "meta", "fields")  # where an identifier may be
 
 Said: TypeAlias = Iterator[tuple[Any, ...]]  # who, which question (None: any), the answer
@@ -47,9 +46,8 @@ def _argilla(record: Any) -> Said:
     else:  # by user, who saw all questions whatever they answered
         given = [{**r, "values": {None: None, **(r.get("values") or {})}} for r in given]
     for key in (key for key in record if key.endswith(".responses")):  # in lists side by side
-        lists = [record.get(key + end) or [] for end in (".users", ".status", "")]
+        told = zip_longest(*(record.get(key + end) or [] for end in (".users", ".status", "")))
         name = key.removesuffix(".responses")
-        told = zip_longest(*lists)
         given += [{"user_id": who, "status": s, "values": {name: v}} for who, s, v in told]
     for response in given:
         state = response.get("status")
@@ -176,28 +174,24 @@ def join(
     if len(asked) > 1 if label is None else asked and label not in asked:
         problem = f"The questions asked were {quote_all(asked)}."
         raise TableError(source, problem, f"Name the one to learn with {option('label')}.")
-    chosen = label if asked and label else next(iter(asked), None)
     said: defaultdict[str, dict[str, Any]] = defaultdict(dict)  # the last of a case counts
     for case, who, question, value in lines:
-        if who is not None and case in known and question in (None, chosen):
+        if who is not None and case in known and (label is None or question in (None, label)):
             said[who][case] = _one(value, case, source)
     readers = sorted(said)
-    opinions = [[said[reader].get(case) for reader in readers] for case in ids]
     shown = np.array([[case in said[reader] for reader in readers] for case in ids], dtype=bool)
     frame, labels = features.copy(deep=False), list[str]()
-    for reader, cells in zip(readers, zip(*opinions, strict=True), strict=True):
+    for reader in readers:
         name = (label or "label") if len(readers) == 1 else reader
         while name in frame.columns:
             name += "_"
-        frame[name] = pd.Series(cells, frame.index, dtype=object)
+        frame[name] = pd.Series(map(said[reader].get, ids), frame.index, dtype=object)
         labels.append(name)
-    found = [set(row) - {None} for row in opinions]
+    found = [{said[reader].get(case) for reader in readers} - {None} for case in ids]
     labelled, seen = sum(map(bool, found)), int(shown.any(axis=1).sum())
-    notes = [
-        *table.notes,
-        f"{f'{tool} export' if tool else 'Labels'}: {noun(labelled, 'row')} labelled, "
-        f"{seen - labelled:,} withheld, {len(ids) - seen:,} never shown.",
-    ]
+    what = f"{tool} export" if tool else "Labels"
+    counts = f"{noun(labelled, 'row')} labelled, {seen - labelled:,} withheld"
+    notes = [*table.notes, f"{what}: {counts}, {len(ids) - seen:,} never shown."]
     if len(labels) > 1:
         apart = noun(sum(len(labels) > 1 for labels in found), "case")
         notes.append(f"{len(labels)} readers ({quote_all(readers)}) disagree on {apart}.")

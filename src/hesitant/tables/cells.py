@@ -13,8 +13,7 @@ import pandas as pd
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant._words import close_names
 
-from . import errors
-from .errors import TableError, option, quote, quote_all, ways
+from .errors import TableError, check_shape, looks_like_data, option, quote, quote_all, ways
 
 # What R, pandas, SQL and spreadsheets write for an absent value. "None" is not among them: it is
 # also what an expert may write for "none of these", and no common tool writes it for a blank.
@@ -57,7 +56,7 @@ class Sheet(dict[str, "Column"]):
         self._numbers = frame.index if numbered else range(len(frame))
         self._first_line: int | None = note.get("first_line") if numbered else None
         names = [str(name) for name in frame.columns]
-        errors.check_shape(names, self.source)
+        check_shape(names, self.source)
         super().__init__({k: Column(self, k, frame.iloc[:, j]) for j, k in enumerate(names)})
 
     def require(self, names: Iterable[str], asked: str) -> None:
@@ -66,7 +65,7 @@ class Sheet(dict[str, "Column"]):
             close = close_names(absent[0], self)
             columns = f"The columns are {quote_all(self, limit=12)}."
             remedy = f"Did you mean {quote_all(close)}?" if close else columns
-            if errors.looks_like_data(list(self)):
+            if looks_like_data(list(self)):
                 remedy += " They look like data: the header line may be missing."
             what = "a column" if len(absent) == 1 else "columns"
             raise self.error(f"The table lacks {what} {asked}: {quote_all(absent)}.", remedy)
@@ -138,15 +137,14 @@ class Column:
 
     def refuse_mostly_numbers(self) -> None:
         """Refuse a text column of numbers: a few bad cells must not remove a marker in silence."""
-        leave_out = self.sheet.leave_out
         if not self.values or self.series.dtype.kind in "cmM":
             return
         values, bad, marks = self._parse()
         if not bad.any():
-            remedy = ways(f"to use it, name it with {option('features')}", leave_out)
+            remedy = ways(f"to use it, name it with {option('features')}", self.sheet.leave_out)
             raise self.error("The column holds numbers stored as text.", remedy)
         if marks or bad.sum() < np.isfinite(values).sum():
-            self.numbers(ways("correct or empty the cell", leave_out))
+            self.numbers(ways("correct or empty the cell", self.sheet.leave_out))
 
     def _parse(self) -> tuple[FloatArray, BoolArray, tuple[str, str] | None]:
         """Return text as floats, which cells are no numbers, and what to say if marks are why."""

@@ -177,9 +177,8 @@ def _read_fcs(
 
 
 def _read_xlsx(source: Source, *, na: Collection[str]) -> pd.DataFrame:
-    calamine = need("python_calamine")
     with blaming(source, "This is not a readable .xlsx file"):
-        book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(source.data))
+        book = need("python_calamine").CalamineWorkbook.from_filelike(io.BytesIO(source.data))
         sheets = ((name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names)
         name, rows = next(((n, rows) for n, rows in sheets if rows), ("", []))
     if not rows:

@@ -12,9 +12,9 @@ from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant._words import did_you_mean, listed, noun
 from hesitant.checks import look_up
 from hesitant.labels import look_alike
+from hesitant.statements import Statements
 
-from . import cells
-from .cells import BLANK_CELLS, Column, Sheet, as_shown
+from .cells import BLANK_CELLS, Column, Sheet, as_shown, blank_like, unfit_features
 from .errors import is_number, option, quote, quote_all, ways
 
 _COMPARED = 1_000  # more different labels are not compared with a misspelt one, which takes long
@@ -55,8 +55,6 @@ class Columns:
         """The labels; what each reader of a panel said, if there are several."""
         if self.opinions is None:
             return self.y
-        from hesitant.statements import Statements
-
         shown = self.shown
         if shown is None and self.reviewed is not None:
             shown = ~pd.isna(self.opinions) | self.reviewed[:, None]
@@ -143,7 +141,7 @@ def select_columns(
         dropped=dropped,
         ignored=tuple(ignored),
         set_aside=aside,
-        blank_like=tuple(found for found in cells.blank_like(counts) if found[0] not in known),
+        blank_like=tuple(found for found in blank_like(counts) if found[0] not in known),
         notes=tuple(sheet.notes),
         opinions=opinions,
         readers=tuple(readers),
@@ -200,7 +198,7 @@ def _default_features(
         also = f"; these are text: {quote_all(text)}" if text else ""
         remedy = "Check the table, or the columns that are given another part or left out."
         raise sheet.error(f"No numeric column is left to use as a feature{also}.", remedy)
-    unfit = cells.unfit_features(sheet.features(chosen), chosen) if learning else {}
+    unfit = unfit_features(sheet.features(chosen), chosen) if learning else {}
     if len(unfit) < len(chosen):  # where nothing else is left, it is for the fit to judge
         aside |= unfit
     if text:
