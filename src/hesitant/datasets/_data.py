@@ -149,7 +149,8 @@ def consensus(
     most = votes.max(axis=1)
     reached = most >= threshold
     tied = reached & ((votes == most[:, None]).sum(axis=1) > 1)
-    index = opinions.index if hasattr(opinions, "iloc") else range(len(votes))  # of pandas
+    framed = hasattr(opinions, "iloc")  # of pandas
+    index = opinions.index if framed else range(len(votes))
     if ties == "raise" and tied.any():
         row = int(tied.argmax())
         first = said.classes.tolist()[votes[row].argmax()]
@@ -159,9 +160,7 @@ def consensus(
             f"half the panel (at_least={panel // 2 + 1}), or pass ties='blank' to leave them blank"
         )
     labels = said.labels(np.where(reached & ~tied, votes.argmax(axis=1), -1))
-    if isinstance(index, range):
-        return labels
-    return need("pandas").Series(labels, index=index, dtype=object)
+    return need("pandas").Series(labels, index=index, dtype=object) if framed else labels
 
 
 def simulate(
@@ -210,7 +209,7 @@ def simulate(
     names, about = tuple(f"x{j}" for j in range(p)), _SIMULATED.format(n=n, g=g, p=p, line=line)
     made = PartlyLabelled("simulation", X, truth, names, about, truth)
     classes = [multivariate_normal(*own) for own in zip(mu, sigma, strict=True)]
-    return _withhold(made, class_scores(X, classes, pi), (intercept, slope), rng, reviewed_share)
+    return _withhold(made, log_posterior(X, classes, pi), (intercept, slope), rng, reviewed_share)
 
 
 def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabelled:
@@ -237,23 +236,23 @@ def make_cytometry_like(n: int = 2000, random_state: Seed = None) -> PartlyLabel
         populations.append(multivariate_t(mean, scatter, _FREEDOM))
     classes, names = np.array(_POPULATIONS, dtype=object)[truth], ("CD3", "CD5", "CD19")
     made = PartlyLabelled("cytometry-like", X, classes, names, _CELLS.format(n=n), classes)
-    return _withhold(made, class_scores(X, populations, _SHARES), (4, -9), rng)
+    return _withhold(made, log_posterior(X, populations, _SHARES), (4, -9), rng)
 
 
-def class_scores(X: AnyArray, classes: Any, weights: Any) -> AnyArray:
-    """Return the log densities (n, g) of rows under weighted classes, distributions of SciPy."""
-    return np.column_stack([own.logpdf(X) for own in classes]) + np.log(weights)
+def log_posterior(X: AnyArray, classes: Any, weights: Any) -> AnyArray:
+    """Return the log class probabilities (n, g) of rows, of weighted distributions of SciPy."""
+    scores = np.column_stack([own.logpdf(X) for own in classes]) + np.log(weights)
+    return np.asarray(log_softmax(scores, axis=1))
 
 
 def _withhold(
-    made: PartlyLabelled, scores: AnyArray, line: tuple[float, float], rng: Any, share: float = 1.0
+    made: PartlyLabelled, logs: AnyArray, line: tuple[float, float], rng: Any, share: float = 1.0
 ) -> PartlyLabelled:
-    """Leave labels out by a line in the entropy of probabilities with these log weights."""
-    logs = log_softmax(scores, axis=1)
+    """Leave labels out by a line in the entropy of probabilities with these logarithms."""
     entropy = np.maximum(Shannon().evaluate(logs, np.exp(logs))[0], 0.0)
     chance = expit(line[0] + line[1] * entropy)
-    given = rng.random(len(scores)) < chance
-    reviewed = None if share == 1 else rng.random(len(scores)) < share
+    given = rng.random(len(logs)) < chance
+    reviewed = None if share == 1 else rng.random(len(logs)) < share
     labels = np.where(given if reviewed is None else given & reviewed, made.truth, None)
     details = {"entropy": entropy, "labelling_probability": chance}
     return replace(made, labels=labels, reviewed=reviewed, details=details)

@@ -87,8 +87,7 @@ def load_cardiotocography(
         prepared: Any = Preparation(n_components=components).fit(features)
         # Preparation divides by n in a variance, a correlation matrix by n - 1.
         scores = prepared.transform(features) * np.sqrt(1 - 1 / n)
-        named = kept.index, prepared.get_feature_names_out()
-        features = need("pandas").DataFrame(scores, *named)
+        features = need("pandas").DataFrame(scores, kept.index, prepared.get_feature_names_out())
         how = f"{components} principal components of {p} columns that vary, on the correlation\n"
         how += f"scale; they hold {prepared.explained_.sum():.0%} of the variance."
     states = kept["NSP"].astype(int).map(_STATES)

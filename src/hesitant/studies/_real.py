@@ -106,8 +106,7 @@ def compare_readings(readings: list[Reading], directory: Any = None, **how: Any)
 
 def _compare(reading: Reading, data: Any) -> Row:
     classifier = fit_reading(reading, data)
-    # Shannon's entropy, whatever the mechanism's own measure.
-    entropy = classifier.entropy(data.features, uncertainty.Shannon())
+    entropy = classifier.entropy(data.features, uncertainty.Shannon())  # whatever its own is
     t = uncertainty.transformed_entropy(entropy, len(classifier.classes_))
     groups = {"labelled": t[data.labelled], "unlabelled": t[~data.labelled]}
     printed = vars(PRINTED[reading.dataset])
@@ -150,7 +149,6 @@ def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict
     error = table["ignorance_se"].where(known & (table["ignorance_se"] > 0))
     table["se_ratio"] = table["full_se"] / error
     table["shift"] = (table["full"] - table["ignorance"]) / error
-    # Rows that change class, and the share of the space that does.
     moved, tau = need("pandas").DataFrame({"dataset": data.name, "row": X.index.astype(str)}), []
     for name, clf in models.items():
         tau.append(clf.predict_proba(X))

@@ -173,8 +173,7 @@ def reproduce(
     wanted = [name for name in PARTS if name in asked]
     settings = {"parts": wanted, "replications": replications, "resume": bool(resume)}
     result = Reproduction(folder, {}, {**settings, **kept.settings})
-    # Locked for the whole run: two of them in one folder would mix their files.
-    with kept:
+    with kept:  # locked for the whole run: two of them in one folder would mix their files
         if "simulation" in wanted or "figures" in wanted:
             # Before the other parts, which take a while; an earlier run's will do for figures.
             kept.begin(reuse="simulation" not in wanted)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import log_softmax
 from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
 
@@ -23,7 +22,7 @@ from hesitant._words import decimals, noun
 from hesitant.checks import check_jobs, check_number, renamed
 from hesitant.classifier import MixtureClassifier
 from hesitant.datasets import simulate
-from hesitant.datasets._data import COVARIANCES, MEANS, class_scores
+from hesitant.datasets._data import COVARIANCES, MEANS, log_posterior
 from hesitant.diagnostics import RegionsDisplay
 from hesitant.exceptions import collect_warnings
 from hesitant.weights import inverse_probability_weights
@@ -71,9 +70,8 @@ class StudyError(RuntimeError):
 class Checkpoint:
     """The finished replications of a study, kept so that a run that is killed loses none.
 
-    One SQLite file in the folder of results, and a context: the file is locked while a run works
-    there, so that two never write to the same folder, and the system lifts the lock of a process
-    that is killed.
+    The file is locked within the context, so that no two runs write to the same folder; the
+    system lifts the lock of a process that is killed.
     """
 
     def __init__(
@@ -206,8 +204,7 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
     # What SeedSequence.spawn gives as its k-th child, without making those before it.
     own = np.random.SeedSequence(design.seed, spawn_key=(replication,))
     for_train, for_test, for_fits = own.spawn(3)
-    # the paper's parameters are the defaults
-    train = simulate(design.n, random_state=for_train)
+    train = simulate(design.n, random_state=for_train)  # by default with the paper's parameters
     test = simulate(design.n_test, random_state=for_test)
     seed = int(for_fits.generate_state(1)[0] >> 1)  # scikit-learn's seeds have 31 bits
     truth, rows = np.asarray(train.truth), []
@@ -249,7 +246,7 @@ def scores(log_tau: FloatArray, truth: IntArray) -> Row:
 
 def true_log_posterior(X: FloatArray) -> FloatArray:
     classes = [multivariate_normal(*own) for own in zip(MEANS, COVARIANCES, strict=True)]
-    return np.asarray(log_softmax(class_scores(X, classes, (0.5, 0.5)), axis=1))
+    return log_posterior(X, classes, (0.5, 0.5))
 
 
 def summarise(rows: list[Row]) -> list[Row]:
