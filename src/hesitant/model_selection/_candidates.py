@@ -70,7 +70,7 @@ def auto_candidates(
         explains = pattern and (clf.covariance != "shrunk" or p * p <= WIDE * len(codes))
         for mechanism in shape.get("mechanisms", MECHANISMS) if explains else (None,):
             models.append(clone(clf).set_params(mechanism=mechanism))
-    return as_candidates({repr(clf): clf for clf in models}.values())  # each once
+    return as_candidates({repr(clf): clf for clf in models}.values())  # alpha may not matter
 
 
 def as_candidates(given: Any, shared: Mapping[str, Any] | None = None) -> Models:
@@ -108,8 +108,7 @@ def describe_model(clf: Any) -> str:
         parts.append(clf.covariance if isinstance(clf.covariance, str) else repr(clf.covariance))
     if clf.components != 1:
         parts.append(f"{clf.components} components")
-    mechanism = _mechanism(clf)
-    parts.append(str(clf.mechanism) if mechanism is None else mechanism.in_words)
+    parts.append(getattr(_mechanism(clf), "in_words", str(clf.mechanism)))
     if clf.alpha != 0.5:
         parts.append(f"alpha={clf.alpha:g}")
     return ", ".join(parts)

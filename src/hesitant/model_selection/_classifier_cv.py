@@ -210,8 +210,7 @@ class MixtureClassifierCV(PatternClassifier):
         weights = {names[k]: float(found[k]) for k in order if found[k] > 0}
         parts = [w * judged.trials[k].given for k, w in weights.items()]
         self.held_out_proba_[rows] = np.sum(parts, axis=0)
-        figures = zip(mean, gap, error, size, strict=True)
-        return weights, dict(zip(everyone, figures, strict=True))
+        return weights, dict(zip(everyone, zip(mean, gap, error, size, strict=True), strict=True))
 
     def _refit(self, weights: dict[str, float], judged: held_out.Judge) -> None:
         models, notes, data, self.models_ = judged.models, judged.notes, judged.data, {}

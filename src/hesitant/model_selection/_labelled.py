@@ -109,8 +109,7 @@ def _score_labelled(
     if not rows.size and scoring != "seen":
         raise ValueError("y has no label: a score needs rows whose class is known.")
     if scoring in _OWN:
-        names = ("y", "the model's classes")
-        codes = encode(y, missing_label, list(estimator.classes_), names).codes
+        codes = encode(y, missing_label, estimator.classes_, ("y", "the model's classes")).codes
         if scoring == "seen":
             said = seen_probability(estimator, X)[np.arange(len(codes)), codes]
         else:

@@ -244,8 +244,7 @@ def _put_together(document: Any, like: Any, name: str = "params") -> Any:
     fields = vars(like)
     # Files lack what is empty, those of earlier versions what came later.
     needed = {k for k, v in fields.items() if np.size(v)} - set(getattr(like, "newer", ()))
-    right = needed <= set(document) <= set(fields)
-    expect(right, "the parameters are not those of its family")
+    expect(needed <= set(document) <= set(fields), "the parameters are not those of its family")
     return type(like)(**{k: _put_together(v, fields[k], k) for k, v in document.items()})
 
 

@@ -258,9 +258,8 @@ def summarise(rows: list[Row]) -> list[Row]:
     groups = _groups(rows)
     full, out = groups["full", None], []
     for (name, alpha), group in groups.items():
-        converged = group["converged"]
-        row: Row = {"estimator": name, "alpha": alpha, "replications": len(converged)}
-        row["converged"] = int(converged.sum())
+        row: Row = {"estimator": name, "alpha": alpha, "replications": len(group["converged"])}
+        row["converged"] = int(group["converged"].sum())
         for measure, (_, better, _) in MEASURES.items():
             change = group[measure] - full[measure]
             # Solvers that reach the same maximum differ by rounding: that is a tie, not a win.
