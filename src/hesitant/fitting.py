@@ -3,7 +3,7 @@
 import contextlib
 import copy
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from itertools import islice
 from typing import Any
@@ -31,7 +31,6 @@ _NAMES = {"weights", "mechanism", "means", "covariances", "locations", "scales",
 _NAMES |= {"shrinkage"}
 
 
-@np.errstate(all="ignore")  # a step too long is noticed, and shortened
 def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> tuple[Fit, Likelihood]:
     """Climb from every start; return the highest point reached, and the likelihood climbed."""
     solver, init, n_init = look_up("solver", how.solver, SOLVERS), how.init, how.n_init
@@ -45,7 +44,7 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> tuple[Fi
     except FAILURES as error:
         raise ValueError(_advice(error, None)) from error
     probe_family(likelihood.family, states[0].params, likelihood.sample, len(classes))
-    with contextlib.suppress(*FAILURES):  # the fit will say why
+    with contextlib.suppress(*FAILURES), np.errstate(all="ignore"):  # the fit will say why
         mechanism = steadied(likelihood, states[0])
         if mechanism is not likelihood.mechanism:
             likelihood = dataclasses.replace(likelihood, mechanism=mechanism)
@@ -168,7 +167,7 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         given = dict(init)
     elif hasattr(init, "parameters_"):
         given = dict(init.parameters_)
-        given |= _refilled(given, likelihood.sample(SAMPLE)[0])
+        given |= _refilled(given, partial(likelihood.sample, SAMPLE))
         mine, theirs = classes.tolist(), init.classes_.tolist()
         if set(mine) != set(theirs):
             raise ValueError(
@@ -209,7 +208,7 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
     return State(weights[order] / weights.sum(), family.permute(params, order), theta)
 
 
-def _refilled(given: Mapping[str, Any], X: AnyArray) -> dict[str, FloatArray]:
+def _refilled(given: Mapping[str, Any], sample: Callable[[], Any]) -> dict[str, FloatArray]:
     """Return parameters of a fit whose empty classes are back among the rows."""
     # From a weight of about zero no step would lead back, nor from a class without end.
     known = np.asarray(given["weights"], dtype=float)
@@ -217,7 +216,7 @@ def _refilled(given: Mapping[str, Any], X: AnyArray) -> dict[str, FloatArray]:
     for name, value in given.items():
         matrices = name.endswith(("covariances", "scales"))
         if (matrices or name.endswith(("means", "locations"))) and not np.isfinite(value).all():
-            center, spread = robust_units(X)
+            center, spread = robust_units(sample()[0])
             lost = ~np.isfinite(value).all(axis=(1, 2) if matrices else 1)
             out[name] = np.array(value)
             out[name][lost] = np.diag(spread**2) if matrices else center

@@ -157,7 +157,8 @@ def _with_mechanism(fit: Any, data: ManyRows, mechanism: Mechanism) -> tuple[flo
     model = fit.fitted_
     mechanism, _ = mechanism.prepare(len(model.classes)).estimable(data.tally)
     likelihood = Likelihood(data, model.family, mechanism)
-    found, likelihood = fit_mixture(likelihood, model.classes, like(fit, fit))
+    with np.errstate(all="ignore"):
+        found, likelihood = fit_mixture(likelihood, model.classes, like(fit, fit))
     own = dataclasses.replace(model, mechanism=likelihood.mechanism, state=found.state)
     return float(found.final.log_likelihood), own.n_parameters
 
