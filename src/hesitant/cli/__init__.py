@@ -3,6 +3,7 @@
 Libraries are imported when a command runs, so that ``hesitant --help`` does not wait for them.
 """
 
+import atexit
 import gc
 import os
 import sys
@@ -33,8 +34,10 @@ def _run() -> None:
         if hasattr(getattr(sys, name), "reconfigure"):
             # a terminal that cannot show a character shows another
             getattr(sys, name).reconfigure(errors="replace")
-    # Imports make objects by the hundred thousand, and nothing of it is garbage to look for.
+    # Imports make objects by the hundred thousand, and nothing of it is garbage to look for: not
+    # now, nor when the process ends, which would take a sixth of a small analysis.
     gc.set_threshold(50_000)
+    atexit.register(gc.freeze)
     from hesitant.cli._app import app
 
     try:
