@@ -394,6 +394,5 @@ def _in_words(direction: FloatArray, names: list[str], jacobian: FloatArray) -> 
     moved = jacobian @ direction / np.maximum(np.linalg.norm(jacobian, axis=1), 1e-300)
     order = np.argsort(-np.abs(moved))
     lead = [names[k] for k in order[:4] if np.abs(moved[k]) > 0.3 * np.abs(moved[order[0]])]
-    if not lead:
-        return "what no parameter shows"
+    lead = lead or ["what no parameter shows"]
     return lead[0] if len(lead) == 1 else f"{', '.join(lead[:-1])} together with {lead[-1]}"
