@@ -15,7 +15,7 @@ from hesitant import MixtureClassifier
 from hesitant.chart import Chart
 from hesitant.exceptions import FitWarning
 from hesitant.families import Gaussian, StepError, StudentT
-from hesitant.families._gaussian import LocationScaleParams
+from hesitant.families._location_scale import LocationScaleParams
 from hesitant.families._student_t import (
     HIGHEST,
     LOWEST,

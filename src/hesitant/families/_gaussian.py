@@ -7,10 +7,8 @@ about a class's location and E[W] the expected precision of a row (one, if tails
 """
 
 import copy
-import dataclasses
 import math
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -25,7 +23,6 @@ from hesitant.families._gaussian_chart import GaussianChart
 from hesitant.families._kernels import (
     Place,
     add_to_columns,
-    inverse,
     log_volumes,
     moments_where_it_counts,
     robust_units,
@@ -34,67 +31,15 @@ from hesitant.families._kernels import (
     weighted_moments,
     whiten,
 )
+from hesitant.families._location_scale import LocationScaleParams
+from hesitant.families._narrow import narrow_classes
 
 Given: TypeAlias = Mapping[str, Any]
 """What a start is to have, by name."""
 
 _LOG_2PI = math.log(2 * math.pi)
-NOTHING, _NO_MATRIX = partial(np.zeros, 0), partial(np.zeros, (0, 0))
 # In standard errors: a prior this close to what the data say follows them.
 _SETTLED = 1e-3
-
-
-@dataclasses.dataclass(frozen=True)
-class LocationScaleParams:
-    """Parameters of all classes, in standardised units: ``center + spread · value``.
-
-    The rest is empty unless a prior pulls classes together: strengths, and where to.
-    """
-
-    center: FloatArray  # (p,)
-    spread: FloatArray  # (p,)
-    location: FloatArray  # (g, p)
-    whitener: FloatArray  # (g, p, p)
-    shrinkage: FloatArray = dataclasses.field(default_factory=NOTHING, kw_only=True)  # (3,)
-    grand_mean: FloatArray = dataclasses.field(default_factory=NOTHING, kw_only=True)  # (p,)
-    pooled: FloatArray = dataclasses.field(default_factory=_NO_MATRIX, kw_only=True)  # (p, p)
-    rows: FloatArray = dataclasses.field(default_factory=NOTHING, kw_only=True)  # (g,)
-
-    @property
-    def prior(self) -> dict[str, FloatArray]:
-        """What a prior needs to know, by name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.kw_only}
-
-    @property
-    def of_classes(self) -> dict[str, FloatArray]:
-        """The parameters that each class has of its own, by name."""
-        shared = ("center", "spread", *self.prior)
-        return {name: value for name, value in vars(self).items() if name not in shared}
-
-    def moved(self, **changed: FloatArray) -> Self:
-        """Return a copy with other values: a third of the time of ``dataclasses.replace``."""
-        out = object.__new__(type(self))
-        vars(out).update(vars(self), **changed)
-        return out
-
-    @property
-    def place(self) -> Place:
-        """What rows are standardised by, and the locations."""
-        return self.center, self.spread, self.location
-
-    @property
-    def scale(self) -> FloatArray:
-        """The scale matrices Ω (g, p, p), standardised."""
-        half = inverse(self.whitener)
-        return half @ half.transpose(0, 2, 1)
-
-    @property
-    def locations(self) -> FloatArray:  # in the user's units; so are ``scales``
-        return self.center + self.spread * self.location
-
-    @property
-    def scales(self) -> FloatArray:
-        return self.scale * np.multiply.outer(self.spread, self.spread)
 
 
 class Gaussian(Family):
@@ -389,62 +334,9 @@ class Gaussian(Family):
 
     def defects(self, params: Any, weights: FloatArray, total: float) -> list[Defect]:
         g, p = params.location.shape
-        if not np.einsum("hjj->hj", params.whitener).all():
-            return [Defect("A class is wider than numbers can say, and no row is its own.")]
         prior = np.full((g, 1, 1), self._prior_scatter(g)) * np.eye(p)
-        # Three times what the prior alone would make of each class.
         alone = self.structure.pool(prior, np.maximum(weights * total, 1e-300))[:, 0, 0]
-        floor = 3.0 * alone + 1e-13
-        # No direction is narrower than the whole of its class, in this sense.
-        narrow = 1.0 / (params.whitener**2).sum(axis=(1, 2)) < floor
-        if not narrow.any():
-            return []
-        if 3.0 * g * self.reg_covar > 0.1 * total:
-            what = f"reg_covar={self.reg_covar:g} is large for rows of total weight {total:.3g}: "
-            return [Defect(f"{what}it sets the variances, and not the data. Lower it.")]
-        keeper = "reg_covar" if self.reg_covar else "rounding errors"
-        apart = params.location - weights @ params.location
-        spread = np.einsum("h,hjk->jk", weights, params.scale)
-        spread += np.einsum("h,hj,hk->jk", weights, apart, apart)
-        whole = _narrow_features(spread, 3.0 * g * self.reg_covar / total + 1e-13)
-        if whole is not None:
-            return [Defect(_EVERYWHERE[whole[0]].format(keeper), np.array(whole[1]))]
-        found: dict[Any, list[int]] = {}
-        for h in np.flatnonzero(narrow).tolist():
-            found.setdefault(_narrow_features(params.scale[h], floor[h]), []).append(h)
-        found.pop(None, None)
-        return [
-            Defect(_WITHIN[kind].format(keeper), np.array(which), np.isin(np.arange(g), classes))
-            for (kind, which), classes in found.items()
-        ]
-
-
-# What is wrong with features in all classes together, and within one
-_EVERYWHERE = {
-    "constant": "constant: every class then has a variance near zero there, kept finite by {}. "
-    "Drop what does not vary.",
-    "dependent": "linearly dependent (one is a copy or a combination of the others): covariances "
-    "are kept invertible by {} alone. Drop one of them.",
-}
-_HIGH = "by {} alone, and the likelihood is as large as that allows."
-_WITHIN = {
-    "constant": f"constant: a variance near zero there is kept finite {_HIGH} Drop what does not "
-    "vary, or use covariance='shrunk'.",
-    "dependent": f"linearly dependent: the covariance there is kept invertible {_HIGH} Use "
-    "covariance='shrunk', or fewer features.",
-}
-
-
-def _narrow_features(spread: FloatArray, floor: float) -> tuple[str, tuple[bool, ...]] | None:
-    """Return what is wrong with which features: no spread, or they determine each other."""
-    constant = np.diagonal(spread) < floor
-    if constant.any():
-        return "constant", tuple(constant.tolist())
-    if not np.isfinite(spread).all():  # a class beyond all measure
-        return None
-    value, vector = np.linalg.eigh(spread)
-    size = np.abs(vector[:, 0])
-    return None if value[0] >= floor else ("dependent", tuple(size > 0.05 * size.max()))
+        return narrow_classes(params, alone, self.reg_covar, weights, total)
 
 
 def positive_counts(count: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -37,8 +37,8 @@ from hesitant._compile import njit
 from hesitant._typing import FloatArray, IntArray
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip
 from hesitant.families._base import Statistics, standard_steps
-from hesitant.families._gaussian import NOTHING
 from hesitant.families._kernels import REORDERED, inverse
+from hesitant.families._location_scale import NOTHING
 from hesitant.families._student_t import HeavyTailedChart, HeavyTailedParams, dof_score
 
 STEEPEST = 250.0  # where the prior on the size of slants sets in, with rows enough

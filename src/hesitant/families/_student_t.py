@@ -14,9 +14,10 @@ from scipy.special import psi as digamma
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Coordinates, Statistics, improved, of_classes
 from hesitant.families._gaps import Seen, complete
-from hesitant.families._gaussian import Gaussian, Given, LocationScaleParams
+from hesitant.families._gaussian import Gaussian, Given
 from hesitant.families._gaussian_chart import LocationScaleChart
 from hesitant.families._kernels import Place, whiten
+from hesitant.families._location_scale import LocationScaleParams
 
 # Bounds of estimated degrees of freedom: the upper one differs from a Gaussian by less than any
 # sample can show, and below the lower one tails say nothing that 0.5 does not.
