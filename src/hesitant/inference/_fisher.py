@@ -56,9 +56,9 @@ Figure: TypeAlias = tuple[float, FloatArray]
 """A number, and the batches' influence on it (to first order, and relative to it)."""
 Rng: TypeAlias = np.random.Generator
 Drawn: TypeAlias = tuple[FloatArray, ...]
-Said: TypeAlias = tuple[float, Any, Any]
-"""How many rows get a label, and the weights of information by ignorance and in full, less those
-of complete labels: where no class is in doubt that is nothing, to the last digit."""
+Said: TypeAlias = tuple[FloatArray, Any, Any]
+"""How much of each row gets a label, and the weights of information by ignorance and in full, less
+those of complete labels: where no class is in doubt that is nothing, to the last digit."""
 NONE = (None, 0.0)  # parameters of a mechanism
 
 
@@ -155,37 +155,38 @@ def draw_moments(
 ) -> tuple[Axes, float, dict[str, list[Any]]]:
     """Draw features about a fitted model; return axes, log unit of Q, and the batches' sums."""
     n = -(-n_draws // n_batches) * n_batches
-    X, log_tau, tau, log_w = draw_rows(model, *fit_proposals(model, rng), n, rng)
-    drawn, panel = [X, log_tau, tau, np.exp(log_w)], isinstance(model.mechanism, Panel)
+    drawn = draw_rows(model, *fit_proposals(model, rng), n, rng)
+    # Batches lie one after the other, and each has rows from everywhere.
+    X, log_tau, tau, log_w = (
+        part[np.arange(n).reshape(-1, n_batches).T.ravel()] for part in drawn
+    )
+    known, panel = [log_tau, tau, np.exp(log_w)], isinstance(model.mechanism, Panel)
     if not (panel or model.mechanism.by_class):
-        drawn += told(model.mechanism, model.state.theta, (log_tau, tau, log_w))
-    # Each batch has rows from everywhere.
-    batches = [[np.ascontiguousarray(p[k::n_batches]) for p in drawn] for k in range(n_batches)]
-    rows = Rows(batches[0][0], np.full(n // n_batches, -1), n_classes=len(model.classes))
+        known += told(model.mechanism, model.state.theta, (log_tau, tau, log_w))
+    rows = Rows(X[: n // n_batches], np.full(n // n_batches, -1), n_classes=len(model.classes))
     likelihood = Likelihood(rows, model.family, Ignorable())
     chart = Chart(likelihood, model.state, None, mechanism=False)  # type: ignore[arg-type]
     axes = find_axes(model.family, chart)
     half_width, log_unit = _kernel(log_tau, log_w)
     boundary, near = _boundary(half_width, log_w - log_unit, log_tau)
-    usable = np.abs(near).sum() ** 2 >= ENOUGH * (near @ near) > 0
     ask = partial(_said, rng=rng) if panel else _answers
-    said = [ask(model, review, *known) for _, *known in batches]
+    labelled, *ways = ask(model, review, n_batches, *known)
+    scores, w = Scores(axes, X, n_batches=n_batches), known[2]
+    wrong = -np.expm1(reduce(np.maximum, log_tau.T))  # the chance that the best class is
+    sums = {"n": w, "bayes": w * wrong, "labelled": labelled}
+    out = {name: [*each.reshape(n_batches, -1).sum(axis=1)] for name, each in sums.items()}
+    whole = [*scores.totals(complete(w, tau))]
+    out |= {way: list(whole) for way in WAYS}
+    if np.abs(near).sum() ** 2 >= ENOUGH * (near @ near) > 0:
+        out["boundary"] = [*scores.totals(boundary, balanced=True)]
     # Where next to no class is in doubt a label is worth no more than rounding.
-    doubt = any(np.abs(c).sum() > 1e-4 * ROUNDING * n for _, *ways in said for c, *_ in ways)
-    parts: list[dict[str, Any]] = []
-    for k, (batch, (labelled, *ways)) in enumerate(zip(batches, said, strict=True)):
-        (X, log_tau, tau, w), scores = batch[:4], Scores(axes, batch[0])
-        wrong = -np.expm1(reduce(np.maximum, log_tau.T))  # the chance that the best class is
-        own = {"n": w.sum(), "bayes": w @ wrong, "labelled": labelled}
-        own |= dict.fromkeys(WAYS, scores.total(complete(w, tau)))
-        if usable:
-            own["boundary"] = scores.total(boundary[k::n_batches], balanced=True)
-        # For one expert what is lost follows from differences of two classes' scores.
-        for way, (c, edges, inner) in zip(WAYS[1:], ways if doubt else (), strict=False):
-            own[way] = scores.total(c, edges, inner, not panel)
-            own[way][: axes.size, : axes.size] += own[WAYS[0]]
-        parts.append(own)
-    return axes, log_unit, {name: [part[name] for part in parts] for name in parts[0]}
+    if any(np.abs(c).sum() > 1e-4 * ROUNDING * n for c, *_ in ways):
+        for way, (c, edges, inner) in zip(WAYS[1:], ways, strict=True):
+            # For one expert what is lost follows from differences of two classes' scores.
+            out[way] = [*scores.totals(c, edges, inner, not panel)]
+            for part, all_known in zip(out[way], whole, strict=True):
+                part[: axes.size, : axes.size] += all_known
+    return axes, log_unit, out
 
 
 def _kernel(log_tau: FloatArray, log_w: FloatArray) -> tuple[FloatArray, float]:
@@ -202,19 +203,20 @@ def _kernel(log_tau: FloatArray, log_w: FloatArray) -> tuple[FloatArray, float]:
     return half_width, max(sizes)
 
 
-def _answers(model: FittedModel, review: Review, *drawn: FloatArray) -> Said:
+def _answers(model: FittedModel, review: Review, batches: int, *drawn: FloatArray) -> Said:
     """Average over all that one expert may say of rows; the last are what :func:`told` says."""
     (log_tau, tau, w, *tells), mechanism, theta = drawn, model.mechanism, model.state.theta
     asked, other = review.share * w, (1 - review.share) * w
     if tells:
-        blank, variance, *slopes = tells
+        blank, variance, pull, gradient = tells
         if not mechanism.informative:
             blank = 1 - mechanism.probability(log_tau, tau)
         # Of the other rows nobody was asked, but a label may have come some other way.
         left = asked * blank + other * (1 - review.known)
-        lost, (more, *rest) = -left[:, None, None] * spread(tau), outer(asked * variance, *slopes)
-        return float(w.sum() - left.sum()), (lost, *NONE), (lost + more, *rest)
-    difficulty, n, labelled = mechanism.difficulty(log_tau, tau), len(w), 0.0
+        lost = -left[:, None, None] * spread(tau)
+        more, *rest = outer(asked * variance, pull, gradient, batches)
+        return w - left, (lost, *NONE), (lost + more, *rest)
+    difficulty, n, labelled = mechanism.difficulty(log_tau, tau), len(w), np.zeros(len(w))
     none = np.zeros((n, theta.size))
     evidence = [mechanism.evidence(difficulty, np.full(n, r), theta) for r in (False, True)]
     ignorance = full = -complete(w, tau), np.zeros((n, tau.shape[1], theta.size)), 0.0
@@ -222,11 +224,11 @@ def _answers(model: FittedModel, review: Review, *drawn: FloatArray) -> Said:
         chance, known = (1.0, 1 - review.known) if code < 0 else (tau[:, code], review.known)
         rows = row_term(evidence[code >= 0], log_tau, tau, np.full(n, code))
         answered, not_asked = asked * chance * np.exp(rows.log_p), other * known * chance
-        labelled += float(np.sum(answered + not_asked)) if code >= 0 else 0.0
-        ignorance = add(ignorance, outer(answered + not_asked, rows.prior, none))
-        full = add(full, outer(answered, rows.prior + rows.pull, rows.gradient))
+        labelled += answered + not_asked if code >= 0 else 0.0
+        ignorance = add(ignorance, outer(answered + not_asked, rows.prior, none, batches))
+        full = add(full, outer(answered, rows.prior + rows.pull, rows.gradient, batches))
         if review.share < 1:
-            full = add(full, outer(not_asked, rows.prior, none))
+            full = add(full, outer(not_asked, rows.prior, none, batches))
     return labelled, (ignorance[0], *NONE), full
 
 
@@ -235,7 +237,7 @@ def complete(w: FloatArray, tau: FloatArray) -> FloatArray:
     return (np.eye(tau.shape[1])[:, :, None] * (w * tau.T)).transpose(2, 0, 1)
 
 
-def _said(model: FittedModel, review: Review, *drawn: FloatArray, rng: Rng) -> Said:
+def _said(model: FittedModel, review: Review, batches: int, *drawn: FloatArray, rng: Rng) -> Said:
     """Draw once what a panel might say, shown as some rows of the fit were."""
     panel, (log_tau, tau, w), n = model.mechanism, drawn, len(drawn[0])
     assert isinstance(panel, Panel)
@@ -254,9 +256,9 @@ def _said(model: FittedModel, review: Review, *drawn: FloatArray, rng: Rng) -> S
     for mechanism, own in ((ignoring, panel.own(theta)[:, q:].ravel()), (panel, theta)):
         evidence = mechanism.evidence(mechanism.difficulty(log_tau, tau), said, own)
         rows = row_term(evidence, log_tau, tau, np.where(settled, codes, -1))
-        products, *rest = outer(w, rows.prior + rows.pull, rows.gradient)
+        products, *rest = outer(w, rows.prior + rows.pull, rows.gradient, batches)
         ways.append((products - complete(w, tau), *rest))
-    return float(w @ (said.given.any(axis=1) | settled)), ways[0], ways[1]
+    return w * (said.given.any(axis=1) | settled), ways[0], ways[1]
 
 
 def of_classes(batches: Batches, k: int) -> Batches:

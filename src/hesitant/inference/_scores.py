@@ -35,7 +35,7 @@ from hesitant.rows import Block, ManyRows, sided
 
 Weights: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Of products of rows' scores (n, g, g), symmetric; of those with the mechanism's parameters
-(n, g, q); and the sum of products among these (q, q)."""
+(n, g, q); and sums of products among these (q, q), one for each batch."""
 Weigh: TypeAlias = Callable[[Block], Weights]
 
 # In units of one complete-data standard error: far from rounding, and from curvature too.
@@ -179,11 +179,14 @@ def class_scores(axes: Axes, X: AnyArray) -> list[FloatArray]:
     return out
 
 
-def outer(chance: FloatArray, pull: FloatArray, gradient: FloatArray) -> Weights:
+def outer(
+    chance: FloatArray, pull: FloatArray, gradient: FloatArray, n_batches: int = 1
+) -> Weights:
     """Return the weights of the outer products of rows' scores, each counted by a chance (n,)."""
     # Rows stand last in memory: a loop over two or three classes takes many times as long.
     p, q = np.ascontiguousarray(pull.T), np.ascontiguousarray(gradient.T)
-    each, inner = (chance * p)[:, None], (chance * q) @ q.T
+    each, shape = (chance * p)[:, None], (len(q), n_batches, len(chance) // n_batches)
+    inner = (chance * q).reshape(shape).transpose(1, 0, 2) @ q.reshape(shape).transpose(1, 2, 0)
     return (each * p).transpose(2, 0, 1), (each * q).transpose(2, 0, 1), inner
 
 
@@ -229,60 +232,67 @@ def products(
             weights, edges, inner = weigh(part)
             # What rows that are sure of their class would add is lost in rounding.
             weights *= np.abs(weights) > NEGLIGIBLE * part.weight.max(initial=0)
-            totals.append(Scores(axes, part.X, FEW).total(weights, edges, inner, balanced))
+            totals.append(Scores(axes, part.X, FEW).totals(weights, edges, inner, balanced)[0])
         return (reduce(np.add, totals),)
 
     return np.asarray(stride * rows.sum(work)[0])
 
 
 class Scores:
-    """Scores of some rows: each class's own, or powers of the features that make them up."""
+    """Scores of some rows: each class's own, or powers of the features that make them up.
 
-    def __init__(self, axes: Axes, X: AnyArray, few: int = 0) -> None:
-        self.axes, self.turn = axes, None
-        if len(X) > max(few, 2 * X.shape[1] ** 2):  # of fewer, scores are quicker
+    Rows may come in batches of one size, each with sums of its own.
+    """
+
+    def __init__(self, axes: Axes, X: AnyArray, few: int = 0, n_batches: int = 1) -> None:
+        self.axes, self.turn, size = axes, None, len(X) // n_batches
+        self.batches = [slice(k * size, (k + 1) * size) for k in range(n_batches)]
+        if size > max(few, 2 * X.shape[1] ** 2):  # of fewer, scores are quicker
             powers = axes.powers(X)
             # Not where cells are empty, or so far out that sums of powers would cancel.
             near = np.abs(powers[1 : X.shape[1] + 1]).max() < 1e3
             self.turn = axes.quadratic if near else None
         self.parts = class_scores(axes, X) if self.turn is None else [powers] * len(axes.of_class)
 
-    def total(
+    def totals(
         self, weights: FloatArray, edges: Any = None, inner: Any = 0.0, balanced: bool = False
     ) -> FloatArray:
-        """Return the sum of weighted products, the mechanism's parameters last."""
+        """Return each batch's sum of weighted products, the mechanism's parameters last."""
         own, k, parts, turn = self.axes.of_class, self.axes.size, self.parts, self.turn
         edges = np.zeros((*weights.shape[:2], 0)) if edges is None else edges
-        out = np.zeros((k + edges.shape[2], k + edges.shape[2]))
-        out[k:, k:] = inner
+        out = np.zeros((len(self.batches), k + edges.shape[2], k + edges.shape[2]))
+        out[:, k:, k:] = inner
         short = balanced and turn is not None  # products of a class with itself follow
         sums = {}
         for h, j in (combinations if short else combinations_with_replacement)(range(len(own)), 2):
-            if weights[:, h, j].any():
-                sums[h, j] = _product(parts[h], weights[:, h, j], parts[j])
+            if (w := weights[:, h, j]).any():
+                a, b = parts[h], None if parts[j] is parts[h] else parts[j]
+                sums[h, j] = np.array([_product(a, w, b, at) for at in self.batches])
         for h in {h for pair in sums for h in pair} if short else ():
             sums[h, h] = -sum((s for pair, s in sums.items() if h in pair), start=np.zeros(()))
         for (h, j), part in sums.items():
             part = turn[h] @ part @ turn[j].T if turn else part
-            out[own[h][:, None], own[j]] += part
+            out[:, own[h][:, None], own[j]] += part
             if h < j:
-                out[own[j][:, None], own[h]] += part.T
+                out[:, own[j][:, None], own[h]] += part.transpose(0, 2, 1)
         for h, scores in enumerate(parts if edges.size else ()):
-            edge = scores @ edges[:, h]
-            out[own[h], k:] += turn[h] @ edge if turn else edge
-        out[k:, :k] = out[:k, k:].T
+            edge = np.array([scores[:, at] @ edges[at, h] for at in self.batches])
+            out[:, own[h], k:] += turn[h] @ edge if turn else edge
+        out[:, k:, :k] = out[:, :k, k:].transpose(0, 2, 1)
         return out
 
 
-def _product(a: FloatArray, weight: FloatArray, b: FloatArray) -> FloatArray:
-    """Return ``a diag(weight) bᵀ``; rows that are sure of their class weigh nothing."""
-    counts = np.abs(weight) > NEGLIGIBLE * np.abs(weight).max(initial=0.0)
+def _product(a: FloatArray, weight: FloatArray, b: FloatArray | None, at: slice) -> FloatArray:
+    """Return ``a diag(weight) bᵀ`` of some rows; b is a by default."""
+    size = np.abs(weight := weight[at])
+    a, b = a[:, at], None if b is None else b[:, at]
+    counts = size > NEGLIGIBLE * size.max(initial=0.0)  # a row that is sure of its class does not
     if np.count_nonzero(counts) < 0.7 * len(counts):
-        a, weight, b = (few := a[:, counts]), weight[counts], few if b is a else b[:, counts]
-    if b is a and weight.min(initial=0.0) >= 0:
+        a, weight, b = a[:, counts], weight[counts], None if b is None else b[:, counts]
+    if b is None and weight.min(initial=0.0) >= 0:
         half = np.sqrt(weight) * a
         return np.asarray(half @ half.T)  # which is symmetric: half of the work
-    return np.asarray((weight * a) @ b.T)
+    return np.asarray((weight * a) @ (a if b is None else b).T)
 
 
 def curvature(
