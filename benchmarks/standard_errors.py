@@ -53,15 +53,15 @@ def after_a_fit(n: int, p: int, g: int) -> None:
     X, y = blobs(n, p, g)
     if n < p**2:  # a tenth of the labels would leave next to none
         y = np.where(np.arange(n) % 2, blobs(n, p, g)[1], MixtureClassifier().fit(X, y).predict(X))
-    clf = MixtureClassifier()
-    fit = best_of(lambda: clf.fit(X, y), 5)
+    clf, repeats = MixtureClassifier(), 5 if n > 1000 else 40
+    fit = best_of(lambda: clf.fit(X, y), repeats)
     questions = {
         "summary": clf.summary,
         "diagnose": lambda: clf.diagnose(X, y),
         "triage": lambda: clf.triage(X, y, top=20),
         "efficiency": lambda: clf.efficiency(random_state=0),
     }
-    seconds = {name: best_of(work, 5) for name, work in questions.items()}
+    seconds = {name: best_of(work, repeats) for name, work in questions.items()}
     cells = "  ".join(f"{1000 * s:7.0f} ms {s / fit:6.1f}" for s in seconds.values())
     size = f"{n:>9,} x {p:<3d} {g} classes {clf.n_parameters_:5,d} parameters"
     print(f"  {size}  {1000 * fit:7.1f} ms  {cells}", flush=True)
