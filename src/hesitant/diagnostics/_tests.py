@@ -229,9 +229,8 @@ def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str
     mechanism, remarks = own.testable() or EntropyMechanism(), []
     explains = own.informative
     if mechanism is not own and explains:
-        instead = f"the mechanism {mechanism.in_words!r} in place of {own.in_words!r}"
-        why = "its other parts are not identified where difficulty plays no part"
-        remarks = [f"The tests of difficulty use {instead}: {why}."]
+        alone = f"Whether blanks are about difficulty is tested by {mechanism.in_words!r} alone"
+        remarks = [f"{alone}: what else {own.in_words!r} allows for is left out of the tests."]
     warned: list[str] = []
     how: dict[str, Any] = {"solver": "auto", "warned": warned}
     rows = dict(zip(("sample_weight", "reviewed"), given, strict=False))
