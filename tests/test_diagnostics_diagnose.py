@@ -267,7 +267,7 @@ def test_more_classes_strings_and_frames():
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
-        ("mixed", "in place of"),
+        ("mixed", "tested by 'entropy' alone"),
         (EntropyMechanism(uncertainty=SquaredLogOdds()), None),
         (EntropyMechanism(order=2, basis="polynomial"), None),
     ],
