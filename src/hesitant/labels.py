@@ -88,7 +88,8 @@ def combine(seen: Sequence[AnyArray]) -> AnyArray:
 
 def _factorise(values: AnyArray, missing_label: Any) -> tuple[AnyArray, IntArray]:
     if values.dtype != object:
-        distinct, inverse = np.unique(values, return_inverse=True)
+        distinct = np.unique(values)
+        inverse = np.searchsorted(distinct, values)  # for its own, `unique` would sort the rows
     else:  # by type as well: True and 1 are the same to a dict
         keys = list(zip(map(type, values), values, strict=True))
         try:

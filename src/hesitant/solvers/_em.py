@@ -110,11 +110,12 @@ def em(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
 def warm_up(likelihood: Likelihood, state: State, progress: Progress, steps: int) -> State:
     """Take EM steps that bring another stage near; a prior that follows the data does so too."""
     progress.begin("EM")
+    near = max(0.1, 1e-4 * likelihood.total)  # many rows tell soon where the next does better
     for _ in range(steps):
         evaluation = likelihood.evaluate(state)
         refuse_not_finite(evaluation)
         progress.record(evaluation.objective)
-        if progress.settled(tol=0.1) or progress.exhausted:
+        if progress.settled(near) or progress.exhausted:
             return state
         params = likelihood.family.update_prior(state.params, evaluation.statistics)
         state = likelihood.maximise(State(state.weights, params, state.theta), evaluation)

@@ -33,7 +33,8 @@ def quasi_newton(
     """
     stage = "profile quasi-Newton" if profiled else "quasi-Newton"
     progress.begin(stage)
-    best, top = likelihood.refit_mechanism(state, tol=1e-12 if profiled else 1.0)
+    rough = max(1.0, 0.01 * likelihood.total)  # what the steps that follow would gain as soon
+    best, top = likelihood.refit_mechanism(state, tol=1e-12 if profiled else rough)
     refuse_not_finite(top)
 
     def keep_going(objective: float) -> bool:
