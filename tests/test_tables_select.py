@@ -321,6 +321,8 @@ def test_blanks_after_an_absent_value_do_not_make_it_a_value() -> None:
         ("n", [1, 2, None, 4, 5], 5, False),  # fewer than ten
         ("n", [1, 2, 3, 5, 4], 5, False),
         ("n", [1.5, 2.5, 3.5, 4.5, 5.5], 5, False),
+        ("n", [2, 3, 4, 6, 7], 6, True),  # with gaps, as where rows were left out
+        ("n", [2, 4, 6, 8, 9], 8, False),
         ("Cell_ID", [17, 5, 9, 33, 2], 5, True),
         ("Event", [17, 5, 9, 33, 2], 5, True),
         ("time", [17, 5, 9, 33, 5], 5, False),
@@ -338,6 +340,13 @@ def test_features_that_number_the_rows(
     assert columns.feature_names == (("x",) if counts else ("x", name))
     assert list(columns.set_aside) == ([name] if counts else [])
     assert not select(frame, features=["x", name], on_missing="drop").set_aside
+
+
+@pytest.mark.parametrize(("part", "counts"), [(0.02, True), (0.07, False), (0.5, False)])
+def test_cases_and_their_parts_number_the_rows(part: float, counts: bool) -> None:
+    cases = np.sort(np.r_[np.arange(20) + 17.01, 30 + part])  # 29.01, 30.01, 30.02, 31.01
+    frame = pd.DataFrame({"x": np.sin(cases), "case": cases, "y": list("aba") * 7})
+    assert list(select(frame).set_aside) == (["case"] if counts else [])
 
 
 def test_columns_that_measure_nothing_of_their_own() -> None:

@@ -30,6 +30,7 @@ _TRUTHS = dict.fromkeys(("yes", "y", "true", "t", "1", "1.0"), True)
 _TRUTHS |= dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), False)
 _MANY = 20  # so many classes, each of a single row, are not classes
 _FEW = 10  # fewer rows do not tell counting from measuring
+_COUNTING = 0.75  # share of steps by one, among values that are all different
 
 # what people and programs write for "no label", and what some mean as a class
 _BLANK_LIKE = (  # noqa: SIM905
@@ -251,11 +252,19 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
             found[name] = "is the same in every row"
         elif original != name:
             found[name] = f"repeats {quote(original)}"
-        elif len(values) >= _FEW and (values == np.floor(values)).all():
-            named = _IDENTIFIER.fullmatch(name.strip()) and len(np.unique(values)) == len(values)
-            if named or np.ptp(values - rows) == 0:
+        elif len(values) >= _FEW and len(np.unique(values)) == len(values):
+            named = _IDENTIFIER.fullmatch(name.strip()) and (values == np.floor(values)).all()
+            steps = np.isclose(np.diff(values - rows), 0, atol=1e-6).mean()
+            if named or (steps > _COUNTING and _counts(values)):
                 found[name] = "seems to number the rows"
     return found
+
+
+def _counts(values: FloatArray) -> bool:
+    """Whether numbers are whole, or of cases and their parts: 17.01, 17.02, 18.01."""
+    parts = np.unique(np.round(values % 1, 6))
+    regular = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
+    return regular and parts[0] in (0, 0.1, 0.01, 0.001)
 
 
 def blank_like(counts: Counter[Any]) -> list[tuple[str, int]]:
