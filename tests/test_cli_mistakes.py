@@ -225,6 +225,24 @@ def test_what_is_taken_for_something_else_is_told_and_reported(run, tmp_path):
     assert "Features: x0, x1." in out
 
 
+def test_a_code_for_not_measured_is_told_with_the_option_that_empties_it(run, tmp_path):
+    frame = DATA.copy()
+    frame.loc[::20, "x0"] = -999
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    code, _, error = run("analyse", "a.csv", "--label", "label")
+    assert code == 0, error
+    assert "-999 lies far outside of all other values of 'x0' (10 rows)" in error
+    advised = ["--label", "label", "--force", "--json", "--empty", "-999"]
+    code, out, error = run("analyse", "a.csv", *advised)
+    assert code == 0, error
+    answer = json.loads(out)
+    assert answer["notes"] == ["10 cells with -999 taken for empty: 'x0' (10 rows)."]
+    assert "--empty -999" in answer["repeat"]["command"]
+    for more, told in (([], "far outside"), (["--empty=-999"], "taken for empty")):
+        code, _, error = run("predict", "a.model", "a.csv", "--out", "p.csv", "--force", *more)
+        assert (code, told in error) == (0, True)
+
+
 @pytest.mark.parametrize("given", [["--missing=-1"], ["--missing", "-1"]], ids=" ".join)
 def test_minus_one_may_mean_no_label(given, run, tmp_path):
     rows = marked(tmp_path, "-1")

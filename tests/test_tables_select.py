@@ -293,6 +293,7 @@ def test_missing_values_that_do_not_occur_are_told() -> None:
         (["T", "B", "Unknown "], [("Unknown", 2)]),
         (["0", "1", "-1"], []),  # blank already, as in Python
         (["a", "b", "-1"], [("-1", 2)]),
+        (["0", "1", "-999"], [("-999", 2)]),
         (["T", "not sure", "N.D."], [("not sure", 2), ("N.D.", 2)]),
         (["T", "?", "-"], [("?", 2), ("-", 2)]),
         (["T", "B", "none"], [("none", 2)]),
@@ -347,6 +348,57 @@ def test_cases_and_their_parts_number_the_rows(part: float, counts: bool) -> Non
     cases = np.sort(np.r_[np.arange(20) + 17.01, 30 + part])  # 29.01, 30.01, 30.02, 31.01
     frame = pd.DataFrame({"x": np.sin(cases), "case": cases, "y": list("aba") * 7})
     assert list(select(frame).set_aside) == (["case"] if counts else [])
+
+
+@pytest.mark.parametrize(
+    ("code", "others"),
+    [
+        (-999, [0.2, 1.5, -2.0, 0.7]),
+        (-9999, [120, 8000, 3, 4000]),  # the only one below 0
+        (9999, [18, 40, 65, 80]),
+        (99, [1, 2, 3, 4]),
+        (-99.9, [1.5, 20.25, 7, 3]),
+        (1e30, [1e3, 5e8, 2, 7]),
+        (32767, [100, 900, 30, 80]),
+    ],
+)
+def test_codes_for_not_measured_are_asked_about(code: float, others: list[float]) -> None:
+    frame = pd.DataFrame({"x": [*others, code] * 4, "z": range(0, 40, 2), "y": list("abba") * 5})
+    shown = f"{code:.0f}" if float(code).is_integer() else str(code)
+    words = f"{shown} lies far outside of all other values of 'x' (4 rows), and is taken for"
+    (note,) = select(frame).notes
+    assert note.startswith(words)
+    assert f"give {shown} to --empty" in note
+    # which makes such cells empty, and is told
+    columns = select(frame, empty=[code], on_missing="model")
+    assert np.isnan(columns.X[:, 0]).sum() == 4
+    assert columns.notes == (f"4 cells with {shown} taken for empty: 'x' (4 rows).",)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 2, 3, -999, 4],  # once
+        [99, 98, 40, 12, 99, 99],  # the end of a scale
+        [999, 999, 500, 20, 1000],
+        [1023, 1023, 100, 5, 80],  # saturated
+        [0, 10, 100, 1000, 1000],  # doses
+        [0, 99, 0, 99, 0],  # two values
+        [99, 99, 99, 88, 88],
+        [-99, -99, 2.5, 100, 120],  # degrees
+        [1e6, 1e6, 3, 7, 2],  # an outlier, twice
+    ],
+)
+def test_other_numbers_are_no_codes(values: list[float]) -> None:
+    frame = pd.DataFrame({"x": values, "y": ["a", "b", "b", "a", None, None][: len(values)]})
+    assert select(frame).notes == ()
+
+
+def test_only_numbers_can_mean_empty() -> None:
+    frame = table("x,y\n1,a\n2,b\n3,b\n4,a\n")
+    with pytest.raises(TypeError, match=r"empty has '-999': give numbers, such as \[-999\]"):
+        select(frame, empty=["-999"])
+    assert select(frame, empty=[-999]).notes == ("0 cells with -999 taken for empty.",)
 
 
 def test_columns_that_measure_nothing_of_their_own() -> None:

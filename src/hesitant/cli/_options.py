@@ -21,6 +21,8 @@ _HELP = {
     "table": "CSV, TSV, .xlsx, JSON, JSONL, Parquet, Feather or FCS, also packed (.gz); - for "
     "standard input.",
     "features": "Column to use as a feature; repeat, or separate by commas.",
+    "empty": "Number that means 'not measured' among the features, such as -999; repeat for "
+    "several.",
     "on_missing": "What to do with rows that lack a feature.",
     "format": "Format of the table, where its content and name do not tell.",
     "encoding": "Encoding of a text table, such as cp1252.",
@@ -147,6 +149,7 @@ class ReadOptions:
     table: Table
     id: Id = None
     features: Features = None
+    empty: Annotated[list[float] | None, data("empty", metavar="NUMBER")] = None
     on_missing: Annotated[Literal["model", "drop", "error"] | None, data("on_missing", _NA)] = None
     format: Annotated[Format | None, data("format", False, "--format")] = None
     encoding: Annotated[str | None, data("encoding", "UTF-8")] = None

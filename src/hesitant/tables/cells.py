@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -34,11 +34,11 @@ _COUNTING = 0.75  # share of steps by one, among values that are all different
 
 # what people and programs write for "no label", and what some mean as a class
 _BLANK_LIKE = (  # noqa: SIM905
-    "-1, ?, ??, ., -, --, none, null, nan, n/a, na, n.a., nd, n.d., tbd, tba, unknown, unk, "
-    "unlabelled, unlabeled, not labelled, no label, ungated, missing, undefined, unassigned, "
-    "unclassified, unsure, not sure, uncertain, unclear, ambiguous, equivocal, indeterminate, "
-    "undetermined, inconclusive, cannot tell, can't tell, don't know, pending, to do, todo, "
-    "skip, skipped, blank"
+    "-1, -99, -999, -9999, ?, ??, ., -, --, none, null, nan, n/a, na, n.a., nd, n.d., tbd, tba, "
+    "unknown, unk, unlabelled, unlabeled, not labelled, no label, ungated, missing, undefined, "
+    "unassigned, unclassified, unsure, not sure, uncertain, unclear, ambiguous, equivocal, "
+    "indeterminate, undetermined, inconclusive, cannot tell, can't tell, don't know, pending, "
+    "to do, todo, skip, skipped, blank"
 ).split(", ")
 
 
@@ -52,6 +52,8 @@ class Sheet(dict[str, "Column"]):
         self.source: str = note.get("source", "the table")
         self.decimal: str = note.get("decimal", ".")
         self.as_text: Collection[str] = note.get("as_text", ())
+        self.empty: Collection[float] = ()  # numbers of features that mean "not measured"
+        self.emptied: Counter[tuple[float, str]] = Counter()  # how often each stood in each
         # a selection of the rows that were read keeps the numbers they had
         numbered = bool(note) and frame.index.dtype.kind in "iu"
         self._numbers = frame.index if numbered else range(len(frame))
@@ -84,6 +86,9 @@ class Sheet(dict[str, "Column"]):
         remedy = ways("correct or empty the cell", self.leave_out)
         for j, name in enumerate(names):
             X[:, j] = self[name].numbers(remedy)
+            for code in self.empty:
+                self.emptied[code, name] = int((X[:, j] == code).sum())
+                X[X[:, j] == code, j] = np.nan
             huge = np.isfinite(X[:, j]) & (np.abs(X[:, j]) > _LARGEST)
             self[name].refuse(huge, "is too large to compute with", remedy)
         return X
@@ -265,6 +270,34 @@ def _counts(values: FloatArray) -> bool:
     parts = np.unique(np.round(values % 1, 6))
     regular = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
     return regular and parts[0] in (0, 0.1, 0.01, 0.001)
+
+
+def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]:
+    """Return numbers that seem to mean "not measured", and how often they stand in which columns.
+
+    Such a code is repeated and lies far outside of all other values, whatever their outliers.
+    """
+    found: defaultdict[float, dict[str, int]] = defaultdict(dict)
+    for name, column in zip(names, X.T, strict=True):
+        rest, codes = column[np.isfinite(column)], dict[float, int]()
+        while rest.size and (ends := [v for v in (rest.min(), rest.max()) if _is_code(v)]):
+            codes[float(ends[0])] = int((rest == ends[0]).sum())
+            rest = rest[rest != ends[0]]
+        low, high = (rest.min(), rest.max()) if rest.size else (0, 0)
+        for code, count in codes.items():
+            far = max(low - code, code - high) > 2 * (high - low)
+            negative = code < -360 and low >= 0  # the only one, and no angle
+            if low < high and count > 1 and (far or negative):
+                found[code][name] = count
+    return found
+
+
+def _is_code(value: float) -> bool:
+    """Whether people or programs may write this number for none: 99, -999.9, 8888, 1e20."""
+    size = abs(value)
+    digits = f"{size:.15g}".replace(".", "")
+    alike = size >= 10 and set(digits) in ({"7"}, {"8"}, {"9"})
+    return alike or size >= 1e20 or size in (2**15 - 1, 2**15, 2**31 - 1, 2**31)
 
 
 def blank_like(counts: Counter[Any]) -> list[tuple[str, int]]:

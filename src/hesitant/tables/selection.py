@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hesitant.checks import look_up
 from hesitant.labels import look_alike
 from hesitant.statements import Statements
 
-from .cells import BLANK_CELLS, Column, Sheet, as_shown, blank_like, unfit_features
+from .cells import BLANK_CELLS, Column, Sheet, as_shown, blank_like, codes_in, unfit_features
 from .errors import is_number, option, quote, quote_all, ways
 
 _COMPARED = 1_000  # more different labels are not compared with a misspelt one, which takes long
@@ -72,6 +73,7 @@ def select_columns(
     weight: str | None = None,
     missing: Collection[object] | None = None,
     on_missing: str = "error",
+    empty: Collection[float] = (),
 ) -> Columns:
     """Take the columns of a table, as `read_table` returns it, apart and check them.
 
@@ -82,7 +84,7 @@ def select_columns(
     1/0) whether an expert has looked at a row, and ``weight`` weighs the rows. Labels in
     ``missing``, such as ``"ungated"``, stand for a blank; None takes the number -1 for one. Rows
     that have a blank or infinite feature are an ``on_missing="error"``, or "drop" leaves them
-    out; "model" keeps blanks as NaN.
+    out; "model" keeps blanks as NaN. Numbers in ``empty``, such as -999, make a feature blank.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"CD3": [0.1, 2.0, 0.3], "cell": ["B", "T", None]})
@@ -100,6 +102,7 @@ def select_columns(
     readers = [] if label is None else [label] if isinstance(label, str) else list(label)
     parts: dict[str, Any] = {"label": readers, "id": id, "reviewed": reviewed, "weight": weight}
     taken = _roles(sheet, {**parts, "drop": drop, "features": features})
+    sheet.empty = _check_empty(empty)
     sheet.leave_out = f"take such columns out of {option('features')}"
     if not readers:  # a fitted model cannot do without, but its features may have no names
         sheet.leave_out = "" if features else f"choose other columns with {option('features')}"
@@ -110,6 +113,7 @@ def select_columns(
     chosen = _default_features(sheet, taken) if features is None else (list(features), [], {})
     names, ignored, aside = chosen
     X = sheet.features(names)
+    sheet.notes += _codes(sheet, X, names)
     dropped = _unusable_rows(sheet, X, names, on_missing)
     kept = np.delete(np.arange(len(frame)), dropped)
 
@@ -208,6 +212,31 @@ def _default_features(
         features = option("features")
         sheet.notes.append(f"Columns set aside, unless you name them with {features}: {why}.")
     return [name for name in chosen if name not in aside], text, aside
+
+
+def _check_empty(empty: Collection[float]) -> list[float]:
+    for value in empty:
+        if not isinstance(value, Real):
+            raise TypeError(f"empty has {value!r}: give numbers, such as [-999].")
+    return [float(value) for value in empty]
+
+
+def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> list[str]:
+    """Say which numbers were taken for empty cells, and ask about those that may mean that."""
+    notes = []
+    for code in sheet.empty:
+        cells = {name: n for name in names if (n := sheet.emptied[code, name])}
+        told = f"{noun(sum(cells.values()), 'cell')} with {as_shown(code)} taken for empty"
+        notes.append(f"{told}: {_counted(cells)}." if cells else f"{told}.")
+    for code, cells in codes_in(X, names).items():
+        far = f"{as_shown(code)} lies far outside of all other values of {_counted(cells)}"
+        remedy = f"If it means 'not measured', give {as_shown(code)} to {option('empty')}"
+        notes.append(f"{far}, and is taken for a number. {remedy}: such cells are then empty.")
+    return notes
+
+
+def _counted(cells: dict[str, int]) -> str:
+    return listed([f"{quote(name)} ({noun(count, 'row')})" for name, count in cells.items()])
 
 
 def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[Any]]:
