@@ -306,6 +306,23 @@ def test_classes_that_read_like_no_label(cells: list[str], found: list[tuple[str
     assert list(select(text).blank_like) == found
 
 
+@pytest.mark.parametrize("numbers", ["01", ["True", "False"]])
+def test_readers_who_write_classes_otherwise_are_named(numbers: str | list[str]) -> None:
+    text = "x,ada,bo\n" + "".join(f"{i},{'ab'[i % 2]},{numbers[i % 2]}\n" for i in range(8))
+    words = f"The labels are such as '{numbers[0]}', those of the reader 'ada' such as 'a'. Write"
+    assert refused(text, words, label=["ada", "bo"]).column == "bo"
+
+
+@pytest.mark.parametrize("missing", [["unsure"], None])
+def test_numbers_beside_a_word_are_words_for_all_readers(missing: list[object] | None) -> None:
+    text = "x,ada,bo\n" + "".join(f"{i},{i % 2},{i % 2}\n" for i in range(8)) + "9,unsure,1\n"
+    columns = select(text, label=["ada", "bo"], missing=missing)
+    assert columns.opinions is not None
+    assert columns.opinions[:2].tolist() == [["0", "0"], ["1", "1"]]
+    assert columns.opinions[8].tolist() == [None if missing else "unsure", "1"]
+    assert columns.said.classes.tolist() == ["0", "1"] + ["unsure"] * (missing is None)
+
+
 def test_blanks_after_an_absent_value_do_not_make_it_a_value() -> None:
     columns = select("x,z,y\n1,5,T\n2,NA ,NA \n3,7,B\n4,8,N/A  \n5,9,T\n", on_missing="drop")
     assert columns.feature_names == ("x", "z")

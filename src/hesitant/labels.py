@@ -176,14 +176,15 @@ def is_blank(value: Any, missing_label: Any) -> bool:
 def _tidy(values: AnyArray) -> AnyArray:
     if values.dtype != object:
         return values
-    kinds = {_kind(v) for v in values}
+    kinds = {kind_of(v): repr(v) for v in values}
     if len(kinds) > 1:
-        examples = ", ".join(repr(next(v for v in values if _kind(v) == k)) for k in sorted(kinds))
+        examples = ", ".join(kinds[kind] for kind in sorted(kinds))
         raise ValueError(f"y mixes labels of different types ({examples}): turn all into text.")
-    return np.array(values.tolist()) if kinds <= {"number", "bool", "str"} else values
+    return np.array(values.tolist()) if kinds.keys() <= {"number", "bool", "str"} else values
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """Return the type of a label; whole and other numbers are of one."""
     value = value.item() if isinstance(value, np.generic) else value
     return "number" if type(value) in (int, float) else type(value).__name__
 

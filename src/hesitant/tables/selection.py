@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from numbers import Real
 from typing import Any
 
@@ -12,7 +13,7 @@ import pandas as pd
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant._words import did_you_mean, listed, noun
 from hesitant.checks import look_up
-from hesitant.labels import look_alike
+from hesitant.labels import kind_of, look_alike
 from hesitant.statements import Statements
 
 from .cells import BLANK_CELLS, Column, Sheet, as_shown, blank_like, codes_in, unfit_features
@@ -262,8 +263,25 @@ def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[An
         sheet.notes.append(f"{told}: {quote_all(unused)}.")
     for said in labels:
         said |= {cell: None for cell, label in said.items() if as_shown(label) in blank}
+    _write_alike(sheet, dict(zip(readers, labels, strict=True)))
     pairs = zip(readers, labels, strict=True)
     return [[said.get(cell) for cell in sheet[name].cells] for name, said in pairs]
+
+
+def _write_alike(sheet: Sheet, labels: dict[str, dict[Any, Any]]) -> None:
+    """Make words of all labels where one reader wrote words, and another the same as numbers."""
+    found = {name: [v for v in said.values() if v is not None] for name, said in labels.items()}
+    pairs = combinations([name for name, given in found.items() if given], 2)
+    mixed = [(a, b) for a, b in pairs if kind_of(found[a][0]) != kind_of(found[b][0])]
+    for a, b in mixed:
+        if not {*map(as_shown, found[a])} & {*map(as_shown, found[b])}:
+            problem = f"The labels are such as {quote(found[b][0])}, those of the reader"
+            problem += f" {quote(a)} such as {quote(found[a][0])}."
+            remedy = f"Write the classes alike in every column named in {option('label')}."
+            raise sheet.error(problem, remedy, column=b)
+    if mixed:
+        for said in labels.values():
+            said.update({k: v if v is None else as_shown(v) for k, v in said.items()})
 
 
 def _weights(column: Column, kept: IntArray) -> FloatArray:
