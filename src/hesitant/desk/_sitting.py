@@ -38,7 +38,7 @@ class Journal:
     """All answers ever given about one table, by whatever reader, window or process."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self._lock = path, threading.RLock()
+        self.path, self._lock, self._is_new = path, threading.RLock(), not path.exists()
         try:
             self._db = sqlite3.connect(path, timeout=10, check_same_thread=False)
             self._db.isolation_level = None  # each statement is a transaction: on disk at once
@@ -99,8 +99,11 @@ class Journal:
         with self._lock:
             return self._db.serialize()
 
-    def close(self) -> None:
+    def close(self, *, undo: bool = False) -> None:
+        """Let the file go; with ``undo`` it is not kept, if it was not there before."""
         self._db.close()
+        if undo and self._is_new:
+            self.path.unlink()
 
 
 class Shown(NamedTuple):
@@ -145,7 +148,11 @@ class Desk:
         self._seed = self.journal.fact("seed") or secrets.randbits(32) + 1
         self.journal.note(seed=self._seed)
         self.worker = Worker(self._learn)
-        self._resume()
+        try:
+            self._resume()
+        except BaseException:  # who was refused leaves nothing behind
+            self.close(undo=True)
+            raise
 
     def _read(self, given: Mapping[str, Any]) -> Any:
         # names stay as they are written
@@ -327,9 +334,9 @@ class Desk:
             self.worker.ask()
             return last
 
-    def close(self) -> None:
+    def close(self, *, undo: bool = False) -> None:
         self.worker.pool.shutdown(cancel_futures=True)
-        self.journal.close()
+        self.journal.close(undo=undo)
 
 
 def _check(data: Data, row: Any, answer: Any, label: str | None) -> None:
