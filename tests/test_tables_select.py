@@ -108,7 +108,7 @@ def test_prediction_needs_no_label_and_keeps_the_order_asked_for() -> None:
     [
         (["1", "2", ""], [], [1, 2, None]),
         (["1.0", "2.0", "NA"], [], [1, 2, None]),
-        (["1.5", "2", ""], [], [1.5, 2.0, None]),
+        (["1.5", "2", ""], [], ["1.5", "2", None]),
         (["1", "2", "-1"], [], [1, 2, -1]),
         (["1", "2", "-1"], [-1], [1, 2, None]),
         (["1", "2", "-1"], ["-1"], [1, 2, None]),
@@ -321,6 +321,21 @@ def test_numbers_beside_a_word_are_words_for_all_readers(missing: list[object] |
     assert columns.opinions[:2].tolist() == [["0", "0"], ["1", "1"]]
     assert columns.opinions[8].tolist() == [None if missing else "unsure", "1"]
     assert columns.said.classes.tolist() == ["0", "1"] + ["unsure"] * (missing is None)
+
+
+def test_columns_of_measurements_are_no_readers() -> None:
+    text = "x,ada,bo\n" + "".join(f"{i},{i / 7},{i / 9}\n" for i in range(1, 31))
+    refused(text, "column 'ada'", "as a measurement has", label=["ada", "bo"])
+    # few of them are classes
+    columns = select("x,y\n1,0.5\n2,1.5\n3,\n4,0.5\n5,1.5\n")
+    assert columns.y is not None
+    assert columns.y.tolist() == ["0.5", "1.5", None, "0.5", "1.5"]
+
+
+def test_words_for_no_label_of_one_reader_are_found() -> None:
+    text = "x,ada,bo\n" + "".join(f"{i},{'aub'[i % 3]},{'aab'[i % 3]}\n" for i in range(9))
+    columns = select(text.replace(",u,", ",unsure,"), label=["ada", "bo"])
+    assert columns.blank_like == (("unsure", 3),)
 
 
 def test_blanks_after_an_absent_value_do_not_make_it_a_value() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
-from hesitant._words import close_names
+from hesitant._words import close_names, noun
 
 from .errors import TableError, check_shape, looks_like_data, option, quote, quote_all, ways
 
@@ -196,7 +196,7 @@ class Column:
         given, classes = counts.total(), list(counts)
         unique = len(classes) == given > 1 and (given == rows or given > _MANY)
         many = len(classes) > max(_MANY, given / 2)
-        measured = many and any(isinstance(c, float) for c in classes)
+        measured = many and any(re.fullmatch(r"-?\d+\.\d+", str(c)) for c in classes)
         if not given:
             problem = "The label is blank in every row."
             another = f"choose another column with {option('label')}"
@@ -205,9 +205,11 @@ class Column:
             kind = "a measurement" if measured else "an identifier"
             problem = f"The label has {len(classes):,} different values in {given:,} labelled rows"
             problem += f", as {kind} has ({quote_all(classes, limit=3)})."
-            remedy = f"Choose the column that holds the classes with {option('label')}."
+            another = f"choose the column that holds the classes with {option('label')}"
+            remedy = ways(another, "label several rows of each class")
         elif len(classes) == 1:
-            problem = f"The label has a single class, {quote(classes[0])}, in {given:,} rows."
+            single = f"The label has a single class, {quote(classes[0])}"
+            problem = f"{single}, in {noun(given, 'row')}."
             meaning = "that value means 'not labelled', list it with"
             if coded and {-1, "-1", "-1.0"} & set(self.values):  # -1 was taken for a blank
                 meaning = "-1, which means 'not labelled', is a class here, give none to"

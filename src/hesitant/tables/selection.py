@@ -127,7 +127,7 @@ def select_columns(
             from hesitant.datasets import consensus
 
             opinions, y = said, consensus(said, 1, ties="blank")
-        counts.update(label for label in y if label is not None)
+        counts.update(label for row in said for label in {*row} if label is not None)
         sheet[readers[0]].check_classes(counts, len(y), coded=missing is None)
     sheet.notes += look_alike(counts)
     single = quote_all(name for name, count in counts.items() if count == 1)
@@ -263,6 +263,8 @@ def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[An
         sheet.notes.append(f"{told}: {quote_all(unused)}.")
     for said in labels:
         said |= {cell: None for cell, label in said.items() if as_shown(label) in blank}
+        # to whoever fits, numbers that are not whole would be measurements: words are classes
+        said |= {cell: as_shown(v) for cell, v in said.items() if isinstance(v, float)}
     _write_alike(sheet, dict(zip(readers, labels, strict=True)))
     pairs = zip(readers, labels, strict=True)
     return [[said.get(cell) for cell in sheet[name].cells] for name, said in pairs]
