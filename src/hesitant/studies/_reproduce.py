@@ -51,7 +51,9 @@ class Part:
         except Exception as error:
             # Messages of the package stand for themselves; others need the kind of error.
             known = isinstance(error, OSError | ValueError | ImportError | RuntimeError)
-            self.problems.append(str(error) if known else f"{type(error).__name__}: {error}")
+            problem = str(error) if known else f"{type(error).__name__}: {error}"
+            if problem not in self.problems:  # of every data set alike
+                self.problems.append(problem)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part as plain data."""

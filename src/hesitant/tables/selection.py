@@ -19,6 +19,8 @@ from hesitant.statements import Statements
 from .cells import BLANK_CELLS, Column, Sheet, as_shown, blank_like, codes_in, unfit_features
 from .errors import is_number, option, quote, quote_all, ways
 
+# what `hesitant analyse` and `predict` write beside a table's own columns, and P(...) for classes
+_PREDICTED = {"predicted", "probability", "entropy", "labelling_probability"}
 _COMPARED = 1_000  # more different labels are not compared with a misspelt one, which takes long
 
 
@@ -188,10 +190,13 @@ def _default_features(
     """Return the numeric columns without a part, those not numeric, and why others are aside."""
     chosen, text, aside = list[str](), list[str](), dict[str, str]()
     learning = "label" in taken.values()  # a model whose features have no names takes them all
+    again = learning and sheet.keys() >= _PREDICTED
     for name in (name for name in sheet if name not in taken):
         if learning and "reviewed" not in taken.values() and sheet[name].reads_like_reviewed():
             aside[name] = "reads like whether an expert saw the row: if so, name it with "
             aside[name] += option("reviewed")
+        elif again and (name in {*_PREDICTED, "unusual"} or name.startswith("P(")):
+            aside[name] = "was written by an earlier analysis"
         elif learning and name.startswith("Unnamed: "):
             aside[name] = "has no name, and may number the rows"
         elif not sheet[name].is_numeric():
