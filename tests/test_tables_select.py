@@ -426,6 +426,11 @@ def test_other_numbers_are_no_codes(values: list[float]) -> None:
     assert select(frame).notes == ()
 
 
+def test_only_data_frames_have_columns() -> None:
+    with pytest.raises(TypeError, match="frame is a list: give a DataFrame"):
+        select_columns([[1, 2]], label="y")  # type: ignore[arg-type]
+
+
 def test_only_numbers_can_mean_empty() -> None:
     frame = table("x,y\n1,a\n2,b\n3,b\n4,a\n")
     with pytest.raises(TypeError, match=r"empty has '-999': give numbers, such as \[-999\]"):

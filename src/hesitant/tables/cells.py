@@ -46,6 +46,8 @@ class Sheet(dict[str, "Column"]):
     """The columns of a data frame, and where in the file its rows stand, for errors to tell."""
 
     def __init__(self, frame: pd.DataFrame, leave_out: str = "") -> None:
+        if not isinstance(frame, pd.DataFrame):
+            raise TypeError(f"frame is a {type(frame).__name__}: give a DataFrame of pandas.")
         self.leave_out = leave_out  # how to do without a column, for remedies
         note = frame.attrs.get("hesitant", {})
         self.notes: list[str] = list(note.get("notes", ()))  # what was found on the way
