@@ -262,7 +262,7 @@ def test_a_code_for_not_measured_is_told_with_the_option_that_empties_it(run, tm
     code, out, error = run("analyse", "a.csv", *advised)
     assert code == 0, error
     answer = json.loads(out)
-    assert answer["notes"] == ["10 cells with -999 taken for empty: 'x0' (10 rows)."]
+    assert answer["notes"] == ["10 cells with -999 taken for empty."]
     assert "--empty -999" in answer["repeat"]["command"]
     for more, told in (([], "far outside"), (["--empty=-999"], "taken for empty")):
         code, _, error = run("predict", "a.model", "a.csv", "--out", "p.csv", "--force", *more)

@@ -1,7 +1,6 @@
 """What users call y, turned into class codes and blanks."""
 
 import dataclasses
-import math
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -226,13 +225,15 @@ def look_alike(classes: Iterable[Any]) -> list[str]:
 
 def names_of(classes: AnyArray) -> list[str]:
     """Return the classes as tables and legends print them."""
-    return [c if isinstance(c, str) else describe(c) for c in classes.tolist()]
+    return [as_shown(c) for c in classes.tolist()]
+
+
+def as_shown(value: Any) -> str:
+    """Return a label as the user writes it: a whole number without a decimal point."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def describe(value: Any) -> str:
-    """Return a class value as a message or a table shows it."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and math.isfinite(value) and value == int(value):
-        return str(int(value))
-    return str(value) if not isinstance(value, str) else repr(value)
+    """Return a class value as a message has it: words in quotes."""
+    return repr(str(value)) if isinstance(value, str) else as_shown(value)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant._words import close_names, noun
+from hesitant.labels import as_shown
 
 from .errors import TableError, check_shape, looks_like_data, option, quote, quote_all, ways
 
@@ -54,8 +55,7 @@ class Sheet(dict[str, "Column"]):
         self.source: str = note.get("source", "the table")
         self.decimal: str = note.get("decimal", ".")
         self.as_text: Collection[str] = note.get("as_text", ())
-        self.empty: Collection[float] = ()  # numbers of features that mean "not measured"
-        self.emptied: Counter[tuple[float, str]] = Counter()  # how often each stood in each
+        self.empty: list[float] = []  # numbers of features that mean "not measured"
         # a selection of the rows that were read keeps the numbers they had
         numbered = bool(note) and frame.index.dtype.kind in "iu"
         self._numbers = frame.index if numbered else range(len(frame))
@@ -88,9 +88,7 @@ class Sheet(dict[str, "Column"]):
         remedy = ways("correct or empty the cell", self.leave_out)
         for j, name in enumerate(names):
             X[:, j] = self[name].numbers(remedy)
-            for code in self.empty:
-                self.emptied[code, name] = int((X[:, j] == code).sum())
-                X[X[:, j] == code, j] = np.nan
+            X[np.isin(X[:, j], self.empty), j] = np.nan
             huge = np.isfinite(X[:, j]) & (np.abs(X[:, j]) > _LARGEST)
             self[name].refuse(huge, "is too large to compute with", remedy)
         return X
@@ -241,11 +239,6 @@ class Column:
 def _word(cell: Any) -> str | None:
     text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
     return text.strip() or None
-
-
-def as_shown(value: object) -> str:
-    """Return a label as the user writes it: a whole number without a decimal point."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:

@@ -1,10 +1,9 @@
 """`select_columns`: from a data frame to the arrays that a fit needs."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,10 @@ import pandas as pd
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant._words import did_you_mean, listed, noun
 from hesitant.checks import look_up
-from hesitant.labels import kind_of, look_alike
+from hesitant.labels import as_shown, kind_of, look_alike
 from hesitant.statements import Statements
 
-from .cells import BLANK_CELLS, Column, Sheet, as_shown, blank_like, codes_in, unfit_features
+from .cells import BLANK_CELLS, Column, Sheet, blank_like, codes_in, unfit_features
 from .errors import is_number, option, quote, quote_all, ways
 
 # what `hesitant analyse` and `predict` write beside a table's own columns, and P(...) for classes
@@ -95,7 +94,8 @@ def select_columns(
     >>> columns.feature_names, columns.y
     (('CD3',), array(['B', 'T', None], dtype=object))
     """
-    for name, value in (("features", features), ("drop", drop), ("missing", missing)):
+    lists = {"features": features, "drop": drop, "missing": missing, "empty": empty}
+    for name, value in lists.items():
         if isinstance(value, str):
             raise TypeError(f"{name} must be a collection, not the str {value!r}")
     look_up("on_missing", on_missing, dict.fromkeys(("error", "drop", "model")))
@@ -105,7 +105,7 @@ def select_columns(
     readers = [] if label is None else [label] if isinstance(label, str) else list(label)
     parts: dict[str, Any] = {"label": readers, "id": id, "reviewed": reviewed, "weight": weight}
     taken = _roles(sheet, {**parts, "drop": drop, "features": features})
-    sheet.empty = _check_empty(empty)
+    sheet.empty = [float(value) for value in empty]
     sheet.leave_out = f"take such columns out of {option('features')}"
     if not readers:  # a fitted model cannot do without, but its features may have no names
         sheet.leave_out = "" if features else f"choose other columns with {option('features')}"
@@ -220,29 +220,16 @@ def _default_features(
     return [name for name in chosen if name not in aside], text, aside
 
 
-def _check_empty(empty: Collection[float]) -> list[float]:
-    for value in empty:
-        if not isinstance(value, Real):
-            raise TypeError(f"empty has {value!r}: give numbers, such as [-999].")
-    return [float(value) for value in empty]
-
-
-def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> list[str]:
+def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> Iterator[str]:
     """Say which numbers were taken for empty cells, and ask about those that may mean that."""
-    notes = []
     for code in sheet.empty:
-        cells = {name: n for name in names if (n := sheet.emptied[code, name])}
-        told = f"{noun(sum(cells.values()), 'cell')} with {as_shown(code)} taken for empty"
-        notes.append(f"{told}: {_counted(cells)}." if cells else f"{told}.")
-    for code, cells in codes_in(X, names).items():
-        far = f"{as_shown(code)} lies far outside of all other values of {_counted(cells)}"
+        cells = sum(int((sheet[name].numbers("") == code).sum()) for name in names)
+        yield f"{noun(cells, 'cell')} with {as_shown(code)} taken for empty."
+    for code, rows in codes_in(X, names).items():
+        where = listed([f"{quote(name)} ({noun(n, 'row')})" for name, n in rows.items()])
+        far = f"{as_shown(code)} lies far outside of all other values of {where}"
         remedy = f"If it means 'not measured', give {as_shown(code)} to {option('empty')}"
-        notes.append(f"{far}, and is taken for a number. {remedy}: such cells are then empty.")
-    return notes
-
-
-def _counted(cells: dict[str, int]) -> str:
-    return listed([f"{quote(name)} ({noun(count, 'row')})" for name, count in cells.items()])
+        yield f"{far}, and is taken for a number. {remedy}: such cells are then empty."
 
 
 def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[Any]]:
