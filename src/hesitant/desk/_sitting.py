@@ -38,7 +38,7 @@ class Journal:
     """All answers ever given about one table, by whatever reader, window or process."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self._lock, self._is_new = path, threading.RLock(), not path.exists()
+        self.path, self._lock, self.is_new = path, threading.RLock(), not path.exists()
         try:
             self._db = sqlite3.connect(path, timeout=10, check_same_thread=False)
             self._db.isolation_level = None  # each statement is a transaction: on disk at once
@@ -99,11 +99,8 @@ class Journal:
         with self._lock:
             return self._db.serialize()
 
-    def close(self, *, undo: bool = False) -> None:
-        """Let the file go; with ``undo`` it is not kept, if it was not there before."""
+    def close(self) -> None:
         self._db.close()
-        if undo and self._is_new:
-            self.path.unlink()
 
 
 class Shown(NamedTuple):
@@ -151,7 +148,9 @@ class Desk:
         try:
             self._resume()
         except BaseException:  # who was refused leaves nothing behind
-            self.close(undo=True)
+            self.close()
+            if self.journal.is_new:
+                self.journal.path.unlink()
             raise
 
     def _read(self, given: Mapping[str, Any]) -> Any:
@@ -334,9 +333,9 @@ class Desk:
             self.worker.ask()
             return last
 
-    def close(self, *, undo: bool = False) -> None:
+    def close(self) -> None:
         self.worker.pool.shutdown(cancel_futures=True)
-        self.journal.close(undo=undo)
+        self.journal.close()
 
 
 def _check(data: Data, row: Any, answer: Any, label: str | None) -> None:

@@ -292,8 +292,7 @@ def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]
 def _is_code(value: float) -> bool:
     """Whether people or programs may write this number for none: 99, -999.9, 8888, 1e20."""
     size = abs(value)
-    digits = f"{size:.15g}".replace(".", "")
-    alike = size >= 10 and set(digits) in ({"7"}, {"8"}, {"9"})
+    alike = size >= 10 and set(f"{size:.15g}") - {"."} in ({"7"}, {"8"}, {"9"})
     return alike or size >= 1e20 or size in (2**15 - 1, 2**15, 2**31 - 1, 2**31)
 
 
