@@ -253,7 +253,7 @@ def test_regions_of_rows_with_empty_cells():
     assert drawn.grid_x[0] < np.nanquantile(X[:, 0], 0.1)
     assert drawn.grid_y[-1] > np.nanquantile(X[:, 1], 0.9)
     assert np.isfinite(drawn.proba).all()
-    with pytest.raises(ValueError, match="features=None: 0 rows have a value of every feature"):
+    with pytest.raises(ValueError, match="features=None: 0 rows have all features: name two"):
         RegionsDisplay.from_estimator(clf, X, y)
 
 

@@ -185,8 +185,7 @@ def choose_plane(rows: FloatArray, features: Sequence[Any] | None, names: list[s
     if features is None and p > 2:  # on the correlation scale, of rows without empty cells
         rows = rows[np.isfinite(rows).all(axis=1)]
         if len(rows) < 2:
-            few = f"{len(rows)} rows have a value of every feature, too few for components"
-            raise ValueError(f"features=None: {few}. Name two features.")
+            raise ValueError(f"features=None: {len(rows)} rows have all features: name two.")
         origin, spread = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-300)
         _, value, vector = np.linalg.svd((rows - origin) / spread, full_matrices=False)
         share = 100 * value**2 / np.sum(value**2)

@@ -392,8 +392,7 @@ def reader_records(clf: Any, *data: Any, **given: Any) -> list[dict[str, Any]]:
         return float(np.sqrt(slopes @ info.covariance[np.ix_(at, at)] @ slopes))
 
     confused = isinstance(panel.answers, Confusion)
-    counts = panel.counts or [(0, 0)] * len(panel.readers)
-    lines = []
+    counts, lines = panel.counts or [(0, 0)] * len(panel.readers), []
     parts = zip(panel.readers, counts, panel.each(panel.parameters_), strict=True)
     for j, (reader, (shown, said), (own, spoken)) in enumerate(parts):
         suffix, errors = panel.suffix(reader), {}

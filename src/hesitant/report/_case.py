@@ -96,8 +96,7 @@ class Case:
                 clf = refit(self.whole, self.given[others], None, warned=[])
                 proba[fold] = clf.predict_proba(self.given[fold])
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-            proba[:] = np.nan
-            return proba, f"a model without some of the rows could not be fitted: {error}"
+            return np.full_like(proba, np.nan), f"a fit without some of the rows failed: {error}"
         return proba, ""
 
     @cached_property

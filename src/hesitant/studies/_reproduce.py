@@ -51,9 +51,7 @@ class Part:
         except Exception as error:
             # Messages of the package stand for themselves; others need the kind of error.
             known = isinstance(error, OSError | ValueError | ImportError | RuntimeError)
-            problem = str(error) if known else f"{type(error).__name__}: {error}"
-            if problem not in self.problems:  # of every data set alike
-                self.problems.append(problem)
+            self.problems.append(str(error) if known else f"{type(error).__name__}: {error}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part as plain data."""
@@ -118,7 +116,7 @@ class Reproduction:
             files = ", ".join(path.name for path in part.files if path.suffix != ".svg")
             state = "ok    " if part.ok else "FAILED"
             lines.append(f"  {name:{width}}  {state}  {part.seconds:6.1f} s  {files}")
-            new = [problem for problem in part.problems if problem not in said]
+            new = [problem for problem in dict.fromkeys(part.problems) if problem not in said]
             lines += [f"      {line}" for problem in new for line in problem.splitlines()]
             said += new
         return "\n".join(lines)

@@ -208,8 +208,7 @@ class Column:
             another = f"choose the column that holds the classes with {option('label')}"
             remedy = ways(another, "label several rows of each class")
         elif len(classes) == 1:
-            single = f"The label has a single class, {quote(classes[0])}"
-            problem = f"{single}, in {noun(given, 'row')}."
+            problem = f"The label has a single class, {quote(classes[0])} ({noun(given, 'row')})."
             meaning = "that value means 'not labelled', list it with"
             if coded and {-1, "-1", "-1.0"} & set(self.values):  # -1 was taken for a blank
                 meaning = "-1, which means 'not labelled', is a class here, give none to"
@@ -255,18 +254,15 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
         elif original != name:
             found[name] = f"repeats {quote(original)}"
         elif len(values) >= _FEW and len(np.unique(values)) == len(values):
-            named = _IDENTIFIER.fullmatch(name.strip()) and (values == np.floor(values)).all()
+            # whole numbers, or those of cases and their parts: 17.01, 17.02, 18.01
+            parts = np.unique(np.round(values % 1, 6))
+            counted = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
+            counted &= parts[0] in (0, 0.1, 0.01, 0.001)
             steps = np.isclose(np.diff(values - rows), 0, atol=1e-6).mean()
-            if named or (steps > _COUNTING and _counts(values)):
+            named = _IDENTIFIER.fullmatch(name.strip()) and not parts.any()
+            if named or (counted and steps > _COUNTING):
                 found[name] = "seems to number the rows"
     return found
-
-
-def _counts(values: FloatArray) -> bool:
-    """Whether numbers are whole, or of cases and their parts: 17.01, 17.02, 18.01."""
-    parts = np.unique(np.round(values % 1, 6))
-    regular = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
-    return regular and parts[0] in (0, 0.1, 0.01, 0.001)
 
 
 def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]:

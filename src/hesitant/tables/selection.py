@@ -234,8 +234,8 @@ def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> Iterator[str]:
 
 def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[Any]]:
     """Return what each reader said, None where blank; note what is listed as missing in vain."""
-    labels = [sheet[name].labels() for name in readers]
-    every = {label for said in labels for label in said.values()}
+    labels = {name: sheet[name].labels() for name in readers}
+    every = {label for said in labels.values() for label in said.values()}
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in every)
     # where no value is listed, the number -1 is blank, as it is in Python
     given = ([-1] if numbers else []) if missing is None else missing
@@ -253,13 +253,12 @@ def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[An
     if unused:
         told = f"Given to {option('missing')}, and not among the labels"
         sheet.notes.append(f"{told}: {quote_all(unused)}.")
-    for said in labels:
+    for said in labels.values():
         said |= {cell: None for cell, label in said.items() if as_shown(label) in blank}
         # to whoever fits, numbers that are not whole would be measurements: words are classes
         said |= {cell: as_shown(v) for cell, v in said.items() if isinstance(v, float)}
-    _write_alike(sheet, dict(zip(readers, labels, strict=True)))
-    pairs = zip(readers, labels, strict=True)
-    return [[said.get(cell) for cell in sheet[name].cells] for name, said in pairs]
+    _write_alike(sheet, labels)
+    return [[said.get(cell) for cell in sheet[name].cells] for name, said in labels.items()]
 
 
 def _write_alike(sheet: Sheet, labels: dict[str, dict[Any, Any]]) -> None:
@@ -273,9 +272,8 @@ def _write_alike(sheet: Sheet, labels: dict[str, dict[Any, Any]]) -> None:
             problem += f" {quote(a)} such as {quote(found[a][0])}."
             remedy = f"Write the classes alike in every column named in {option('label')}."
             raise sheet.error(problem, remedy, column=b)
-    if mixed:
-        for said in labels.values():
-            said.update({k: v if v is None else as_shown(v) for k, v in said.items()})
+    for said in labels.values() if mixed else ():
+        said.update({k: v if v is None else as_shown(v) for k, v in said.items()})
 
 
 def _weights(column: Column, kept: IntArray) -> FloatArray:
