@@ -60,7 +60,7 @@ def test_an_empty_column_is_no_feature(tmp_path, sit):
 
 def test_words_for_blank_and_empty_cells(tmp_path, sit):
     path = tmp_path / "t.csv"
-    rows = [f"{k},{k % 7},{'unknown' if k % 3 == 0 else 'pq'[k % 2]}" for k in range(30)]
+    rows = [f"{2 * k},{k % 7},{'unknown' if k % 3 == 0 else 'pq'[k % 2]}" for k in range(30)]
     path.write_text("n,x,label\n" + "\n".join(rows) + "\n31,,unknown\n,,unknown\n")
     sitting = sit(path, audit=1)
     desk = sitting.desk
@@ -317,6 +317,22 @@ def test_the_command_says_what_is_wrong(table, run):
     assert "'nothing'" in errors
     code, _, errors = run("desk", table[0].with_name("absent.csv"), "--label", "label")
     assert code == 1
+
+
+@pytest.mark.parametrize("label", ["nothing", "x1"])
+def test_whoever_is_refused_leaves_nothing_behind(table, sit, run, label):
+    path = table[0]
+    before = sorted(path.parent.iterdir())
+    assert run("desk", path, "--label", label, "--no-browser")[0] == 1
+    assert sorted(path.parent.iterdir()) == before
+    # a journal that was there before stays, with its answers
+    sitting = sit(path)
+    sitting.say(sitting.case()["row"], "cannot tell")
+    answers = sitting.desk.journal.answers()
+    sitting.desk.close()
+    assert run("desk", path, "--label", label, "--no-browser")[0] == 1
+    assert sit(path).desk.journal.answers() == answers
+    assert len(answers) == 1
 
 
 def test_a_taken_port_is_told_with_the_remedy(table, sit):

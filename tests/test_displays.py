@@ -239,6 +239,24 @@ def test_regions_on_principal_components(cells):
     png(display)
 
 
+def test_regions_of_rows_with_empty_cells():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, -1], 40)
+    X = rng.normal(size=(120, 3)) + 3 * (np.arange(120) % 2)[:, None] * (y[:, None] != 0)
+    X[::2, 0] = np.nan
+    clf = MixtureClassifier().fit(X, y)
+    drawn = RegionsDisplay.from_estimator(clf, X, y, grid_resolution=20)
+    assert np.isfinite(drawn.points).all(axis=1).sum() == 60
+    X[1::2, 1] = np.nan  # no row has both, and each still tells how far its axis reaches
+    clf = MixtureClassifier().fit(X, y)
+    drawn = RegionsDisplay.from_estimator(clf, X, y, features=(0, 1), grid_resolution=20)
+    assert drawn.grid_x[0] < np.nanquantile(X[:, 0], 0.1)
+    assert drawn.grid_y[-1] > np.nanquantile(X[:, 1], 0.9)
+    assert np.isfinite(drawn.proba).all()
+    with pytest.raises(ValueError, match="features=None: 0 rows have all features: name two"):
+        RegionsDisplay.from_estimator(clf, X, y)
+
+
 def test_slices_hold_the_other_features_at_their_means(cells):
     X, y, clf = cells
     display = RegionsDisplay.from_estimator(

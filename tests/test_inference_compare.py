@@ -132,6 +132,11 @@ def test_all_candidates_fail(data):
         compare(data.features, data.labels, [{"family": "nothing"}], cv=0)
 
 
+def test_a_parameter_that_there_is_not_is_named(data):
+    with pytest.raises(ValueError, match=r"candidates: parameter='famly'.*Did you mean 'family'"):
+        compare(data.features, data.labels, {"famly": ["t"]})
+
+
 def test_candidates_bring_their_own_marker(data):
     """Which rows are blank is the candidates' to say, and they must agree."""
     y = np.array(["?" if v is None else "ab"[v] for v in data.labels])

@@ -157,6 +157,17 @@ def test_what_fails_is_left_out_and_named(data):
         MixtureClassifierCV([bad]).fit(data.features, data.labels)
 
 
+def test_splits_are_given_as_scikit_learn_takes_them(data):
+    X, y = data.features, data.labels
+    splits = list(LabelledKFold(3, random_state=0).split(X, y))
+    fits = [MixtureClassifierCV(FEW[:1], cv=cv).fit(X, y) for cv in (splits, iter(splits))]
+    assert np.array_equal(fits[0].held_out_proba_, fits[1].held_out_proba_, equal_nan=True)
+    assert np.isfinite(fits[0].held_out_proba_[data.labelled]).all()
+    for wrong in ("five", 2.5):
+        with pytest.raises(ValueError, match=f"Expected `cv` as an integer.*Got {wrong}"):
+            MixtureClassifierCV(FEW[:1], cv=wrong).fit(X, y)
+
+
 def test_blanks_are_no_class_to_splits_and_scores(data):
     X, y = data.features, data.labels
     cv = LabelledKFold(4, random_state=0)

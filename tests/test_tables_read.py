@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hesitant.tables import TableError, read_table, sources, write_csv
+from hesitant.tables import TableError, read_table, sources, write_table
 
 CSV = b"CD3,CD4,population\n0.5,-1.25,T\n0.25,3,\n1e-3,4,B\n"
 HOSTILE = ["<script>alert(1)</script>", 'say "hi"', "two\nlines", "🧬", "=1+1", "x" * 10_000]
@@ -178,11 +178,11 @@ def test_decompression_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("quoting", ["minimal", "write_csv"])
+@pytest.mark.parametrize("quoting", ["minimal", "write_table"])
 def test_hostile_names_and_cells(tmp_path: Path, name: str, quoting: str) -> None:
     frame = pd.DataFrame({name: [name, "b"], "x": [1.5, -2.0]})
-    if quoting == "write_csv":
-        write_csv(frame, tmp_path / "t.csv")
+    if quoting == "write_table":
+        write_table(frame, tmp_path / "t.csv")
     else:
         frame.to_csv(tmp_path / "t.csv", index=False)
     pd.testing.assert_frame_equal(read_table(tmp_path / "t.csv"), frame, check_dtype=False)

@@ -108,7 +108,7 @@ def test_prediction_needs_no_label_and_keeps_the_order_asked_for() -> None:
     [
         (["1", "2", ""], [], [1, 2, None]),
         (["1.0", "2.0", "NA"], [], [1, 2, None]),
-        (["1.5", "2", ""], [], [1.5, 2.0, None]),
+        (["1.5", "2", ""], [], ["1.5", "2", None]),
         (["1", "2", "-1"], [], [1, 2, -1]),
         (["1", "2", "-1"], [-1], [1, 2, None]),
         (["1", "2", "-1"], ["-1"], [1, 2, None]),
@@ -293,6 +293,7 @@ def test_missing_values_that_do_not_occur_are_told() -> None:
         (["T", "B", "Unknown "], [("Unknown", 2)]),
         (["0", "1", "-1"], []),  # blank already, as in Python
         (["a", "b", "-1"], [("-1", 2)]),
+        (["0", "1", "-999"], [("-999", 2)]),
         (["T", "not sure", "N.D."], [("not sure", 2), ("N.D.", 2)]),
         (["T", "?", "-"], [("?", 2), ("-", 2)]),
         (["T", "B", "none"], [("none", 2)]),
@@ -303,6 +304,38 @@ def test_missing_values_that_do_not_occur_are_told() -> None:
 def test_classes_that_read_like_no_label(cells: list[str], found: list[tuple[str, int]]) -> None:
     text = "x,y\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells * 2))
     assert list(select(text).blank_like) == found
+
+
+@pytest.mark.parametrize("numbers", ["01", ["True", "False"]])
+def test_readers_who_write_classes_otherwise_are_named(numbers: str | list[str]) -> None:
+    text = "x,ada,bo\n" + "".join(f"{i},{'ab'[i % 2]},{numbers[i % 2]}\n" for i in range(8))
+    words = f"The labels are such as '{numbers[0]}', those of the reader 'ada' such as 'a'. Write"
+    assert refused(text, words, label=["ada", "bo"]).column == "bo"
+
+
+@pytest.mark.parametrize("missing", [["unsure"], None])
+def test_numbers_beside_a_word_are_words_for_all_readers(missing: list[object] | None) -> None:
+    text = "x,ada,bo\n" + "".join(f"{i},{i % 2},{i % 2}\n" for i in range(8)) + "9,unsure,1\n"
+    columns = select(text, label=["ada", "bo"], missing=missing)
+    assert columns.opinions is not None
+    assert columns.opinions[:2].tolist() == [["0", "0"], ["1", "1"]]
+    assert columns.opinions[8].tolist() == [None if missing else "unsure", "1"]
+    assert columns.said.classes.tolist() == ["0", "1"] + ["unsure"] * (missing is None)
+
+
+def test_columns_of_measurements_are_no_readers() -> None:
+    text = "x,ada,bo\n" + "".join(f"{i},{i / 7},{i / 9}\n" for i in range(1, 31))
+    refused(text, "column 'ada'", "as a measurement has", label=["ada", "bo"])
+    # few of them are classes
+    columns = select("x,y\n1,0.5\n2,1.5\n3,\n4,0.5\n5,1.5\n")
+    assert columns.y is not None
+    assert columns.y.tolist() == ["0.5", "1.5", None, "0.5", "1.5"]
+
+
+def test_words_for_no_label_of_one_reader_are_found() -> None:
+    text = "x,ada,bo\n" + "".join(f"{i},{'aub'[i % 3]},{'aab'[i % 3]}\n" for i in range(9))
+    columns = select(text.replace(",u,", ",unsure,"), label=["ada", "bo"])
+    assert columns.blank_like == (("unsure", 3),)
 
 
 def test_blanks_after_an_absent_value_do_not_make_it_a_value() -> None:
@@ -321,6 +354,8 @@ def test_blanks_after_an_absent_value_do_not_make_it_a_value() -> None:
         ("n", [1, 2, None, 4, 5], 5, False),  # fewer than ten
         ("n", [1, 2, 3, 5, 4], 5, False),
         ("n", [1.5, 2.5, 3.5, 4.5, 5.5], 5, False),
+        ("n", [2, 3, 4, 6, 7], 6, True),  # with gaps, as where rows were left out
+        ("n", [2, 4, 6, 8, 9], 8, False),
         ("Cell_ID", [17, 5, 9, 33, 2], 5, True),
         ("Event", [17, 5, 9, 33, 2], 5, True),
         ("time", [17, 5, 9, 33, 5], 5, False),
@@ -338,6 +373,69 @@ def test_features_that_number_the_rows(
     assert columns.feature_names == (("x",) if counts else ("x", name))
     assert list(columns.set_aside) == ([name] if counts else [])
     assert not select(frame, features=["x", name], on_missing="drop").set_aside
+
+
+@pytest.mark.parametrize(("part", "counts"), [(0.02, True), (0.07, False), (0.5, False)])
+def test_cases_and_their_parts_number_the_rows(part: float, counts: bool) -> None:
+    cases = np.sort(np.r_[np.arange(20) + 17.01, 30 + part])  # 29.01, 30.01, 30.02, 31.01
+    frame = pd.DataFrame({"x": np.sin(cases), "case": cases, "y": list("aba") * 7})
+    assert list(select(frame).set_aside) == (["case"] if counts else [])
+
+
+@pytest.mark.parametrize(
+    ("code", "others"),
+    [
+        (-999, [0.2, 1.5, -2.0, 0.7]),
+        (-9999, [120, 8000, 3, 4000]),  # the only one below 0
+        (9999, [18, 40, 65, 80]),
+        (99, [1, 2, 3, 4]),
+        (-99.9, [1.5, 20.25, 7, 3]),
+        (1e30, [1e3, 5e8, 2, 7]),
+        (32767, [100, 900, 30, 80]),
+    ],
+)
+def test_codes_for_not_measured_are_asked_about(code: float, others: list[float]) -> None:
+    frame = pd.DataFrame({"x": [*others, code] * 4, "z": range(0, 40, 2), "y": list("abba") * 5})
+    shown = f"{code:.0f}" if float(code).is_integer() else str(code)
+    words = f"{shown} lies far outside of all other values of 'x' (4 rows), and is taken for"
+    (note,) = select(frame).notes
+    assert note.startswith(words)
+    assert f"give {shown} to --empty" in note
+    # which makes such cells empty, and is told
+    columns = select(frame, empty=[code], on_missing="model")
+    assert np.isnan(columns.X[:, 0]).sum() == 4
+    assert columns.notes == (f"4 cells with {shown} taken for empty.",)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 2, 3, -999, 4],  # once
+        [99, 98, 40, 12, 99, 99],  # the end of a scale
+        [999, 999, 500, 20, 1000],
+        [1023, 1023, 100, 5, 80],  # saturated
+        [0, 10, 100, 1000, 1000],  # doses
+        [0, 99, 0, 99, 0],  # two values
+        [99, 99, 99, 88, 88],
+        [-99, -99, 2.5, 100, 120],  # degrees
+        [1e6, 1e6, 3, 7, 2],  # an outlier, twice
+    ],
+)
+def test_other_numbers_are_no_codes(values: list[float]) -> None:
+    frame = pd.DataFrame({"x": values, "y": ["a", "b", "b", "a", None, None][: len(values)]})
+    assert select(frame).notes == ()
+
+
+def test_only_data_frames_have_columns() -> None:
+    with pytest.raises(TypeError, match="frame is a list: give a DataFrame"):
+        select_columns([[1, 2]], label="y")  # type: ignore[arg-type]
+
+
+def test_only_numbers_can_mean_empty() -> None:
+    frame = table("x,y\n1,a\n2,b\n3,b\n4,a\n")
+    with pytest.raises(ValueError, match="'n/a'"):
+        select(frame, empty=["n/a"])
+    assert select(frame, empty=[-999]).notes == ("0 cells with -999 taken for empty.",)
 
 
 def test_columns_that_measure_nothing_of_their_own() -> None:

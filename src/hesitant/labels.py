@@ -1,7 +1,6 @@
 """What users call y, turned into class codes and blanks."""
 
 import dataclasses
-import math
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -177,14 +176,15 @@ def is_blank(value: Any, missing_label: Any) -> bool:
 def _tidy(values: AnyArray) -> AnyArray:
     if values.dtype != object:
         return values
-    kinds = {_kind(v) for v in values}
+    kinds = {kind_of(v): repr(v) for v in values}
     if len(kinds) > 1:
-        examples = ", ".join(repr(next(v for v in values if _kind(v) == k)) for k in sorted(kinds))
+        examples = ", ".join(kinds[kind] for kind in sorted(kinds))
         raise ValueError(f"y mixes labels of different types ({examples}): turn all into text.")
-    return np.array(values.tolist()) if kinds <= {"number", "bool", "str"} else values
+    return np.array(values.tolist()) if kinds.keys() <= {"number", "bool", "str"} else values
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """Return the type of a label; whole and other numbers are of one."""
     value = value.item() if isinstance(value, np.generic) else value
     return "number" if type(value) in (int, float) else type(value).__name__
 
@@ -226,13 +226,15 @@ def look_alike(classes: Iterable[Any]) -> list[str]:
 
 def names_of(classes: AnyArray) -> list[str]:
     """Return the classes as tables and legends print them."""
-    return [c if isinstance(c, str) else describe(c) for c in classes.tolist()]
+    return [as_shown(c) for c in classes.tolist()]
+
+
+def as_shown(value: Any) -> str:
+    """Return a label as the user writes it: a whole number without a decimal point."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def describe(value: Any) -> str:
-    """Return a class value as a message or a table shows it."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and math.isfinite(value) and value == int(value):
-        return str(int(value))
-    return str(value) if not isinstance(value, str) else repr(value)
+    """Return a class value as a message has it: words in quotes."""
+    return repr(str(value)) if isinstance(value, str) else as_shown(value)

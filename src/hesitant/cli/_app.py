@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
@@ -109,9 +109,8 @@ def desk(
     named = [part.strip() for part in ",".join(features).split(",")] if features else None
     chosen = {"label": label, "id": id, "show": show, "features": named, "blank": missing}
     open_desk = Desk(table, reader, audit=audit, **chosen)
-    with suppress(KeyboardInterrupt):
+    with closing(open_desk), suppress(KeyboardInterrupt):
         serve(open_desk, port=port, browser=not no_browser)
-    open_desk.close()
     Terminal().say(f"The desk is closed. Every answer is in {open_desk.journal.path}.")
 
 

@@ -15,63 +15,8 @@ Family = StrEnum("Family", ["gaussian", "t", "skew_t", "skew_normal"])
 Covariance = StrEnum("Covariance", ["full", "tied", "diag", "spherical", "shrunk"])
 Mechanism = StrEnum("Mechanism", ["entropy", "class", "entropy+class", "mixed", "none"])
 Format = Literal["csv", "tsv", "xlsx", "json", "jsonl", "parquet", "feather", "fcs"]
-FORMATS = ".csv, .tsv, .parquet or .feather"
 
-_HELP = {
-    "table": "CSV, TSV, .xlsx, JSON, JSONL, Parquet, Feather or FCS, also packed (.gz); - for "
-    "standard input.",
-    "features": "Column to use as a feature; repeat, or separate by commas.",
-    "on_missing": "What to do with rows that lack a feature.",
-    "format": "Format of the table, where its content and name do not tell.",
-    "encoding": "Encoding of a text table, such as cp1252.",
-    "delimiter": "What separates the cells of a text table.",
-    "decimal": "Decimal mark of a text table.",
-    "transform": "Scale of the fluorescence channels of an FCS file.",
-    "compensate": "Undo spillover by the matrix that an FCS file holds.",
-    "label": "Column of labels, blank where the expert gave none; several, separated by commas, "
-    "are the readers of a panel.",
-    "features_from": "Table of features, where TABLE is an export of Label Studio, Argilla, "
-    "doccano or Prodigy, or a line for each statement (case, reader, label); --id names what both "
-    "have.",
-    "drop": "Column to leave out; repeat, or separate by commas.",
-    "reviewed": "Column of yes and no: whether an expert saw the row. A blank that nobody saw "
-    "says nothing about difficulty.",
-    "missing": "Label that means 'not labelled', such as ungated; repeat for several. The number "
-    "-1 does if none is given; give none if -1 is a class.",
-    "family": "Shape of the classes. Without this, --covariance, --components, --mechanism, "
-    "--alpha or --starts, models of several shapes are combined by how well they predict rows "
-    "held out.",
-    "covariance": "What the classes' scale matrices look like.",
-    "components": "Components of every class: a number, or auto to ask rows left out.",
-    "mechanism": "How the chance of a label depends on difficulty or class; none ignores the "
-    "blanks.",
-    "alpha": "Weight of labelled against blank rows, from 0 to 1.",
-    "standardise": "Divide every feature by its standard deviation.",
-    "pca": "Keep the K leading principal components of the features.",
-    "starts": "Starts of the fit, of which the best is kept; the first is taken from the labels.",
-    "bootstrap": "Test the blanks by N bootstrap replicates too, each with fits of its own; 199 "
-    "or more for a useful p-value.",
-    "covariances": "Covariance to try; repeat.",
-    "mechanisms": "Mechanism to try; repeat.",
-    "labels": "Column of labels, blank where nobody said.",
-    "parts": "table1, table2, full, simulation or figures; everything by default.",
-    "data": "Where the real data are.",
-    "resume": "Continue an interrupted simulation.",
-    "anew": "Begin an interrupted simulation anew.",
-    "show": "What to look at: text, a link, or an image or text file beside the table.",
-    "reader": "Who answers, where the page does not say.",
-    "audit": "Share of cases drawn at random, unmarked, from 0 to 1.",
-    "port": "Port on this machine; 0 is any free one.",
-    "no_browser": "Print the address, and open no window.",
-    "out": "Where the files go: a folder, or how their names begin.",
-    "predictions": f"Where the predictions go: {FORMATS}; - for standard output.",
-    "ranking": f"Write the ranking too: {FORMATS}.",
-    "simulated": f"Where the table goes: {FORMATS}; - for standard output.",
-    "kind": "paper: two Gaussian classes, as in the paper; cytometry: four skewed cell "
-    "populations.",
-    "truth": "Add a column with the true class of every row.",
-    "config": "Read options from a TOML file, under these same names.",
-}
+_HELP: dict[str, str] = tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
 
 
 def option(panel: str | None, help: str, default: Any = False, *names: str, **more: Any) -> Any:
@@ -147,6 +92,7 @@ class ReadOptions:
     table: Table
     id: Id = None
     features: Features = None
+    empty: Annotated[list[float] | None, data("empty", metavar="NUMBER")] = None
     on_missing: Annotated[Literal["model", "drop", "error"] | None, data("on_missing", _NA)] = None
     format: Annotated[Format | None, data("format", False, "--format")] = None
     encoding: Annotated[str | None, data("encoding", "UTF-8")] = None

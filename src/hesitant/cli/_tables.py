@@ -42,7 +42,8 @@ def select(options: o.ReadOptions, frame: "pd.DataFrame", gaps: bool, **chosen: 
         raise typer.BadParameter(problem, param_hint="'--on-missing'")
     features = split_names(options.features or (), frame) or None
     on_missing = options.on_missing or ("model" if gaps else "error")
-    given = {"label": None, "features": features, "id": options.id, "on_missing": on_missing}
+    given: dict[str, Any] = {"label": None, "features": features, "id": options.id}
+    given |= {"on_missing": on_missing, "empty": options.empty or ()}
     return hesitant.tables.select_columns(frame, **{**given, **chosen})
 
 

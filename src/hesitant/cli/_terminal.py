@@ -31,6 +31,8 @@ _REWORDED = (
     (r", (−1 for all cores), or None\b", r", or \1"),
     (r", or one for each of the \d+ classes, a dict of them by class\b", ""),
     (r"\breg_covar\b", "a weak prior"),
+    (r"\bRaise max_iter, or .* does not matter\.", "Give another --family or --covariance."),
+    (r": the entries of means_ and covariances_ .* scales_\.", "."),
 )
 
 

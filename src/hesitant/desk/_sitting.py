@@ -38,7 +38,7 @@ class Journal:
     """All answers ever given about one table, by whatever reader, window or process."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self._lock = path, threading.RLock()
+        self.path, self._lock, self.is_new = path, threading.RLock(), not path.exists()
         try:
             self._db = sqlite3.connect(path, timeout=10, check_same_thread=False)
             self._db.isolation_level = None  # each statement is a transaction: on disk at once
@@ -145,7 +145,13 @@ class Desk:
         self._seed = self.journal.fact("seed") or secrets.randbits(32) + 1
         self.journal.note(seed=self._seed)
         self.worker = Worker(self._learn)
-        self._resume()
+        try:
+            self._resume()
+        except BaseException:  # who was refused leaves nothing behind
+            self.close()
+            if self.journal.is_new:
+                self.journal.path.unlink()
+            raise
 
     def _read(self, given: Mapping[str, Any]) -> Any:
         # names stay as they are written

@@ -1,10 +1,12 @@
 """Are the blanks about difficulty: both fits, all tests, one answer."""
 
 import dataclasses
+import tomllib
 import warnings
 from collections.abc import Iterator
 from functools import cached_property, partial
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,63 +29,8 @@ from hesitant.rows import ManyRows, Rows
 # its size best; the likelihood ratio rejects true chance too often as parameters grow in number.
 _ORDER = ("bootstrap", "score", "lr", "mw")
 
-_HEADLINES = {
-    "hard": "The blanks mark the hard cases.",
-    "easy": "The blanks mark the easy cases.",
-    "mixed": "The blanks depend on difficulty, but not in one direction.",
-    "random": "The blanks look random.",
-    "few": "There are too few rows to tell what the blanks mean.",
-    "crowded": "There are too many parameters to tell what the blanks mean.",
-    "all": "Every {row} has a label.",
-    "none": "No {row} has a label.",
-    "unseen": "No row was reviewed.",
-    "by class": "The blanks mark whole classes, or depend on difficulty.",  # no more is claimed
-}
-_EVIDENCE = {
-    "nothing": "Without both labelled and blank rows among those reviewed there is no pattern to "
-    "learn from; the classes were fitted as usual.",
-    "pairs": "Take a blank row and a labelled one at random: the blank one is the harder to "
-    "classify in {share} of cases, where pure chance would give about 50 % ({test} test, {p}).",
-    "few": "{blank} beside {labelled} show no clear link with difficulty, and are too few to rule "
-    "one out.",
-    "crowded": "There are {each:.2g} rows for each parameter of the model; with fewer than "
-    "{needed:g} the tests find a link where there is none and miss one where there is.",
-}
-_MEANING = {
-    "hard": "Labels are missing where the classes overlap, so the pattern of blanks is itself "
-    "evidence of where that is.",
-    "easy": "It is the clear-cut rows that were left blank, which is unusual: make sure that "
-    "blank cells mean what they seem to mean.",
-    "mixed": "Labels depend on difficulty, but not simply more or less with more of it: look at "
-    "the labelling curve, try a more flexible one (in Python EntropyMechanism(basis='spline')), "
-    "and make sure what blank cells mean in this table.",
-    "random": "These data show no link between missing labels and difficulty: mechanism=None "
-    "loses nothing that can be seen here.",
-    "crowded": "Use fewer features or a simpler covariance, and ask again.",
-    "by class": "Some classes are labelled far more readily than their difficulty explains: "
-    "labels may be missing by class, and then their pattern says little about where the classes "
-    "overlap.",
-}
-_CAUTIONS = {
-    "shares": "By a fit that ignores the pattern, labels are given to {most} but to {least}: ask "
-    "how labels were given, and see whether another family says the same. Use "
-    "mechanism={best!r}, and compare.",
-    "shape": "The chance of a label does not follow difficulty along quite the curve that was "
-    "assumed ({p}): take labelling probabilities as approximate, and try a more flexible curve "
-    "(in Python EntropyMechanism(basis='spline')) or another family.",
-    "weights": "Likelihood ratio, Wald, score and shape tests and the labelled shares by class "
-    "count rows by their weights; all else counts every row of positive weight once.",
-}
-_CAVEATS = (
-    "The evidence uses a model fitted to these same rows. The rank tests treat its entropies as "
-    "measured; the likelihood ratio and Wald tests come out too sure when rows are few for the "
-    "parameters (a spline basis, many features, few labels), the score test least. {bootstrap} "
-    "refits the model every time and so allows for it.",
-    "Entropies are those of {family} classes. If the classes are not shaped so, a row in a tail "
-    "may look easy or hard for the wrong reason: see whether another family says the same.",
-    "That labels are missing where the classes meet does not prove why: anything else that makes "
-    "labels rare there looks alike.",
-)
+_SENTENCES = tomllib.loads(Path(__file__).with_name("sentences.toml").read_text("utf-8"))
+_HEADLINES, _EVIDENCE, _MEANING, _CAUTIONS, _CAVEATS = _SENTENCES.values()
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -378,7 +325,7 @@ def _decide(fits: Fits, tests: dict[str, Any], found: dict[str, Any]) -> dict[st
         "headline": _HEADLINES[shown].format_map(words),
         "explanation": f"{evidence} {_MEANING.get(shown, '')}".strip(),
         "caution": " ".join(cautions),
-        "caveats": [caveat.format_map(words) for caveat in _CAVEATS],
+        "caveats": [caveat.format_map(words) for caveat in _CAVEATS.values()],
     }
 
 

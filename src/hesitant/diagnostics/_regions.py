@@ -171,9 +171,10 @@ class Plane:
     names: tuple[str, str]
 
     def place(self, X: FloatArray) -> FloatArray:
-        """Return the rows' coordinates on the plane (n, 2); NaN if a feature that counts is."""
-        needed = (self.inverse != 0).any(axis=1)
-        return (X - self.origin)[:, needed] @ self.inverse[needed]
+        """Return the rows' coordinates on the plane (n, 2), each NaN if a feature it needs is."""
+        moved, needed = X - self.origin, self.inverse != 0
+        each = [moved[:, use] @ self.inverse[use, k] for k, use in enumerate(needed.T)]
+        return np.column_stack(each)
 
 
 def choose_plane(rows: FloatArray, features: Sequence[Any] | None, names: list[str]) -> Plane:
@@ -181,7 +182,10 @@ def choose_plane(rows: FloatArray, features: Sequence[Any] | None, names: list[s
     p = rows.shape[1]
     if p < 2:
         raise ValueError("Regions need at least two features: use EntropyDisplay, or a histogram.")
-    if features is None and p > 2:  # on the correlation scale
+    if features is None and p > 2:  # on the correlation scale, of rows without empty cells
+        rows = rows[np.isfinite(rows).all(axis=1)]
+        if len(rows) < 2:
+            raise ValueError(f"features=None: {len(rows)} rows have all features: name two.")
         origin, spread = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-300)
         _, value, vector = np.linalg.svd((rows - origin) / spread, full_matrices=False)
         share = 100 * value**2 / np.sum(value**2)

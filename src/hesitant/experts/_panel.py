@@ -279,19 +279,18 @@ class Readers(BaseEstimator):
         """Return statements, or None where y is plain labels that are taken as right."""
         if y is None:  # in words that scikit-learn's own tests look for
             raise ValueError("requires y to be passed, but the target y is None: give labels.")
-        if not (is_panel(y) or self.fallible):
+        if is_panel(y):
+            if reviewed is not None:
+                raise ValueError("reviewed is for one label a row: use Statements, with shown=.")
+            known = isinstance(y, Statements)
+            return y if known else Statements.from_labels(y, missing_label=missing_label)
+        if not self.fallible:
             return None
-        if not is_panel(y):  # one reader; labels of rows that were not reviewed are the truth
-            labels = encode(y, missing_label)
-            codes, classes = labels.codes, labels.classes
-            seen = check_shown("reviewed", reviewed, codes.shape)
-            said, truth = np.where(seen, codes, NOT_SHOWN)[:, None], np.where(seen, -1, codes)
-            return Statements("labels", said, ("reader 1",), classes, classes, truth)
-        if reviewed is not None:
-            raise ValueError("reviewed is for one label a row: use Statements, with shown=.")
-        if isinstance(y, Statements):
-            return y
-        return Statements.from_labels(y, missing_label=missing_label)
+        labels = encode(y, missing_label)  # of one reader; unless reviewed they are the truth
+        codes, classes = labels.codes, labels.classes
+        seen = check_shown("reviewed", reviewed, codes.shape)
+        said, truth = np.where(seen, codes, NOT_SHOWN)[:, None], np.where(seen, -1, codes)
+        return Statements("labels", said, ("reader 1",), classes, classes, truth)
 
     def known(self, statements: Statements) -> IntArray:
         """Return the classes that are known for certain, −1 elsewhere."""
@@ -393,8 +392,7 @@ def reader_records(clf: Any, *data: Any, **given: Any) -> list[dict[str, Any]]:
         return float(np.sqrt(slopes @ info.covariance[np.ix_(at, at)] @ slopes))
 
     confused = isinstance(panel.answers, Confusion)
-    counts = panel.counts or [(0, 0)] * len(panel.readers)
-    lines = []
+    counts, lines = panel.counts or [(0, 0)] * len(panel.readers), []
     parts = zip(panel.readers, counts, panel.each(panel.parameters_), strict=True)
     for j, (reader, (shown, said), (own, spoken)) in enumerate(parts):
         suffix, errors = panel.suffix(reader), {}

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant.checks import check_number
 
 Entries: TypeAlias = tuple[IntArray, IntArray, IntArray]
 _FIRM = 1e9  # a pull beyond this is rigid, and leaves the data no digits
@@ -182,12 +183,8 @@ class Shrunk(Full):
     def given(self) -> FloatArray:
         """Return the strengths that are known, NaN where they are to be found."""
         for name, value in vars(self).items():
-            number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-            if value is not None and not (number and 0 <= float(value) <= _FIRM):
-                raise ValueError(
-                    f"{name}={value!r}: give a number of rows from 0 to {_FIRM:g}, or None to "
-                    "have it chosen."
-                )
+            if value is not None:
+                check_number(name, value, Real, 0, _FIRM)
         return np.array([np.nan if v is None else float(v) for v in vars(self).values()])
 
     def effective(self, strengths: FloatArray, rows: FloatArray, p: int) -> float:

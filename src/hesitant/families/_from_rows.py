@@ -121,7 +121,7 @@ class KernelDensity(Family):
             away = self.rows_ - means[h]
             covariances[h] = (mass[:, None] * away).T @ away / mass.sum()
         # a Laplace kernel has the variance 2 / rate**2
-        return KernelParams(means, covariances + np.diag(2 / self.rates_**2), np.arange(g))
+        return KernelParams(means, covariances + np.diag(2 * (1 / self.rates_) ** 2), np.arange(g))
 
     def log_density(self, params: KernelParams, X: AnyArray) -> FloatArray:
         own = np.eye(self.n_classes_)[self.codes_] * self.masses_[:, None]

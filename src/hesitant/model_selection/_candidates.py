@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from hesitant._typing import IntArray
+from hesitant.checks import look_up
 from hesitant.classifier import MixtureClassifier
 from hesitant.experts import as_readers
 from hesitant.families import KernelDensity, Ranked
@@ -88,6 +89,8 @@ def as_candidates(given: Any, shared: Mapping[str, Any] | None = None) -> Models
     out: Models = {}
     for item in given:
         if isinstance(item, Mapping):
+            for name in item:
+                look_up("candidates: parameter", name, MixtureClassifier().get_params())
             item = MixtureClassifier(**{**(shared or {}), **item})
         if not isinstance(item, MixtureClassifier):
             what = f"candidates contains a {type(item).__name__}"

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
+from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
@@ -162,7 +163,7 @@ class MixtureClassifierCV(PatternClassifier):
         """Return the rows to hold out together, none if labels are too few."""
         codes = data.codes
         if not isinstance(self.cv, Integral):
-            parts = self.cv.split(codes[:, None], codes) if hasattr(self.cv, "split") else self.cv
+            parts = check_cv(self.cv).split(codes[:, None], codes)
             folds = [np.asarray(test) for _, test in parts]
             if any((codes[fold] >= 0).sum() == 0 for fold in folds):
                 raise ValueError(f"cv={self.cv!r}: a fold has no labelled row to judge by.")

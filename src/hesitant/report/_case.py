@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist
-from sklearn.model_selection import StratifiedKFold
 
 from hesitant._drawing import share_between
 from hesitant._replicates import refit
@@ -17,6 +16,7 @@ from hesitant.diagnostics._tests import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
 from hesitant.inference import ObservedInformation, information
 from hesitant.inference._sensitivity import Sensitivity, sensitivity
+from hesitant.model_selection._labelled import deal_out
 
 MOST_LABELLED, MOST_BLANK = 1500, 500  # rows that are drawn
 FOLDS, FEWEST = 5, 10  # of fewer labelled rows a share says nothing
@@ -84,24 +84,19 @@ class Case:
         own = getattr(self.whole, "held_out_proba_", None)
         if own is not None and np.shape(own) == proba.shape and np.isfinite(own).any():
             return np.where(self.blank[:, None], np.nan, own), ""
-        codes, counts = self.labels.codes, self.labels.counts
-        # the only label of a class cannot be held out: the class would have none
-        rows = np.flatnonzero((codes >= 0) & (counts[codes] > 1))
-        if rows.size < FEWEST:
+        folds = deal_out(self.labels.codes, FOLDS, 0, fewer=True)
+        rows = sum(map(len, folds))
+        if rows < FEWEST:
             return proba, "too few rows are labelled to hold some of them out"
         if self.clf.alpha == 0:
             return proba, "the classes were fitted without the labels"
-        deal = min(FOLDS, int(counts[codes[rows]].min()))
-        folds = StratifiedKFold(deal, shuffle=True, random_state=0)
         try:
-            parts = folds.split(rows, codes[rows])
-            for _, part in itertools.islice(parts, 1 if rows.size > MANY else None):
-                keep = np.delete(np.arange(self.n), rows[part])
-                clf = refit(self.whole, self.given[keep], None, warned=[])
-                proba[rows[part]] = clf.predict_proba(self.given[rows[part]])
+            for fold in folds[: 1 if rows > MANY else None]:
+                others = np.delete(np.arange(self.n), fold)
+                clf = refit(self.whole, self.given[others], None, warned=[])
+                proba[fold] = clf.predict_proba(self.given[fold])
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-            proba[:] = np.nan
-            return proba, f"a model without some of the rows could not be fitted: {error}"
+            return np.full_like(proba, np.nan), f"a fit without some of the rows failed: {error}"
         return proba, ""
 
     @cached_property

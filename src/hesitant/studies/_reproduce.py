@@ -116,7 +116,7 @@ class Reproduction:
             files = ", ".join(path.name for path in part.files if path.suffix != ".svg")
             state = "ok    " if part.ok else "FAILED"
             lines.append(f"  {name:{width}}  {state}  {part.seconds:6.1f} s  {files}")
-            new = [problem for problem in part.problems if problem not in said]
+            new = [problem for problem in dict.fromkeys(part.problems) if problem not in said]
             lines += [f"      {line}" for problem in new for line in problem.splitlines()]
             said += new
         return "\n".join(lines)

@@ -15,8 +15,9 @@ import pandas as pd
 
 from hesitant._typing import BoolArray
 from hesitant._words import noun
+from hesitant.labels import as_shown
 
-from .cells import Sheet, as_shown
+from .cells import Sheet
 from .errors import TableError, option, quote, quote_all
 
 _READER = re.compile(r"(?i)(reader|annotator|rater|expert|user|coder|label+er)([\W_]?(id|name))?")

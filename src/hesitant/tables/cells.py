@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
-from hesitant._words import close_names
+from hesitant._words import close_names, noun
+from hesitant.labels import as_shown
 
 from .errors import TableError, check_shape, looks_like_data, option, quote, quote_all, ways
 
@@ -30,14 +31,15 @@ _TRUTHS = dict.fromkeys(("yes", "y", "true", "t", "1", "1.0"), True)
 _TRUTHS |= dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), False)
 _MANY = 20  # so many classes, each of a single row, are not classes
 _FEW = 10  # fewer rows do not tell counting from measuring
+_COUNTING = 0.75  # share of steps by one, among values that are all different
 
 # what people and programs write for "no label", and what some mean as a class
 _BLANK_LIKE = (  # noqa: SIM905
-    "-1, ?, ??, ., -, --, none, null, nan, n/a, na, n.a., nd, n.d., tbd, tba, unknown, unk, "
-    "unlabelled, unlabeled, not labelled, no label, ungated, missing, undefined, unassigned, "
-    "unclassified, unsure, not sure, uncertain, unclear, ambiguous, equivocal, indeterminate, "
-    "undetermined, inconclusive, cannot tell, can't tell, don't know, pending, to do, todo, "
-    "skip, skipped, blank"
+    "-1, -99, -999, -9999, ?, ??, ., -, --, none, null, nan, n/a, na, n.a., nd, n.d., tbd, tba, "
+    "unknown, unk, unlabelled, unlabeled, not labelled, no label, ungated, missing, undefined, "
+    "unassigned, unclassified, unsure, not sure, uncertain, unclear, ambiguous, equivocal, "
+    "indeterminate, undetermined, inconclusive, cannot tell, can't tell, don't know, pending, "
+    "to do, todo, skip, skipped, blank"
 ).split(", ")
 
 
@@ -45,12 +47,15 @@ class Sheet(dict[str, "Column"]):
     """The columns of a data frame, and where in the file its rows stand, for errors to tell."""
 
     def __init__(self, frame: pd.DataFrame, leave_out: str = "") -> None:
+        if not isinstance(frame, pd.DataFrame):
+            raise TypeError(f"frame is a {type(frame).__name__}: give a DataFrame of pandas.")
         self.leave_out = leave_out  # how to do without a column, for remedies
         note = frame.attrs.get("hesitant", {})
         self.notes: list[str] = list(note.get("notes", ()))  # what was found on the way
         self.source: str = note.get("source", "the table")
         self.decimal: str = note.get("decimal", ".")
         self.as_text: Collection[str] = note.get("as_text", ())
+        self.empty: list[float] = []  # numbers of features that mean "not measured"
         # a selection of the rows that were read keeps the numbers they had
         numbered = bool(note) and frame.index.dtype.kind in "iu"
         self._numbers = frame.index if numbered else range(len(frame))
@@ -83,6 +88,7 @@ class Sheet(dict[str, "Column"]):
         remedy = ways("correct or empty the cell", self.leave_out)
         for j, name in enumerate(names):
             X[:, j] = self[name].numbers(remedy)
+            X[np.isin(X[:, j], self.empty), j] = np.nan
             huge = np.isfinite(X[:, j]) & (np.abs(X[:, j]) > _LARGEST)
             self[name].refuse(huge, "is too large to compute with", remedy)
         return X
@@ -190,7 +196,7 @@ class Column:
         given, classes = counts.total(), list(counts)
         unique = len(classes) == given > 1 and (given == rows or given > _MANY)
         many = len(classes) > max(_MANY, given / 2)
-        measured = many and any(isinstance(c, float) for c in classes)
+        measured = many and any(re.fullmatch(r"-?\d+\.\d+", str(c)) for c in classes)
         if not given:
             problem = "The label is blank in every row."
             another = f"choose another column with {option('label')}"
@@ -199,9 +205,10 @@ class Column:
             kind = "a measurement" if measured else "an identifier"
             problem = f"The label has {len(classes):,} different values in {given:,} labelled rows"
             problem += f", as {kind} has ({quote_all(classes, limit=3)})."
-            remedy = f"Choose the column that holds the classes with {option('label')}."
+            another = f"choose the column that holds the classes with {option('label')}"
+            remedy = ways(another, "label several rows of each class")
         elif len(classes) == 1:
-            problem = f"The label has a single class, {quote(classes[0])}, in {given:,} rows."
+            problem = f"The label has a single class, {quote(classes[0])} ({noun(given, 'row')})."
             meaning = "that value means 'not labelled', list it with"
             if coded and {-1, "-1", "-1.0"} & set(self.values):  # -1 was taken for a blank
                 meaning = "-1, which means 'not labelled', is a class here, give none to"
@@ -233,11 +240,6 @@ def _word(cell: Any) -> str | None:
     return text.strip() or None
 
 
-def as_shown(value: object) -> str:
-    """Return a label as the user writes it: a whole number without a decimal point."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
 def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     first: dict[bytes, str] = {}
@@ -251,11 +253,43 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
             found[name] = "is the same in every row"
         elif original != name:
             found[name] = f"repeats {quote(original)}"
-        elif len(values) >= _FEW and (values == np.floor(values)).all():
-            named = _IDENTIFIER.fullmatch(name.strip()) and len(np.unique(values)) == len(values)
-            if named or np.ptp(values - rows) == 0:
+        elif len(values) >= _FEW and len(np.unique(values)) == len(values):
+            # whole numbers, or those of cases and their parts: 17.01, 17.02, 18.01
+            parts = np.unique(np.round(values % 1, 6))
+            counted = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
+            counted &= parts[0] in (0, 0.1, 0.01, 0.001)
+            steps = np.isclose(np.diff(values - rows), 0, atol=1e-6).mean()
+            named = _IDENTIFIER.fullmatch(name.strip()) and not parts.any()
+            if named or (counted and steps > _COUNTING):
                 found[name] = "seems to number the rows"
     return found
+
+
+def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]:
+    """Return numbers that seem to mean "not measured", and how often they stand in which columns.
+
+    Such a code is repeated and lies far outside of all other values, whatever their outliers.
+    """
+    found: defaultdict[float, dict[str, int]] = defaultdict(dict)
+    for name, column in zip(names, X.T, strict=True):
+        rest, codes = column[np.isfinite(column)], dict[float, int]()
+        while rest.size and (ends := [v for v in (rest.min(), rest.max()) if _is_code(v)]):
+            codes[float(ends[0])] = int((rest == ends[0]).sum())
+            rest = rest[rest != ends[0]]
+        low, high = (rest.min(), rest.max()) if rest.size else (0, 0)
+        for code, count in codes.items():
+            far = max(low - code, code - high) > 2 * (high - low)
+            negative = code < -360 and low >= 0  # the only one, and no angle
+            if low < high and count > 1 and (far or negative):
+                found[code][name] = count
+    return found
+
+
+def _is_code(value: float) -> bool:
+    """Whether people or programs may write this number for none: 99, -999.9, 8888, 1e20."""
+    size = abs(value)
+    alike = size >= 10 and set(f"{size:.15g}") - {"."} in ({"7"}, {"8"}, {"9"})
+    return alike or size >= 1e20 or size in (2**15 - 1, 2**15, 2**31 - 1, 2**31)
 
 
 def blank_like(counts: Counter[Any]) -> list[tuple[str, int]]:

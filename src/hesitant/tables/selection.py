@@ -1,8 +1,9 @@
 """`select_columns`: from a data frame to the arrays that a fit needs."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ import pandas as pd
 from hesitant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from hesitant._words import did_you_mean, listed, noun
 from hesitant.checks import look_up
-from hesitant.labels import look_alike
+from hesitant.labels import as_shown, kind_of, look_alike
 from hesitant.statements import Statements
 
-from .cells import BLANK_CELLS, Column, Sheet, as_shown, blank_like, unfit_features
+from .cells import BLANK_CELLS, Column, Sheet, blank_like, codes_in, unfit_features
 from .errors import is_number, option, quote, quote_all, ways
 
+# what `hesitant analyse` and `predict` write beside a table's own columns, and P(...) for classes
+_PREDICTED = {"predicted", "probability", "entropy", "labelling_probability"}
 _COMPARED = 1_000  # more different labels are not compared with a misspelt one, which takes long
 
 
@@ -72,6 +75,7 @@ def select_columns(
     weight: str | None = None,
     missing: Collection[object] | None = None,
     on_missing: str = "error",
+    empty: Collection[float] = (),
 ) -> Columns:
     """Take the columns of a table, as `read_table` returns it, apart and check them.
 
@@ -82,7 +86,7 @@ def select_columns(
     1/0) whether an expert has looked at a row, and ``weight`` weighs the rows. Labels in
     ``missing``, such as ``"ungated"``, stand for a blank; None takes the number -1 for one. Rows
     that have a blank or infinite feature are an ``on_missing="error"``, or "drop" leaves them
-    out; "model" keeps blanks as NaN.
+    out; "model" keeps blanks as NaN. Numbers in ``empty``, such as -999, make a feature blank.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"CD3": [0.1, 2.0, 0.3], "cell": ["B", "T", None]})
@@ -90,7 +94,8 @@ def select_columns(
     >>> columns.feature_names, columns.y
     (('CD3',), array(['B', 'T', None], dtype=object))
     """
-    for name, value in (("features", features), ("drop", drop), ("missing", missing)):
+    lists = {"features": features, "drop": drop, "missing": missing, "empty": empty}
+    for name, value in lists.items():
         if isinstance(value, str):
             raise TypeError(f"{name} must be a collection, not the str {value!r}")
     look_up("on_missing", on_missing, dict.fromkeys(("error", "drop", "model")))
@@ -100,6 +105,7 @@ def select_columns(
     readers = [] if label is None else [label] if isinstance(label, str) else list(label)
     parts: dict[str, Any] = {"label": readers, "id": id, "reviewed": reviewed, "weight": weight}
     taken = _roles(sheet, {**parts, "drop": drop, "features": features})
+    sheet.empty = [float(value) for value in empty]
     sheet.leave_out = f"take such columns out of {option('features')}"
     if not readers:  # a fitted model cannot do without, but its features may have no names
         sheet.leave_out = "" if features else f"choose other columns with {option('features')}"
@@ -110,6 +116,7 @@ def select_columns(
     chosen = _default_features(sheet, taken) if features is None else (list(features), [], {})
     names, ignored, aside = chosen
     X = sheet.features(names)
+    sheet.notes += _codes(sheet, X, names)
     dropped = _unusable_rows(sheet, X, names, on_missing)
     kept = np.delete(np.arange(len(frame)), dropped)
 
@@ -122,7 +129,7 @@ def select_columns(
             from hesitant.datasets import consensus
 
             opinions, y = said, consensus(said, 1, ties="blank")
-        counts.update(label for label in y if label is not None)
+        counts.update(label for row in said for label in {*row} if label is not None)
         sheet[readers[0]].check_classes(counts, len(y), coded=missing is None)
     sheet.notes += look_alike(counts)
     single = quote_all(name for name, count in counts.items() if count == 1)
@@ -183,10 +190,13 @@ def _default_features(
     """Return the numeric columns without a part, those not numeric, and why others are aside."""
     chosen, text, aside = list[str](), list[str](), dict[str, str]()
     learning = "label" in taken.values()  # a model whose features have no names takes them all
+    again = learning and sheet.keys() >= _PREDICTED
     for name in (name for name in sheet if name not in taken):
         if learning and "reviewed" not in taken.values() and sheet[name].reads_like_reviewed():
             aside[name] = "reads like whether an expert saw the row: if so, name it with "
             aside[name] += option("reviewed")
+        elif again and (name in {*_PREDICTED, "unusual"} or name.startswith("P(")):
+            aside[name] = "was written by an earlier analysis"
         elif learning and name.startswith("Unnamed: "):
             aside[name] = "has no name, and may number the rows"
         elif not sheet[name].is_numeric():
@@ -210,10 +220,22 @@ def _default_features(
     return [name for name in chosen if name not in aside], text, aside
 
 
+def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> Iterator[str]:
+    """Say which numbers were taken for empty cells, and ask about those that may mean that."""
+    for code in sheet.empty:
+        cells = sum(int((sheet[name].numbers("") == code).sum()) for name in names)
+        yield f"{noun(cells, 'cell')} with {as_shown(code)} taken for empty."
+    for code, rows in codes_in(X, names).items():
+        where = listed([f"{quote(name)} ({noun(n, 'row')})" for name, n in rows.items()])
+        far = f"{as_shown(code)} lies far outside of all other values of {where}"
+        remedy = f"If it means 'not measured', give {as_shown(code)} to {option('empty')}"
+        yield f"{far}, and is taken for a number. {remedy}: such cells are then empty."
+
+
 def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[Any]]:
     """Return what each reader said, None where blank; note what is listed as missing in vain."""
-    labels = [sheet[name].labels() for name in readers]
-    every = {label for said in labels for label in said.values()}
+    labels = {name: sheet[name].labels() for name in readers}
+    every = {label for said in labels.values() for label in said.values()}
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in every)
     # where no value is listed, the number -1 is blank, as it is in Python
     given = ([-1] if numbers else []) if missing is None else missing
@@ -231,10 +253,27 @@ def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[An
     if unused:
         told = f"Given to {option('missing')}, and not among the labels"
         sheet.notes.append(f"{told}: {quote_all(unused)}.")
-    for said in labels:
+    for said in labels.values():
         said |= {cell: None for cell, label in said.items() if as_shown(label) in blank}
-    pairs = zip(readers, labels, strict=True)
-    return [[said.get(cell) for cell in sheet[name].cells] for name, said in pairs]
+        # to whoever fits, numbers that are not whole would be measurements: words are classes
+        said |= {cell: as_shown(v) for cell, v in said.items() if isinstance(v, float)}
+    _write_alike(sheet, labels)
+    return [[said.get(cell) for cell in sheet[name].cells] for name, said in labels.items()]
+
+
+def _write_alike(sheet: Sheet, labels: dict[str, dict[Any, Any]]) -> None:
+    """Make words of all labels where one reader wrote words, and another the same as numbers."""
+    found = {name: [v for v in said.values() if v is not None] for name, said in labels.items()}
+    pairs = combinations([name for name, given in found.items() if given], 2)
+    mixed = [(a, b) for a, b in pairs if kind_of(found[a][0]) != kind_of(found[b][0])]
+    for a, b in mixed:
+        if not {*map(as_shown, found[a])} & {*map(as_shown, found[b])}:
+            problem = f"The labels are such as {quote(found[b][0])}, those of the reader"
+            problem += f" {quote(a)} such as {quote(found[a][0])}."
+            remedy = f"Write the classes alike in every column named in {option('label')}."
+            raise sheet.error(problem, remedy, column=b)
+    for said in labels.values() if mixed else ():
+        said.update({k: v if v is None else as_shown(v) for k, v in said.items()})
 
 
 def _weights(column: Column, kept: IntArray) -> FloatArray:
