@@ -26,6 +26,7 @@ from hesitant.tables import (
     read_table,
     sha256_of,
     write_atomically,
+    write_csv,
     write_table,
     write_together,
 )
@@ -318,7 +319,7 @@ def test_cells_cannot_start_a_formula(tmp_path: Path) -> None:
     frame = pd.DataFrame({"=HYPERLINK()": bad, "-x": np.linspace(-4, 4, 9), "ok": "CD4+"})
     frame["object"] = pd.Series([-1, np.int64(-2), Decimal("-3"), "-4", None, True, "", "+", "b"])
     frame["delta"] = pd.to_timedelta(-1, "D")
-    text = write_table(frame, tmp_path / "t.csv").read_text()
+    text = write_csv(frame, tmp_path / "t.csv").read_text()
     lines = text.replace("\r", " ").replace("\"'\n", "\"'").splitlines()
     assert lines[0] == '"\'=HYPERLINK()","\'-x","ok","object","delta"'
     assert lines[1].startswith('"\'=1+1",-4,"CD4+","\'-1","\'-1 days')
@@ -338,19 +339,19 @@ def test_the_guard_is_undone_exactly(text: str) -> None:
 
 def test_csv_packings_are_repeatable(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": [1.5, None], "label": ["a\nb", 'q"']}, index=["same", "same"])
-    plain = write_table(frame, tmp_path / "a.csv").read_bytes()
-    packed = write_table(frame, tmp_path / "a.csv.gz").read_bytes()
+    plain = write_csv(frame, tmp_path / "a.csv").read_bytes()
+    packed = write_csv(frame, tmp_path / "a.csv.gz").read_bytes()
     assert packed[4:8] == bytes(4)  # where a gzip file holds the time
-    assert write_table(frame, tmp_path / "b.csv.gz").read_bytes() == packed
+    assert write_csv(frame, tmp_path / "b.csv.gz").read_bytes() == packed
     assert gzip.decompress(packed) == plain
     for name in ("a.csv.gz", "c.csv.bz2", "c.csv.xz"):
         pd.testing.assert_frame_equal(
-            read_table(write_table(frame, tmp_path / name, force=True)),
+            read_table(write_csv(frame, tmp_path / name, force=True)),
             frame.reset_index(drop=True),
             check_dtype=False,
         )
     with pytest.raises(TableError, match="--force"):
-        write_table(frame, tmp_path / "a.csv")
+        write_csv(frame, tmp_path / "a.csv")
 
 
 # ---------------------------------------------------------------- checksums
@@ -367,7 +368,7 @@ def test_checksums(tmp_path: Path) -> None:
     assert sha256_of(frame.set_index(pd.Index([5, 5]))) == digest
     assert sha256_of(frame.astype({"a": np.float32, "b": object})) == digest
     assert sha256_of(frame.astype({"a": "Float64", "b": "category"})) == digest
-    write_table(frame, tmp_path / "u.csv")
+    write_csv(frame, tmp_path / "u.csv")
     assert sha256_of(read_table(tmp_path / "u.csv")) == digest
     different = [
         frame.iloc[::-1],

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from hesitant._optional import find_lazily
 
 from .errors import TableError
-from .output import sha256_of, write_atomically, write_table, write_together
+from .output import sha256_of, write_atomically, write_csv, write_table, write_together
 
 if TYPE_CHECKING:
     from .reading import read_table
     from .selection import Columns, select_columns
 
 __all__ = ["Columns", "TableError", "read_table", "select_columns", "sha256_of"]
-__all__ += ["write_atomically", "write_table", "write_together"]
+__all__ += ["write_atomically", "write_csv", "write_table", "write_together"]
 
 
 def __getattr__(name: str) -> Any:

@@ -186,6 +186,13 @@ def write_table(frame: "pd.DataFrame", path: PathLike, force: bool = False) -> P
     return write_atomically(path, table_bytes(frame, path), force=force)
 
 
+def write_csv(
+    frame: "pd.DataFrame", path: PathLike, force: bool = False, delimiter: str = ","
+) -> Path:
+    """Write a data frame as CSV whatever the file is called; see `write_table`."""
+    return write_atomically(path, table_bytes(frame, path, delimiter), force=force)
+
+
 def check_format(path: PathLike) -> str:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     packed = bool(suffixes) and suffixes[-1] in _PACK
@@ -197,12 +204,13 @@ def check_format(path: PathLike) -> str:
     raise TableError(path, problem, "Let the name end in .csv, .tsv, .parquet or .feather.")
 
 
-def table_bytes(frame: "pd.DataFrame", path: PathLike = "") -> bytes:
-    """Return a table in the format of a file's name."""
+def table_bytes(frame: "pd.DataFrame", path: PathLike = "", delimiter: str = "") -> bytes:
+    """Return a table in the format of a file's name; with a delimiter, as text all the same."""
     import pyarrow as pa
     import pyarrow.csv
 
-    suffix, buffer = check_format(path), io.BytesIO()
+    suffix = "" if delimiter else check_format(path)
+    buffer = io.BytesIO()
     if suffix in _COLUMNAR:
         try:
             getattr(frame.reset_index(drop=True), f"to_{suffix[1:]}")(buffer)
@@ -212,7 +220,7 @@ def table_bytes(frame: "pd.DataFrame", path: PathLike = "") -> bytes:
         return buffer.getvalue()
     columns = [_csv_column(frame.iloc[:, j]) for j in range(frame.shape[1])]
     names = [re.sub(*GUARD, _as_utf8(name).decode()) for name in frame.columns]
-    options = pyarrow.csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
+    options = pyarrow.csv.WriteOptions(delimiter=delimiter or ("\t" if suffix == ".tsv" else ","))
     pyarrow.csv.write_csv(pa.Table.from_arrays(columns, names), buffer, options)
     return _PACK.get(Path(path).suffix.lower(), bytes)(buffer.getvalue())
 
