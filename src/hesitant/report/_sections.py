@@ -4,15 +4,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp, softmax
 from sklearn.metrics import confusion_matrix
+from sklearn.preprocessing import StandardScaler
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._words import decimals, listed, noun, percent, plain, short
 from hesitant.diagnostics._smoother import wilson
 from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference import information
+from hesitant.label_rates import FLOOR
 from hesitant.report._case import FEWEST, Case
-from hesitant.weights import inverse_probability_weights
 
 Section = dict[str, Any]
 SURE, UNSURE = 0.95, 0.7
@@ -22,6 +26,7 @@ EDGES = (0.0, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0)
 BANDS = (0.0, 0.7, 0.9, 0.99, 1.0)
 BAND_NAMES = ("less than 70 %", "70 % to 90 %", "90 % to 99 %", "99 % or more")
 MOST_LISTED, KEPT, VALUES = 12, 1000, 4
+NEAREST, MOST_NEAR = 10, 2000  # rows like another; labelled rows, and blank ones, to look among
 REFERENCE = "D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning."
 _GROUPS = {  # titles of parameters, by how their names begin
     "weight": "Class weights",
@@ -115,10 +120,11 @@ def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
     if case.confusion is not None:
         expected = f"the model expects to agree with {claimed} of their labels"
         yield f"Readers err too. Allowing for that, {expected}, and agrees with {agreed}."
-    if held_out["all_rows"] is not None and labels["blank"]:
+    if held_out["blank_rows"] is not None:
         hard = case.diagnosis.finding == "hard" and not case.diagnosis.missing_by_class
-        easier, share = "Labelled rows are the easier ones. " * hard, percent(held_out["all_rows"])
-        text = f"{easier}The estimate for all rows, blank ones included, is about {share}."
+        easier = "Labelled rows are the easier ones. " * hard
+        every, blank = (percent(held_out[k]) for k in ("all_rows", "blank_rows"))
+        text = f"{easier}The estimate for all rows is about {every}, for blank ones about {blank}."
         rests = "It rests on the model where nobody gave a label, and may be some points too high."
         yield f"{text} {rests}".replace("about >", "above")
     elif labels["blank"] and case.confusion is None:
@@ -179,6 +185,8 @@ def _held_out(case: Case) -> Section:
         expected, agrees = chance[labels >= 0], (labels == said[:, None])[labels >= 0]
     claimed, agreed = expected.mean(), agrees.mean()
     lower, upper = wilson(accuracy, right.size)
+    blank_rows, blank = _of_blank_rows(case, rows), case.blank.mean()
+    all_rows = None if blank_rows is None else (1 - blank) * accuracy + blank * blank_rows
     return {
         "available": True,
         "why_not": "",
@@ -190,29 +198,38 @@ def _held_out(case: Case) -> Section:
         "agreed": agreed,
         # printed probabilities would be certainties that the data refute
         "contradicted": bool(claimed > max(agreed + TOO_SURE, wilson(agreed, agrees.size)[1])),
-        "all_rows": _of_all_rows(case, rows, confidence, right),
+        "all_rows": all_rows,
+        "blank_rows": blank_rows,
         "guess": np.bincount(codes).max() / codes.size,
         "confusion": confusion_matrix(codes, said, labels=range(len(case.classes))),
         "reliability": _reliability(expected, agrees),
     }
 
 
-def _of_all_rows(case: Case, rows: IntArray, sure: FloatArray, right: BoolArray) -> float | None:
-    """Return the share of all rows that is expected to be right.
+def _of_blank_rows(case: Case, rows: IntArray) -> float | None:
+    """Return the share of blank rows that is expected to be right.
 
-    A blank row counts with the model's own chance of an error, raised as far as held-out rows,
-    weighted by one over their chance of a label, have more errors than the model expects. (The
-    weighted share of right rows alone hangs on the few hard ones that have a label.)
+    The model's claim, made less sure until labels of held-out ``rows`` bear it out. A label counts
+    by the odds of a blank among the rows nearest to it: that a wrong model is sure of a row does
+    not make it an easy one.
     """
     few = case.diagnosis.finding in ("crowded", "few")
-    if case.informed is None or case.confusion is not None or few:
+    if few or case.confusion is not None or not case.blank.any():
         return None
-    weight = inverse_probability_weights(case.data, estimator=case.informed)[rows]
-    found, expected = weight @ ~right, weight @ (1 - sure)
-    error = max((found + 1) / (expected + 1), 1.0) * (1 - case.posterior[case.blank].max(axis=1))
-    labelled = case.n - error.size  # of which only some may have been held out
-    wrong = labelled * (~right).mean() + np.minimum(error, 1.0).sum()
-    return float(1 - wrong / case.n)
+    rng = np.random.default_rng(0)
+    held, left = (rng.permutation(of)[:MOST_NEAR] for of in (rows, np.flatnonzero(case.blank)))
+    Z = np.nan_to_num(StandardScaler().fit_transform(case.values[np.r_[held, left]]))
+    apart = cdist(Z[: held.size], Z, "sqeuclidean")
+    np.fill_diagonal(apart, np.inf)  # a row is not near itself
+    k = min(NEAREST, len(Z) - 1)
+    near = apart.argpartition(k, axis=1)[:, :k]
+    blanks = (near >= held.size).sum(axis=1) + left.size / len(Z)
+    odds = blanks / (k + 1 - blanks)
+    pair = case.held_out[0][held], case.posterior[case.blank]
+    log_p, log_tau = (np.log(np.clip(p, FLOOR, 1.0)) for p in pair)
+    behind = log_p - log_p[np.arange(held.size), case.labels.codes[held]][:, None]
+    power = minimize_scalar(lambda t: odds @ logsumexp(t * behind, axis=1), bounds=(0.0, 1.0)).x
+    return float(softmax(power * log_tau, axis=1).max(axis=1).mean())
 
 
 def _reliability(confidence: FloatArray, right: BoolArray) -> list[Section]:
