@@ -19,7 +19,7 @@ from benchmarks.real.held_back import HELD_BACK, keel
 from benchmarks.real.sets import PATTERNS, TOGETHER, Split, known_sets, split
 from hesitant import MixtureClassifier, MixtureClassifierCV
 from hesitant.report._case import Case
-from hesitant.report._sections import _held_out
+from hesitant.report._held_out import judged_by_labels
 
 MODELS = {
     "CV": MixtureClassifierCV(random_state=0),
@@ -37,7 +37,9 @@ def judge(clf: MixtureClassifier | MixtureClassifierCV, part: Split) -> list[flo
     for P, known in ((old, truth), (new, test)):
         error, loss = losses(P, known)
         out += [P.max(axis=1).mean() - (1 - error), loss]
-    said = _held_out(Case(clf, clf.check(part.X, part.y), None, None, str)).get("blank_rows")
+    said = judged_by_labels(Case(clf, clf.check(part.X, part.y), None, None, str)).get(
+        "blank_rows"
+    )
     right = np.mean(old.argmax(axis=1) == truth)
     return [*out, np.nan if said is None else said - right]
 

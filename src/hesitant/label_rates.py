@@ -8,11 +8,13 @@ in class h. Then the odds of a blank are ``Σ_h p_h (1 − λ_h) / λ_h``: a lik
 """
 
 import math
+from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, logit
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, log_expit, logit, logsumexp
 
-from hesitant._typing import BoolArray, FloatArray
+from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.uncertainty import Shannon
 
 FLOOR = 1e-4  # of a posterior: so sure no rows are
@@ -40,6 +42,16 @@ def explain_blanks(p: FloatArray, seen: BoolArray, weight: FloatArray) -> tuple[
         if bic < best[2]:
             best = name, theta, bic
     return best[:2]
+
+
+def as_sure_as(log_p: FloatArray, codes: IntArray, weight: Any, most: float) -> float:
+    """Return the power of probabilities, up to ``most``, that suits rows of known classes best."""
+    behind = log_p - log_p[np.arange(len(codes)), codes][:, None]
+
+    def lost(power: float) -> float:
+        return float(np.sum(weight * logsumexp(power * behind, axis=1)))
+
+    return float(minimize_scalar(lost, bounds=(0.0, most)).x)
 
 
 def _climb(

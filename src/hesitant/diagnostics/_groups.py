@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from hesitant._drawing import COLORS, Drawing, as_text, class_color, drawing
@@ -18,7 +17,7 @@ from hesitant.diagnostics._tests import ALPHA, FEW, Fits, Test, mann_whitney
 from hesitant.experts import Panel, reader_records
 from hesitant.families import Gaussian
 from hesitant.fitting import fit_mixture
-from hesitant.label_rates import explain_blanks
+from hesitant.label_rates import as_sure_as, explain_blanks
 from hesitant.likelihood import Likelihood, normalise
 from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, Mechanism, as_mechanism
 from hesitant.rows import ManyRows, Rows
@@ -111,11 +110,7 @@ def _posteriors_without(data: Rows) -> FloatArray:
         kept, told = known[fold[known] != k], fold == k
         params = family.initial(X[kept], members[kept])
         log_p[told] = family.log_density(params, X[told]) + np.log(members[kept].sum(axis=0))
-    behind = log_p[known] - log_p[known, codes[known]][:, None]
-    sure = minimize_scalar(
-        lambda power: float(np.logaddexp.reduce(power * behind, axis=1).sum()), bounds=(0.0, 3.0)
-    ).x
-    return normalise(sure * log_p)[1]
+    return normalise(as_sure_as(log_p[known], codes[known], 1.0, 3.0) * log_p)[1]
 
 
 def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], list[str]]:

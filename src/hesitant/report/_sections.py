@@ -4,29 +4,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.spatial.distance import cdist
-from scipy.special import logsumexp, softmax
-from sklearn.metrics import confusion_matrix
-from sklearn.preprocessing import StandardScaler
 
-from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant._typing import FloatArray, IntArray
 from hesitant._words import decimals, listed, noun, percent, plain, short
-from hesitant.diagnostics._smoother import wilson
 from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference import information
-from hesitant.label_rates import FLOOR
-from hesitant.report._case import FEWEST, Case
+from hesitant.report._case import Case
+from hesitant.report._held_out import judged_by_labels
 
 Section = dict[str, Any]
 SURE, UNSURE = 0.95, 0.7
-TOO_SURE = 0.05  # how far claimed confidence may exceed the share that is right
-EDGES = (0.0, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0)
 # bands of confidence that anyone can picture, and what to call them
 BANDS = (0.0, 0.7, 0.9, 0.99, 1.0)
 BAND_NAMES = ("less than 70 %", "70 % to 90 %", "90 % to 99 %", "99 % or more")
 MOST_LISTED, KEPT, VALUES = 12, 1000, 4
-NEAREST, MOST_NEAR = 10, 2000  # rows like another; labelled rows, and blank ones, to look among
 REFERENCE = "D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning."
 _GROUPS = {  # titles of parameters, by how their names begin
     "weight": "Class weights",
@@ -43,7 +34,7 @@ _PARAMETERS = {"coef[u]": "entropy", "dropout": "chance loss"}
 
 def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> Any:
     found, candidates = case.diagnosis, _candidates(case.whole)
-    held_out, labels, change = _held_out(case), _labels(case), _change(case)
+    held_out, labels, change = judged_by_labels(case), _labels(case), _change(case)
     triage, doubtful = _triage(case), _doubtful_labels(case, held_out)
     # The answer, first on the page: what was found, how sure it is, and what to do next.
     told = {
@@ -168,83 +159,6 @@ def _cautions(case: Case, held_out: Section) -> Iterator[str]:
 
 def _records(columns: Section) -> list[Section]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _held_out(case: Case) -> Section:
-    every, why_not = case.held_out
-    rows = np.flatnonzero(np.isfinite(every[:, 0]))
-    if not rows.size:
-        return {"available": False, "why_not": why_not, "contradicted": False}
-    proba, codes = every[rows], case.labels.codes[rows]
-    confidence, said = proba.max(axis=1), proba.argmax(axis=1)
-    expected, agrees = confidence, said == codes
-    accuracy, right = agrees.mean(), agrees
-    if case.confusion is not None:  # readers who err are agreed with less often than one is right
-        labels = case.said.said[rows]
-        chance = np.einsum("ih,jhi->ij", proba, case.confusion[:, :, said])
-        expected, agrees = chance[labels >= 0], (labels == said[:, None])[labels >= 0]
-    claimed, agreed = expected.mean(), agrees.mean()
-    lower, upper = wilson(accuracy, right.size)
-    blank_rows, blank = _of_blank_rows(case, rows), case.blank.mean()
-    all_rows = None if blank_rows is None else (1 - blank) * accuracy + blank * blank_rows
-    return {
-        "available": True,
-        "why_not": "",
-        "rows": right.size,
-        "accuracy": accuracy,
-        "lower": lower,
-        "upper": upper,
-        "claimed": claimed,
-        "agreed": agreed,
-        # printed probabilities would be certainties that the data refute
-        "contradicted": bool(claimed > max(agreed + TOO_SURE, wilson(agreed, agrees.size)[1])),
-        "all_rows": all_rows,
-        "blank_rows": blank_rows,
-        "guess": np.bincount(codes).max() / codes.size,
-        "confusion": confusion_matrix(codes, said, labels=range(len(case.classes))),
-        "reliability": _reliability(expected, agrees),
-    }
-
-
-def _of_blank_rows(case: Case, rows: IntArray) -> float | None:
-    """Return the share of blank rows that is expected to be right.
-
-    The model's claim, made less sure until labels of held-out ``rows`` bear it out. A label counts
-    by the odds of a blank among the rows nearest to it: that a wrong model is sure of a row does
-    not make it an easy one.
-    """
-    few = case.diagnosis.finding in ("crowded", "few")
-    if few or case.confusion is not None or not case.blank.any():
-        return None
-    rng = np.random.default_rng(0)
-    held, left = (rng.permutation(of)[:MOST_NEAR] for of in (rows, np.flatnonzero(case.blank)))
-    Z = np.nan_to_num(StandardScaler().fit_transform(case.values[np.r_[held, left]]))
-    apart = cdist(Z[: held.size], Z, "sqeuclidean")
-    np.fill_diagonal(apart, np.inf)  # a row is not near itself
-    k = min(NEAREST, len(Z) - 1)
-    near = apart.argpartition(k, axis=1)[:, :k]
-    blanks = (near >= held.size).sum(axis=1) + left.size / len(Z)
-    odds = blanks / (k + 1 - blanks)
-    pair = case.held_out[0][held], case.posterior[case.blank]
-    log_p, log_tau = (np.log(np.clip(p, FLOOR, 1.0)) for p in pair)
-    behind = log_p - log_p[np.arange(held.size), case.labels.codes[held]][:, None]
-    power = minimize_scalar(lambda t: odds @ logsumexp(t * behind, axis=1), bounds=(0.0, 1.0)).x
-    return float(softmax(power * log_tau, axis=1).max(axis=1).mean())
-
-
-def _reliability(confidence: FloatArray, right: BoolArray) -> list[Section]:
-    """Return what was claimed and what was right, in bands of confidence of ten rows or more."""
-    out, low = [], EDGES[0]
-    for high in EDGES[1:]:
-        inside = (confidence >= low) & ((confidence < high) | (high == 1))
-        rows = int(inside.sum())
-        if rows and (rows >= FEWEST or high == 1):
-            claimed, found = confidence[inside].mean(), right[inside].mean()
-            lower, upper = wilson(found, rows)
-            band = {"from": low, "to": high, "rows": rows, "claimed": claimed, "right": found}
-            out.append({**band, "lower": lower, "upper": upper})
-            low = high
-    return out
 
 
 def _labels(case: Case) -> Section:
