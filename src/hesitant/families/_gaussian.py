@@ -31,8 +31,7 @@ from hesitant.families._kernels import (
     weighted_moments,
     whiten,
 )
-from hesitant.families._location_scale import LocationScaleParams
-from hesitant.families._narrow import narrow_classes
+from hesitant.families._location_scale import LocationScaleParams, narrow_classes
 
 Given: TypeAlias = Mapping[str, Any]
 """What a start is to have, by name."""
