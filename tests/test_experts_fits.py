@@ -235,7 +235,7 @@ def test_a_loaded_panel_is_diagnosed_as_it_was(tmp_path):
 
 
 def test_readers_of_classes_without_a_chart_have_no_standard_errors():
-    X, _, Y = draw(seed=4, n=200)
+    X, _, Y = draw(seed=4, n=80)
     clf = MixtureClassifier(KernelDensity(), experts="fallible").fit(X, Y)
     assert clf.readers_["slope_se"].isna().all()
     assert len(clf.diagnose(X, Y).readers) == 4

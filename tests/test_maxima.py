@@ -257,6 +257,7 @@ def test_large_sample_recovers_everything():
     assert clf.mechanism_.coef_[0] == pytest.approx(-5, abs=0.1)
 
 
+@pytest.mark.slow
 def test_mixed_mechanism_recovers_its_dropout():
     from hesitant.datasets import simulate
 

@@ -364,9 +364,12 @@ CASES = {
     "a wilder cell, shrunk": (FARTHER, WILD.labels, HEAVY | {"covariance": "shrunk"}),
     "components without rows": (FARTHER, WILD.labels, SPLIT),
 }
+LONG = ("a wilder cell, shrunk", "components without rows")
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CASES]
+)
 def test_every_case_gets_a_whole_page(case):
     X, y, options = CASES[case]
     report = report_on(X, y, **options)

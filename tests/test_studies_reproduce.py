@@ -106,6 +106,7 @@ def everything(data, tmp_path_factory):
 # ---- everything ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_everything_is_made(everything) -> None:
     assert everything.ok, str(everything)
     assert everything.exit_code == 0
@@ -118,6 +119,7 @@ def test_everything_is_made(everything) -> None:
     assert sum(name.endswith(".png") for name in names) == 11
 
 
+@pytest.mark.slow
 def test_tables_have_the_printed_numbers_beside_ours(everything) -> None:
     with open(everything.out / "table1.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -134,6 +136,7 @@ def test_tables_have_the_printed_numbers_beside_ours(everything) -> None:
         assert sum(row["nearest"] == "True" for row in mine) == 1
 
 
+@pytest.mark.slow
 def test_full_says_what_changes(everything) -> None:
     summary = everything.table("full")
     assert [row["dataset"] for row in summary] == list(PRINTED)
@@ -144,6 +147,7 @@ def test_full_says_what_changes(everything) -> None:
     assert {"weight[1]", "weight[normal]", "weight[resection]"} < set(parameters["parameter"])
 
 
+@pytest.mark.slow
 def test_figures_are_pictures(everything) -> None:
     for path in everything.parts["figures"].files:
         if path.suffix == ".png":
@@ -152,6 +156,7 @@ def test_figures_are_pictures(everything) -> None:
             assert ElementTree.parse(path).getroot().tag.endswith("svg")
 
 
+@pytest.mark.slow
 def test_page_needs_nothing_else(everything) -> None:
     page = (everything.out / "paper.html").read_text(encoding="utf-8")
     sources = re.findall(r'(?:src|href)="([^"]*)"', page)
@@ -163,6 +168,7 @@ def test_page_needs_nothing_else(everything) -> None:
     assert "Not computed" not in page
 
 
+@pytest.mark.slow
 def test_result_is_plain_data(everything) -> None:
     plain = json.loads(json.dumps(everything.to_dict(), allow_nan=False))
     assert plain["ok"] is True

@@ -11,7 +11,13 @@ import numpy as np
 
 from hesitant._typing import FloatArray
 from hesitant._vector_math import exp_strip, log1p_strip, normalise_strip
-from hesitant.families._kernels import LENGTH, distance_strip, moment_strip, standard_strip
+from hesitant.families._kernels import (
+    LENGTH,
+    distance_strip,
+    moment_strip,
+    standard_strip,
+    strips_room,
+)
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -23,9 +29,9 @@ def room(family: Any, mechanism: Any, state: Any, block: Any, weight: FloatArray
     size = p + -p % 4
     counts, first, gradient = np.zeros(g), np.zeros((g, p)), np.zeros(q)
     second, curvature = np.zeros((g, size, size)), np.zeros((q, q))
-    padded, posterior = np.zeros((g, size, size)), np.empty((2, g, LENGTH))
+    padded = np.zeros((g, size, size))
     padded[:, :p, :p] = params.whitener
-    scratch = np.zeros((3, size, LENGTH)), posterior, np.zeros((11, LENGTH))
+    scratch = [strips_room(*rows, LENGTH) for rows in ((3, size), (2, g), (11,))]
     rows = block.X, block.codes, block.labelled, weight, block.review
     model = state.weights, *params.place, padded, theta, mechanism.informative
     sums = counts, gradient, curvature, counts, counts, first, second[:, :p, :p], np.zeros(1)

@@ -6,6 +6,7 @@ Features are standardised there, which saves a copy of X. Nothing is allocated i
 compiling that takes longer than all the rest.
 """
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +28,14 @@ LENGTH = 224
 
 # Sums may be reordered (that is what vectorises them); infinities and NaN keep their meaning.
 REORDERED = {"reassoc", "contract", "nsz", "arcp"}
+
+
+def strips_room(*shape: int) -> FloatArray:
+    """Return zeros from where a cache line begins: strips are then read up to a sixth sooner."""
+    size = math.prod(shape)
+    room = np.zeros(size + 7)
+    start = -room.__array_interface__["data"][0] // room.itemsize % 8
+    return room[start : start + size].reshape(shape)
 
 
 def standardise(X: AnyArray, center: FloatArray, spread: FloatArray) -> FloatArray:
@@ -74,7 +83,7 @@ def _distances_room(X: AnyArray, place: Place, whitener: FloatArray) -> tuple[An
     size = p + -p % 4
     padded, out = np.zeros((g, size, size)), np.empty((len(X), g))
     padded[:, :p, :p] = whitener
-    return out, (X, *place, padded, out, np.zeros((2 * size + 5, LENGTH)))
+    return out, (X, *place, padded, out, strips_room(2 * size + 5, LENGTH))
 
 
 def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> FloatArray:
@@ -145,7 +154,7 @@ def _moments_room(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Any, 
     g, p = place[2].shape
     size = p + -p % 4
     out = np.zeros(g), np.zeros((g, p)), np.zeros((g, size, size))
-    scratch = np.zeros((3 * size + 1, LENGTH))
+    scratch = strips_room(3 * size + 1, LENGTH)
     return (*out[:2], out[2][:, :p, :p]), (X, *place, weights, *out, scratch)
 
 
