@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
-from hesitant._cores import one_blas_thread
+from hesitant._cores import in_threads, one_blas_thread
 from hesitant._optional import need
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import check_classifier
@@ -87,7 +87,8 @@ def triage(
     new = y is None and not isinstance(X, Rows)
     if new:  # of which nothing was said
         values = check_features(clf, X, reset=False)
-        rows = Rows(values, np.full(len(values), -1), n_classes=len(model.classes))
+        codes, threads = np.full(len(values), -1), clf._threads(values)
+        rows = Rows(values, codes, n_classes=len(model.classes), threads=threads)
     else:
         rows = clf.check(X, y, sample_weight, reviewed)
 
@@ -111,7 +112,7 @@ def triage(
     places, gain = np.zeros(0, dtype=np.int64), np.zeros(0)
     for group in (blank[~far[blank]], blank[far[blank]]):
         left = None if top is None else top - places.size
-        more = rank(known, rows.X, group, (tau, entropy, chance), left)
+        more = rank(known, rows, group, (tau, entropy, chance), left)
         places, gain = np.append(places, more[0]), np.append(gain, more[1])
     columns: dict[str, Any] = {"row": places}
     if hasattr(X, "index") and hasattr(X, "columns"):
@@ -169,33 +170,39 @@ def known_from(axes: Axes, information: FloatArray) -> Known:
 
 @one_blas_thread()
 def rank(
-    known: Known | None, X: AnyArray, places: IntArray, looked: Any, top: int | None
+    known: Known | None, rows: Rows, places: IntArray, looked: Any, top: int | None
 ) -> tuple[IntArray, FloatArray]:
     """Return those of some rows with the largest gain times chance of an answer, and the gains."""
     tau, entropy, chance = looked  # of all rows: class probabilities, entropies, chances
     # No gain exceeds its entropy: once enough rows have more than is left, the rest may rest.
-    most = entropy * chance
+    most, step = entropy * chance, rows.threads * BLOCK
     places = places[np.argsort(-most[places], kind="stable")]
     gain = entropy[places] if known is None else np.zeros(0)
-    for start in range(gain.size, places.size, BLOCK):
+    for start in range(gain.size, places.size, step):
         worth = np.sort(gain * chance[places[:start]])
         if top is not None and start >= top and (not top or worth[-top] >= most[places[start]]):
             break
-        assert known is not None
-        part, (axes, V) = places[start : start + BLOCK], known
-        rows = np.ascontiguousarray(X[part], dtype=np.float64)
-        scores, p = class_scores(axes, rows), tau[part]
-        gram = np.empty((len(part), len(scores), len(scores)))  # s_hᵀ V s_j
-        for h, own in enumerate(axes.of_class):
-            for j, other in enumerate(axes.of_class[: h + 1]):
-                reached = V[np.ix_(other, own)] @ scores[h]
-                gram[:, h, j] = gram[:, j, h] = np.einsum("kn,kn->n", reached, scores[j])
-        away = np.sqrt(p)[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
-        # The determinant of a g x g matrix stands in for the large one (Sylvester).
-        added = away @ gram @ away.transpose(0, 2, 1)
-        with np.errstate(invalid="ignore"):
-            _, logdet = np.linalg.slogdet(np.eye(p.shape[1]) + added)
-        gain = np.append(gain, np.fmin(0.5 * logdet, entropy[part]))  # of what is not known all
+        some = places[start : start + step]
+        parts = np.split(some, range(BLOCK, some.size, BLOCK))
+        found = in_threads(rows.threads, lambda k: _gains(known, rows.X[k], tau[k]), parts)
+        gain = np.append(gain, np.fmin(np.concatenate([*found]), entropy[some]))
     places = places[: gain.size]
     best = np.lexsort((places, -entropy[places], -gain * chance[places]))[:top]
     return places[best], gain[best]
+
+
+def _gains(known: Known | None, X: AnyArray, p: FloatArray) -> FloatArray:
+    """Return what labels of rows would tell of the parameters; NaN of what is not known at all."""
+    assert known is not None
+    axes, V = known
+    scores = class_scores(axes, np.ascontiguousarray(X, dtype=np.float64))
+    gram = np.empty((len(p), len(scores), len(scores)))  # s_hᵀ V s_j
+    for h, own in enumerate(axes.of_class):
+        for j, other in enumerate(axes.of_class[: h + 1]):
+            reached = V[np.ix_(other, own)] @ scores[h]
+            gram[:, h, j] = gram[:, j, h] = np.einsum("kn,kn->n", reached, scores[j])
+    away = np.sqrt(p)[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
+    # The determinant of a g x g matrix stands in for the large one (Sylvester).
+    added = away @ gram @ away.transpose(0, 2, 1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(0.5 * np.linalg.slogdet(np.eye(p.shape[1]) + added)[1])

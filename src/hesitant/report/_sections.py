@@ -198,7 +198,7 @@ def _triage(case: Case) -> Section:
         known = known_from(case.information.axes, case.information.chart_information)
         by = "how much their label is expected to tell, times the chance that it is given"
     looked = case.posterior, case.clf.entropy(case.data), chance
-    order, gain = rank(known, case.data.X, usual, looked, KEPT)
+    order, gain = rank(known, case.data, usual, looked, KEPT)
     worth = gain * chance[order]
     ranked = {"rank": np.arange(len(order)) + 1, "chance": chance[order], "gain": gain}
     ranked |= {"expected_gain": worth, "worth": worth / max(worth.max(initial=0), 1e-300)}
