@@ -12,7 +12,7 @@ from hesitant._words import listed
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel
 from hesitant.families import Defect
-from hesitant.families._base import of_classes
+from hesitant.families._base import improved, of_classes
 from hesitant.labels import describe, look_alike
 from hesitant.likelihood import Likelihood, log_posterior
 from hesitant.rows import Block, Tally
@@ -95,9 +95,7 @@ def _held_out_remarks(likelihood: Likelihood, g: int) -> list[str]:
     inside = np.ascontiguousarray(X[kept]), weight[kept, None] * np.eye(g)[codes[kept]]
     try:
         with np.errstate(all="ignore"):
-            params = family.initial(*inside)
-            for _ in range(_STEPS):
-                params = family.maximise(params, family.statistics(params, *inside))
+            params = improved(family, family.initial(*inside), inside, _STEPS)
             joint = family.log_density(params, np.ascontiguousarray(X[left]))
     except FAILURES:
         return []
