@@ -67,8 +67,7 @@ def _probe_probability(mechanism: Mechanism, u: FloatArray) -> None:
     shape = (ROWS, mechanism.n_classes) if mechanism.by_class else (ROWS,)
     parts = {"log_p": shape, "slope": shape, "gradient": (*shape, k)}
     log_p, slope, gradient = _unpack(name, chance(u, labelled, theta), parts)
-    other = chance(u, ~labelled, theta)[0]
-    if np.abs(np.exp(log_p) + np.exp(other) - 1).max() > CLOSE:
+    if np.abs(np.exp(log_p) + np.exp(chance(u, ~labelled, theta)[0]) - 1).max() > CLOSE:
         raise ValueError(f"{name}: the chances of a label and of none do not add up to one.")
     _compare(f"{name}: slope", slope, lambda at: chance(at, labelled, theta), u)
     _compare(f"{name}: gradient", gradient, lambda at: chance(u, labelled, at), theta, np.eye(k))
@@ -93,8 +92,7 @@ def _check_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
 
 def _compare(name: str, given: FloatArray, function: Any, at: Any, axes: Any = (1,)) -> None:
     """Compare derivatives, a column for each of several axes, with differences about a point."""
-    steps = STEP * np.asarray(axes)
-    moved = [function(at + step)[0] - function(at - step)[0] for step in steps]
+    moved = [function(at + step)[0] - function(at - step)[0] for step in STEP * np.asarray(axes)]
     numeric = np.stack(moved, axis=-1).reshape(given.shape) / (2 * STEP)
     far = ~(np.abs(given - numeric) <= CLOSE * (1 + np.abs(numeric).max(axis=0)))
     for _, *column in np.argwhere(far).tolist():

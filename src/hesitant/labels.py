@@ -65,8 +65,7 @@ def encode(
     ordered = combine(seen) if classes is None else _check_classes(classes, missing_label)
     codes = np.full(len(values), -1, dtype=np.min_scalar_type(-len(ordered) - 1))
     for k, (part, places) in enumerate(parts):
-        own = np.append(_positions(part, ordered, names), -1)
-        codes[k * PART : (k + 1) * PART] = own[places]
+        codes[k * PART : (k + 1) * PART] = np.append(_positions(part, ordered, names), -1)[places]
     return Labels(codes, ordered)
 
 

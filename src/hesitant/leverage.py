@@ -53,8 +53,7 @@ def steadied(likelihood: Likelihood, state: State) -> Mechanism:
         products = np.tensordot(V, V, ((1, 2), (1, 2)))
         if not np.isfinite(products).all():
             return mechanism
-        joint = flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat
-        values = np.linalg.eigvalsh(joint)
+        values = np.linalg.eigvalsh(flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat)
     out = copy.copy(mechanism)
     out.leverage_ = np.maximum(values, 0.0)
     out.steepness_ = products / max(float(np.trace(products)), 1e-300)

@@ -133,8 +133,7 @@ def analyse(
             files["model"]: to_bytes(saved, notes=origin),
         }
         output.write_together(targets, force=force, keep=table.inputs)
-    shown = {what: str(path) for what, path in (also | files).items()}
-    _print(report.to_dict(), shown, terminal)
+    _print(report.to_dict(), {what: str(path) for what, path in (also | files).items()}, terminal)
 
 
 def prepare(columns: Any, standardise: bool, pca: int | None) -> tuple[Any, Any]:

@@ -198,8 +198,7 @@ def draw_readers(names: Sequence[str], u: FloatArray, speaking: Any, axes: Any =
         display.use(axes, (5.0, 3.2))
         for j, name in enumerate(names):
             look = {"color": class_color(j), "linestyle": _DASHES[j // len(COLORS) % 4]}
-            line = u[order], speaking[order, j]
-            display.ax_.plot(*line, **look, label=as_text(name, 20))
+            display.ax_.plot(u[order], speaking[order, j], **look, label=as_text(name, 20))
         display.ax_.set(xlabel="entropy", ylabel="chance of a label", ylim=(0, 1.02))
         display.ax_.legend()
     return display

@@ -91,8 +91,7 @@ def _smooth(values: FloatArray, h: Any, power: int = 1) -> FloatArray:
     length = 1024  # a circle on which bins that are far apart stay so
     away = np.arange(length // 2 + 1) / (h * (BINS - 1))  # the other half mirrors this one
     kernel = dct(np.exp(-0.5 * power * away**2), type=1)
-    smoothed = irfft(rfft(values, length) * kernel, length)
-    return np.maximum(smoothed[..., :BINS], 0.0)
+    return np.maximum(irfft(rfft(values, length) * kernel, length)[..., :BINS], 0.0)
 
 
 def _cross_validated(rows: FloatArray, labels: FloatArray) -> float:

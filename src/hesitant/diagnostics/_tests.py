@@ -219,8 +219,7 @@ def _measure(block: Block, ignorance: FittedModel, full: FittedModel | None) -> 
     if full is not None:
         u, _ = full.mechanism.uncertainty.evaluate(log_tau, tau)
         p = full.mechanism.probability(*full.posterior(X)[:2])
-    given = block.codes[shown], block.labelled[shown], block.weight[shown]
-    return Measured(*given, tau, t, u, p)
+    return Measured(block.codes[shown], block.labelled[shown], block.weight[shown], tau, t, u, p)
 
 
 def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str]]:

@@ -242,8 +242,7 @@ class Probabilities(Answers):
         by_insight = insight * np.einsum("ihk,hk->ih", moves, basis)
         gradient = np.concatenate((moves, np.stack((by_slope, by_insight, square - d), 2)), axis=2)
         along = slope[..., None] * (moves @ basis.T) * (keep * tau / near)[:, None]
-        pull = along - tau[:, None] * along.sum(axis=2, keepdims=True)
-        return Evidence(log_p, gradient, pull)
+        return Evidence(log_p, gradient, along - tau[:, None] * along.sum(axis=2, keepdims=True))
 
     def draw(self, codes: IntArray, tau: FloatArray, theta: FloatArray, rng: Rng) -> AnyArray:
         basis, _, _, mean = self._mean(tau, theta)

@@ -201,8 +201,7 @@ def _draw(clf: Any, data: Rows, kind: str, stratify: bool, rng: np.random.Genera
 def _matched(state: State, clf: Any, X: AnyArray, codes: IntArray) -> State:
     """Return a state with classes that few labels name in the order they have in ``clf``."""
     g = state.weights.size
-    counts = np.bincount(codes[codes >= 0], minlength=g)
-    loose = np.flatnonzero(counts <= X.shape[1] + 1)
+    loose = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=g) <= X.shape[1] + 1)
     if loose.size < 2:
         return state
     some = np.linspace(0, len(X) - 1, min(len(X), MATCHED_ROWS)).astype(int)

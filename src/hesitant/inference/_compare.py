@@ -75,10 +75,8 @@ class Comparison(Result):
         candidates = [c for c in self.candidates if not math.isnan(getattr(c, self.sort_by))]
         criterion = "bic" if self.sort_by == "cv_log_loss" else self.sort_by
         y, out = np.arange(len(candidates)), Drawing()
-        values, loss, error = (
-            np.array([getattr(c, name) for c in candidates])
-            for name in (criterion, "cv_gap", "cv_gap_error")
-        )
+        names = (criterion, "cv_gap", "cv_gap_error")
+        values, loss, error = (np.array([getattr(c, k) for c in candidates]) for k in names)
         with drawing():
             out.use(axes, (8.2, 1.0 + 0.24 * max(len(y), 2)), 1, 2, sharey=True)
             left, right = out.axes_.flat
@@ -186,10 +184,9 @@ def default_models() -> list[dict[str, Any]]:
     """Return every family with free and tied matrices, four mechanisms, and alpha = 1."""
     entropies = EntropyMechanism(), EntropyMechanism(order=2), EntropyMechanism(basis="spline")
     ways = [(None, 0.5), *((mechanism, 0.5) for mechanism in entropies), (None, 1.0)]
-    every = product(FAMILIES, ("full", "tied"), ways)
     return [
         {"family": family, "covariance": covariance, "mechanism": mechanism, "alpha": alpha}
-        for family, covariance, (mechanism, alpha) in every
+        for family, covariance, (mechanism, alpha) in product(FAMILIES, ("full", "tied"), ways)
     ]
 
 
@@ -210,8 +207,7 @@ def _with_losses(done: list[Candidate], judged: Judge) -> list[Candidate]:
             why = judged.notes.get(c.name, "").removeprefix(FAILED)
             found[c.name] = {"note": f"{c.note} Cross-validation failed: {why}".strip()}
     if judged.trials:
-        trials = list(judged.trials.values())
-        score = scores(trials, judged.data, judged.rows, "log_loss")[0]
+        score = scores(list(judged.trials.values()), judged.data, judged.rows, "log_loss")[0]
         loss, error = -score.mean(axis=0), score.std(axis=0, ddof=1) / math.sqrt(len(score))
         gaps = paired_gaps(score, np.ones(len(score)), int(loss.argmin()))
         columns = ("cv_log_loss", "cv_error", "cv_gap", "cv_gap_error")
@@ -222,20 +218,17 @@ def _with_losses(done: list[Candidate], judged: Judge) -> list[Candidate]:
 
 def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
     silent, pattern = [not informative(clf) for clf in models.values()], data.answers()
+    some = not all(silent)  # of the models explain the blanks
     remarks = {
         "The reviewed rows are all labelled or all blank, so there is no pattern to explain: "
-        "models that differ in nothing but the mechanism are the same fit.": (
-            not pattern and not all(silent)
-        ),
+        "models that differ in nothing but the mechanism are the same fit.": some and not pattern,
         "Models without a mechanism do not explain which labels are missing. So that all "
         "likelihoods are of the same data (features, labels, pattern), theirs include the "
-        "likelihood of labels missing by pure chance, with one more parameter a reader.": (
-            pattern and any(silent) and not all(silent)
-        ),
+        "likelihood of labels missing by pure chance, with one more parameter a "
+        "reader.": some and pattern and any(silent),
         "The log loss is measured on rows that somebody labelled. If those are the easy ones, "
-        "it says little about the blanks; likelihood, AIC, BIC and ICL judge all rows.": (
-            folded and (data.codes < 0).any()
-        ),
+        "it says little about the blanks; likelihood, AIC, BIC and ICL judge all "
+        "rows.": folded and (data.codes < 0).any(),
     }
     return [words for words, there in remarks.items() if there]
 

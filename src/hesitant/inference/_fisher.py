@@ -85,8 +85,7 @@ def draw_rows(model: FittedModel, proposals: Any, shares: FloatArray, n: int, rn
     total = np.full(n, np.log(1 - counts.sum() / n))
     if counts.any():
         part = np.log(np.maximum(counts / n, 1e-300))
-        own = normalise(TAILS.log_density(proposals, X), part)[2]
-        total = np.logaddexp(total, own - log_f)
+        total = np.logaddexp(total, normalise(TAILS.log_density(proposals, X), part)[2] - log_f)
     return X, log_tau, tau, -total
 
 
@@ -157,9 +156,8 @@ def draw_moments(
     n = -(-n_draws // n_batches) * n_batches
     drawn = draw_rows(model, *fit_proposals(model, rng), n, rng)
     # Batches lie one after the other, and each has rows from everywhere.
-    X, log_tau, tau, log_w = (
-        part[np.arange(n).reshape(-1, n_batches).T.ravel()] for part in drawn
-    )
+    order = np.arange(n).reshape(-1, n_batches).T.ravel()
+    X, log_tau, tau, log_w = (part[order] for part in drawn)
     known, panel = [log_tau, tau, np.exp(log_w)], isinstance(model.mechanism, Panel)
     if not (panel or model.mechanism.by_class):
         known += told(model.mechanism, model.state.theta, (log_tau, tau, log_w))
@@ -345,8 +343,7 @@ def figures_of(
             a, b = known[other][name], known[one][name]
             out[f"{name} {pair}"] = math.exp(a[0] - b[0]), a[1] - b[1]
         gained = known["full"][name][0] - known["ignorance"][name][0]
-        pattern = parts["full"] is not parts["ignorance"]
-        share = _share_worth(of_share, gained) if pattern else 0.0
+        share = _share_worth(of_share, gained) if parts["full"] is not parts["ignorance"] else 0.0
         by = np.zeros(len(parts["full"]))
         if 0 < share < 2:
             both = zip(parts["ignorance"], parts["complete"], strict=True)

@@ -145,8 +145,7 @@ def natural_units(model: FittedModel) -> NaturalUnits:
     classes, features = model.class_names, model.feature_names
     numbers = [Number(f"weight[{c}]", "logit") for c in classes]
     picks: dict[str, tuple[Any, ...]] = {}
-    shown = model.family.attributes(state.params)
-    for attribute, array in shown.items():
+    for attribute, array in model.family.attributes(state.params).items():
         array = np.asarray(array, dtype=float)
         keep, finite = np.ones(array.shape, dtype=bool), np.nan_to_num(array)
         if array.ndim == 3 and array.shape[1] == array.shape[2]:
@@ -154,10 +153,8 @@ def natural_units(model: FittedModel) -> NaturalUnits:
         picks[attribute] = index = np.nonzero(keep)
         kind = attribute if attribute.endswith("ss") else attribute.removesuffix("s")
         axes = [classes, *([features] * (array.ndim - 1))]
-        named = [
-            names if size == len(names) else list(map(str, range(size)))
-            for names, size in zip(axes, array.shape, strict=True)
-        ]
+        sizes = zip(axes, array.shape, strict=True)
+        named = [names if m == len(names) else [*map(str, range(m))] for names, m in sizes]
         for place in zip(*(part.tolist() for part in index), strict=True):
             labels = [names[k] for names, k in zip(named, place, strict=True)]
             common = f"{kind}[{', '.join(labels[1:])}]" if labels[1:] else kind
@@ -172,10 +169,8 @@ def natural_units(model: FittedModel) -> NaturalUnits:
 def named(names: list[str], part: str | None) -> list[int]:
     keep = [k for k, name in enumerate(names) if (part or "") in name]
     if not keep:
-        raise ValueError(
-            f"parameters={part!r} is part of no parameter's name; names are such as "
-            f"{', '.join(names[:3])}."
-        )
+        such = f"names are such as {', '.join(names[:3])}"
+        raise ValueError(f"parameters={part!r} is part of no parameter's name; {such}.")
     return keep
 
 
@@ -231,8 +226,7 @@ class Estimates(Result):
         keep = named(self.parameters, parameters)
         shown = (values[keep] for values in (self.estimate, self.lower, self.upper))
         caption = f"estimate and {percent(self.level, 0)} {self.bars}"
-        names = [self.parameters[k] for k in keep]
-        return draw_intervals(names, *shown, caption=caption, ax=ax)
+        return draw_intervals([self.parameters[k] for k in keep], *shown, caption=caption, ax=ax)
 
     def _columns(self) -> dict[str, Any]:
         return {"parameter": self.parameters, **{c: getattr(self, c) for c in self.columns}}

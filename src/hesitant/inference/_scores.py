@@ -379,10 +379,8 @@ def _at_fixed_weights(
     steps = [(group, sign) for group in groups for sign in (1, -1)]
     moved = look([nudged(chart, *step).params for step in steps])
     # A chart that folds must have decoded the very point at which it gives a gradient.
-    scores = [
-        chart.family.gradient(nudged(chart, *step).params, each)
-        for step, each in zip(steps, moved, strict=True)
-    ]
+    pairs = zip(steps, moved, strict=True)
+    scores = [chart.family.gradient(nudged(chart, *step).params, each) for step, each in pairs]
     moves, size = axes.moves[first:], axes.size - first
     out, found = np.zeros((2, size, size))
     for group, ahead, behind in zip(groups, scores[::2], scores[1::2], strict=True):

@@ -186,8 +186,7 @@ class MixtureClassifierCV(PatternClassifier):
         score, weight = held_out.scores(trials, data, rows, self.scoring)
         mean = weight @ score / weight.sum()
         inside = np.array([everyone.index(k) for k in names])
-        best = int(inside[mean[inside].argmax()])
-        gap, error = held_out.paired_gaps(score, weight, best)
+        gap, error = held_out.paired_gaps(score, weight, int(inside[mean[inside].argmax()]))
         size = [t.n_parameters for t in trials]
         if self.combine == "stack":
             chosen = [trials[k] for k in inside]
@@ -284,8 +283,7 @@ class MixtureClassifierCV(PatternClassifier):
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of each row."""
-        codes = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
         """Return the uncertainty of each row's class, Shannon's entropy unless told otherwise."""

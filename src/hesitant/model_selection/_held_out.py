@@ -167,8 +167,7 @@ def paired_gaps(score: FloatArray, weight: FloatArray, best: int) -> tuple[Float
     lost = score[:, [best]] - score
     gap = weight @ lost / total
     effective = total**2 / (weight**2).sum()
-    spread = weight @ (lost - gap) ** 2 / total
-    return gap, np.sqrt(spread / max(effective - 1, 1))
+    return gap, np.sqrt(weight @ (lost - gap) ** 2 / total / max(effective - 1, 1))
 
 
 def stack_weights(

@@ -30,8 +30,7 @@ class Preparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, standardise: bool = True, n_components: int | None = None) -> None:
-        self.standardise = standardise
-        self.n_components = n_components
+        self.standardise, self.n_components = standardise, n_components
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find centre, scale and components of the features."""

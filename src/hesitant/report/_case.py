@@ -47,8 +47,7 @@ class Case:
             counts = f"ids has {len(ids)} entries and X has {self.n} rows"
             raise ValueError(f"{counts}: give one for each row.")
         self.rows = np.arange(1, self.n + 1) if rows is None else np.asarray(rows)
-        called = [None] * self.n if ids is None else ids
-        numbered = zip(self.rows.tolist(), called, strict=True)
+        numbered = zip(self.rows.tolist(), [None] * self.n if ids is None else ids, strict=True)
         self.names = [str(row if name is None else name) for row, name in numbered]
         self.classes, self.features = self.clf.fitted_.class_names, self.clf.fitted_.feature_names
         self.values = np.asarray(given.X, dtype=float)

@@ -36,7 +36,6 @@ def judged_by_labels(case: Case) -> Section:
     claimed, agreed = expected.mean(), agrees.mean()
     lower, upper = wilson(accuracy, right.size)
     blank_rows, blank = _of_blank_rows(case, rows), case.blank.mean()
-    all_rows = None if blank_rows is None else (1 - blank) * accuracy + blank * blank_rows
     return {
         "available": True,
         "why_not": "",
@@ -48,7 +47,7 @@ def judged_by_labels(case: Case) -> Section:
         "agreed": agreed,
         # printed probabilities would be certainties that the data refute
         "contradicted": bool(claimed > max(agreed + TOO_SURE, wilson(agreed, agrees.size)[1])),
-        "all_rows": all_rows,
+        "all_rows": None if blank_rows is None else (1 - blank) * accuracy + blank * blank_rows,
         "blank_rows": blank_rows,
         "guess": np.bincount(codes).max() / codes.size,
         "confusion": confusion_matrix(codes, said, labels=range(len(case.classes))),

@@ -62,9 +62,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         # A frame of its own: neither the notebook's styles nor the page's can reach the other.
-        page = html.escape(self.to_html(), quote=True)
         return (
-            f'<iframe srcdoc="{page}" title="hesitant report" '
+            f'<iframe srcdoc="{html.escape(self.to_html())}" title="hesitant report" '
             'sandbox="allow-scripts allow-downloads" '
             'style="width:100%;height:80vh;border:1px solid #8884;border-radius:6px"></iframe>'
         )

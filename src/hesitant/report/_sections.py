@@ -10,9 +10,8 @@ from hesitant._words import decimals, listed, noun, percent, plain, short
 from hesitant.diagnostics._triage import known_from, rank
 from hesitant.inference import information
 from hesitant.report._case import Case
-from hesitant.report._held_out import judged_by_labels
+from hesitant.report._held_out import Section, judged_by_labels
 
-Section = dict[str, Any]
 SURE, UNSURE = 0.95, 0.7
 # bands of confidence that anyone can picture, and what to call them
 BANDS = (0.0, 0.7, 0.9, 0.99, 1.0)

@@ -314,8 +314,7 @@ def _dataset(name: str, tables: dict[str, list[Row]]) -> dict[str, Any]:
         readings.setdefault(row["reading"], {}).update(row)
     chosen: Any = {k: row for row in readings.values() for k in ("main", "nearest") if row[k]}
     if chosen:  # how much more likely the same model becomes from our own start
-        nearest = chosen["nearest"]
-        ours = nearest["reading"].replace("start: labelled rows", "start: ours")
-        higher = readings.get(ours, nearest)["log_likelihood"] - nearest["log_likelihood"]
-        chosen["higher"] = higher
+        near = chosen["nearest"]
+        ours = near["reading"].replace("start: labelled rows", "start: ours")
+        chosen["higher"] = readings.get(ours, near)["log_likelihood"] - near["log_likelihood"]
     return {"name": name, "printed": real.PRINTED[name], "readings": readings, **own, **chosen}
