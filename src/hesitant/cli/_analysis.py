@@ -178,8 +178,7 @@ def _provenance(table: o.TableOptions, frame: Any, columns: Any) -> dict[str, An
 
 
 def _print(document: dict[str, Any], files: dict[str, str], terminal: Terminal) -> None:
-    for note in document["notes"]:
-        terminal.note(note)
+    terminal.note(*document["notes"])
     terminal.answer({"files": files, **document})
     verdict = document["verdict"]
     terminal.heading(verdict["headline"])
@@ -247,8 +246,7 @@ def compare(
     with terminal.stage("Reading"):
         _, columns = tables.learn(table, gaps=False)  # not every candidate can do with them
     notes = tables.table_notes(columns)
-    for note in notes:
-        terminal.note(note)
+    terminal.note(*notes)
     X, _ = prepare(columns, standardise, pca)
     total = math.prod(map(len, grid.values()))
     with terminal.stage(f"Fitting {total} models, {folds + 1} times each"):

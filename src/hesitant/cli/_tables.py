@@ -197,8 +197,7 @@ def predict(
     write_frame(result, target, force=force)
     if names is not None and table.features:
         terminal.note("--features has no effect: the model's features have names.")
-    for note in table_notes(columns):
-        terminal.note(note)
+    terminal.note(*table_notes(columns))
     counts = {str(k): int(v) for k, v in result["predicted"].value_counts(sort=False).items()}
     if target != "-":
         left_out = {"rows": len(result), "rows_left_out": len(columns.dropped)}

@@ -68,8 +68,8 @@ class Terminal:
         self.heading(title)
         self.say(Table(header, cells, rest="what is written").as_text(), wrap=False)
 
-    def note(self, text: str) -> None:
-        if not (self.json or self.quiet):
+    def note(self, *texts: str) -> None:
+        for text in () if self.json or self.quiet else texts:
             _say(f"Note: {text}", sys.stderr, fg="yellow")
 
     def fail(self, message: str, document: dict[str, Any] | None = None) -> None:
