@@ -41,8 +41,7 @@ class DaskRows(rows.ManyRows):
     named_features: AnyArray | None
 
     def __post_init__(self) -> None:
-        share = partial(rows.tally_block, n_classes=len(self.classes))
-        self.tally = rows.Tally(*self.sum(share))
+        self.tally = rows.Tally(*self.sum(partial(rows.tally_block, n_classes=len(self.classes))))
         if not self.tally.counting.any():
             raise ValueError("sample_weight is zero for every row: give some row a weight.")
 
@@ -83,9 +82,8 @@ class DaskRows(rows.ManyRows):
 
 def _on_chunk(function: Callable[..., Any], X: Any, notes: Any, said: Any, *extra: Any) -> Any:
     codes, weight, reviewed = notes
-    block = rows.make_block(_numbers(X), codes, weight, reviewed, said)
     with np.errstate(all="ignore"):
-        return function(block, *extra)
+        return function(rows.make_block(_numbers(X), codes, weight, reviewed, said), *extra)
 
 
 def _numbers(chunk: Any) -> AnyArray:

@@ -194,9 +194,8 @@ def sample_positions(
     """Return which rows, of each class and of the blanks, make a sample."""
     parts = []
     for code, stride in zip([*range(len(strides) - 1), -1], strides.tolist(), strict=True):
-        if (alpha if code >= 0 else 1 - alpha) == 0:
-            continue
-        parts.append(np.flatnonzero((codes == code) & (weight > 0))[::stride])
+        if (alpha if code >= 0 else 1 - alpha) != 0:
+            parts.append(np.flatnonzero((codes == code) & (weight > 0))[::stride])
     return np.sort(np.concatenate(parts))
 
 

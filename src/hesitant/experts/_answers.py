@@ -195,8 +195,7 @@ class Probabilities(Answers):
     """
 
     def __init__(self, n_classes: int) -> None:
-        self.n_classes = n_classes
-        self.size = n_classes + 2
+        self.n_classes, self.size = n_classes, n_classes + 2
 
     def menu(self, classes: AnyArray) -> tuple[str, AnyArray]:
         return "probabilities", classes
@@ -259,8 +258,7 @@ class Grades(Answers):
     """
 
     def __init__(self, n_grades: int) -> None:
-        self.n_grades = n_grades
-        self.size = 2 * n_grades - 1
+        self.n_grades, self.size = n_grades, 2 * n_grades - 1
 
     def menu(self, classes: AnyArray) -> tuple[str, AnyArray]:
         return "grades", np.arange(1, self.n_grades + 1)

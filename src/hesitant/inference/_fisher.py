@@ -282,9 +282,7 @@ def _regression(B: Any, D: Any) -> FloatArray:
     return np.asarray(inverse / np.outer(size, size) @ B.T)
 
 
-def _boundary(
-    half_width: FloatArray, log_w: FloatArray, log_tau: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _boundary(half_width: FloatArray, log_w: FloatArray, log_tau: FloatArray) -> Drawn:
     """Return weights of ``Σ ½ w τ_a δ(D) (s_a − s_b)(s_a − s_b)ᵀ``, D the best two's log odds.
 
     With that matrix Q, ``excess error = tr(Q V)`` (see :func:`efficiency`).

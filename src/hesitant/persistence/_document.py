@@ -283,15 +283,13 @@ def _decode_fit(clf: Any, document: Any) -> None:
 
 def _decode_params(document: Any, family: Family, g: int, p: int) -> Any:
     # Before a p by p matrix is made: a short file must not ask for a lot of memory.
-    least = p**2 if is_ours(family) else p
-    expect(len(str(document)) >= least, "there are too few parameters")
+    expect(len(str(document)) >= (p**2 if is_ours(family) else p), "there are too few parameters")
     rows = np.random.default_rng(0).exponential(size=(64, p))
     params = _put_together(document, family.initial(rows, np.ones((64, g))))
     expect((getattr(params, "dof", np.ones(1)) > 0).all(), "degrees of freedom must be positive")
     whitener = getattr(params, "whitener", None)
     if whitener is not None:
-        diagonal = np.diagonal(whitener, axis1=1, axis2=2)
-        right = (diagonal > 0).all() and (params.spread > 0).all()
+        right = (np.diagonal(whitener, axis1=1, axis2=2) > 0).all() and (params.spread > 0).all()
         expect(right and not np.triu(whitener, 1).any(), "a scale is not positive definite")
     return params
 

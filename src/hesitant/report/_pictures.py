@@ -41,9 +41,8 @@ def pictures(case: Case, held_out: dict[str, Any]) -> dict[str, str]:
         if case.tilted is not None:
             figure, ax = panel(2.4)
             SensitivityDisplay(case.tilted).changes(ax)
-            most = f"{100 * case.tilted.changed.max():.1f} %"
-            title = f"Rows that change class if labels depended on it: {most}."
-            drawn["tilt"] = svg(figure, title)
+            title = "Rows that change class if labels depended on it"
+            drawn["tilt"] = svg(figure, f"{title}: {100 * case.tilted.changed.max():.1f} %.")
         if isinstance(case.main.mechanism_, Panel):
             drawn["hesitation"] = _hesitation(case)
         if held_out["available"]:
