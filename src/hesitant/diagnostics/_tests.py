@@ -349,9 +349,8 @@ def shape_test(fits: Fits) -> Test:
         state, _ = free.likelihood(rows).refit_mechanism(model.state)
         model = dataclasses.replace(free, state=state)
     theta, curve = model.state.theta, _splines(own.basis, own.maximum)
-    stride = max(1, int(rows.tally.n) // SAMPLE)
     weigh = partial(_information, model=model, curve=curve)
-    known = _scores.products(rows, axes, weigh, stride=stride)
+    known = _scores.products(rows, axes, weigh, stride=max(1, int(rows.tally.n) // SAMPLE))
 
     def pull(some: Block) -> tuple[FloatArray]:
         log_tau, tau, _ = model.posterior(some.X)

@@ -148,9 +148,8 @@ class Gaussian(Family):
         else:
             whole = precise.copy()
             whole[gaps.places] = 0.0
-            rest = moments_where_it_counts(gaps.rest, params.place, whole)
             own = gaps.moments(params, filled, precise[gaps.places], weights[gaps.places])
-            sums = tuple(map(np.add, rest, own))
+            sums = tuple(map(np.add, moments_where_it_counts(gaps.rest, params.place, whole), own))
         count = sums[0] if precise is weights else np.einsum("ih->h", weights)
         return count, *sums, last
 
@@ -285,10 +284,9 @@ class Gaussian(Family):
         if not params.shrinkage.size:
             return out
         to_pooled, _, to_mean = params.shrinkage
-        whole = log_volumes(whiten(params.pooled[None]))
         far = np.einsum("hjk,hk->hj", W, params.location - params.grand_mean)
         apart = float(np.vdot(W @ params.pooled, W)) - params.location.size
-        apart += 2.0 * float((whole - log_volumes(W)).sum())
+        apart += 2.0 * float((log_volumes(whiten(params.pooled[None])) - log_volumes(W)).sum())
         return out - 0.5 * (to_pooled * apart + to_mean * float(np.vdot(far, far)))
 
     def maximise(self, params: Any, statistics: Statistics) -> Any:

@@ -31,11 +31,10 @@ class LocationScaleChart(Coordinates):
 
     def decode(self, vector: FloatArray) -> Any:
         free = vector[: self.unit.size] * self.unit
-        M = self.layout.unfold(free[self.g * self.p :])
         a = free[: self.g * self.p].reshape(self.g, self.p, 1)
         return self.reference.moved(
             location=self.reference.location + (self.half @ a)[:, :, 0],
-            whitener=M @ self.reference.whitener,
+            whitener=self.layout.unfold(free[self.g * self.p :]) @ self.reference.whitener,
         )
 
     def gradient(self, params: Any, statistics: Statistics) -> FloatArray:

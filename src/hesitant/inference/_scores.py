@@ -250,8 +250,7 @@ class Scores:
         if size > max(few, 2 * X.shape[1] ** 2):  # of fewer, scores are quicker
             powers = axes.powers(X)
             # Not where cells are empty, or so far out that sums of powers would cancel.
-            near = np.abs(powers[1 : X.shape[1] + 1]).max() < 1e3
-            self.turn = axes.quadratic if near else None
+            self.turn = axes.quadratic if np.abs(powers[1 : X.shape[1] + 1]).max() < 1e3 else None
         self.parts = class_scores(axes, X) if self.turn is None else [powers] * len(axes.of_class)
 
     def totals(

@@ -65,8 +65,7 @@ def _doccano(record: Any) -> Said:
 
 
 def _prodigy(record: Any) -> Said:
-    accepted = record.get("answer") == "accept"
-    said = record.get("accept", record.get("label")) if accepted else None
+    said = record.get("accept", record.get("label")) if record.get("answer") == "accept" else None
     yield record.get("_annotator_id") or record.get("_session_id"), None, said
 
 

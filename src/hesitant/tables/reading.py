@@ -219,9 +219,8 @@ def _read_json(source: Source, *, encoding: str | None, na: Collection[str]) -> 
             document = [dict(zip(names, row, strict=False)) for row in document]
     tool = tool_of(document)
     if tool is not None:
-        problem = f"This is an export of {tool}: it has labels, but no features."
         remedy = "Name the table of features with --features-from, and what both have with --id."
-        raise source.error(problem, remedy)
+        raise source.error(f"This is an export of {tool}: it has labels, but no features.", remedy)
     by_column = isinstance(document, dict)
     parts = list(document.values()) if by_column else document
     kinds = {type(part) for part in parts} if isinstance(parts, list) else set()
