@@ -96,9 +96,8 @@ class GaussianChart(LocationScaleChart):
         _, mass, first, second = self.family._with_prior(here, statistics[:4])
         if statistics[4].any():  # rows with empty cells
             return None
-        z = (W @ first[:, :, None])[:, :, 0]
-        zz = W @ (second + self.family._prior_scatter(self.g) * np.eye(self.p))
-        zz = zz @ W.transpose(0, 2, 1)
+        whole = second + self.family._prior_scatter(self.g) * np.eye(self.p)
+        z, zz = (W @ first[:, :, None])[:, :, 0], W @ whole @ W.transpose(0, 2, 1)
         parts: list[tuple[AnyArray, AnyArray, FloatArray]] = []
         for h in range(self.g):
             a, at, j, k = self._axes(h)

@@ -102,8 +102,7 @@ class Comparison(Result):
         head = "model", "log-lik", "params", "AIC", "BIC", "ΔBIC", "ICL", "CV log loss", "gap", "±"
         yield Table(head, [(*before(c), c.bic - low, *after(c)) for c in self.candidates])
         for note in dict.fromkeys(c.note for c in self.candidates if c.note):
-            names = "; ".join(c.name for c in self.candidates if c.note == note)
-            yield f"* {names}: {note}"
+            yield f"* {'; '.join(c.name for c in self.candidates if c.note == note)}: {note}"
 
 
 def compare(

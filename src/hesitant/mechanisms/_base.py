@@ -110,8 +110,7 @@ def row_term(evidence: Evidence, log_tau: FloatArray, tau: FloatArray, codes: In
     total = np.einsum("ih->i", share)
     given = np.take_along_axis(evidence.log_p, np.maximum(codes, 0)[:, None], axis=1)[:, 0]
     log_p = np.where(known, given, top + np.log(total))
-    resolved = np.where(known[:, None], prior, share / total[:, None])
-    return RowTerm(log_p, resolved, prior, evidence)
+    return RowTerm(log_p, np.where(known[:, None], prior, share / total[:, None]), prior, evidence)
 
 
 class Difficulty(NamedTuple):

@@ -125,11 +125,10 @@ class Case:
     @cached_property
     def plane(self) -> tuple[int, int]:
         """The two features on which the two most alike classes lie furthest apart."""
-        means = self.clf.means_
         within = np.einsum("h,hij->ij", self.clf.weights_, self.clf.covariances_)
 
         def least_distance(pair: tuple[int, int]) -> float:
-            at, inside = means[:, pair], within[np.ix_(pair, pair)]
+            at, inside = self.clf.means_[:, pair], within[np.ix_(pair, pair)]
             if not (np.isfinite(at).all() and np.isfinite(inside).all()):
                 return -1.0
             return float(pdist(at, "mahalanobis", VI=np.linalg.pinv(inside)).min())
