@@ -222,10 +222,8 @@ class Components(Family):
     def remarks(self, params: Any, names: list[str]) -> list[str]:
         sizes = np.bincount(params.owner)[params.owner]
         place = np.arange(len(params.owner)) - _starts(params.owner)[params.owner]
-        own = [
-            f"{names[h]} ({k + 1} of {m:g})" if m > 1 else names[h]
-            for h, k, m in zip(params.owner, place, sizes, strict=True)
-        ]
+        each = zip(params.owner, place, sizes, strict=True)
+        own = [f"{names[h]} ({k + 1} of {m:g})" if m > 1 else names[h] for h, k, m in each]
         out = self._base.remarks(params.base, own)
         gone = params.shares < 0.02 / sizes
         if gone.any():

@@ -131,8 +131,7 @@ class Spherical(Structure):
 
     def pool(self, scatter: FloatArray, counts: FloatArray) -> FloatArray:
         p = scatter.shape[1]
-        variance = np.trace(scatter, axis1=1, axis2=2) / (p * counts)
-        return variance[:, None, None] * np.eye(p)
+        return (np.trace(scatter, axis1=1, axis2=2) / (p * counts))[:, None, None] * np.eye(p)
 
     def entries(self, h: int, g: int, p: int) -> Entries:
         own = np.arange(p)
@@ -176,8 +175,7 @@ class Shrunk(Full):
         towards_diagonal: float | None = None,
         towards_mean: float | None = None,
     ) -> None:
-        self.towards_pooled = towards_pooled
-        self.towards_diagonal = towards_diagonal
+        self.towards_pooled, self.towards_diagonal = towards_pooled, towards_diagonal
         self.towards_mean = towards_mean
 
     def given(self) -> FloatArray:

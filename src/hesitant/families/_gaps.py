@@ -47,10 +47,8 @@ class Gaps:
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the rows' mass, and what is expected of their sum and scatter."""
         center, spread, location = params.place
-        own = [
-            weighted_moments(rows, (center, spread, at[None]), w[:, None])
-            for rows, at, w in zip(filled, location, weights.T.copy(), strict=True)
-        ]
+        each = zip(filled, location, weights.T.copy(), strict=True)
+        own = [weighted_moments(X, (center, spread, at[None]), w[:, None]) for X, at, w in each]
         mass, first, second = (np.concatenate(part) for part in zip(*own, strict=True))
         return mass, first, second + _left_over(params.scale, self.seen, self.sums(counts))
 

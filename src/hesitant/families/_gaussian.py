@@ -129,8 +129,7 @@ class Gaussian(Family):
         gaps, filled = find_gaps(X), None
         seen: Seen = X.shape[1]
         volume = log_volumes(params.whitener, params.spread)
-        rows = X if gaps is None else gaps.rest
-        q = squared_distances(rows, params.place, params.whitener)
+        q = squared_distances(X if gaps is None else gaps.rest, params.place, params.whitener)
         if gaps is not None:
             filled, q[gaps.places], own = gaps.fill(params)
             volume, seen = np.repeat(volume[None], len(X), axis=0), np.full(len(X), seen)
@@ -303,14 +302,11 @@ class Gaussian(Family):
         )
 
     def permute(self, params: Any, order: AnyArray) -> Any:
-        moved = {name: value[order] for name, value in params.of_classes.items()}
-        return params.moved(**moved)
+        return params.moved(**{name: value[order] for name, value in params.of_classes.items()})
 
     def blend(self, params: Any, proposal: Any, share: float) -> Any:
-        mixed = {
-            name: (1 - share) * value + share * getattr(proposal, name)
-            for name, value in params.of_classes.items()
-        }
+        own, other = params.of_classes, proposal.of_classes
+        mixed = {name: (1 - share) * own[name] + share * other[name] for name in own}
         mixed["whitener"] = whiten((1 - share) * params.scale + share * proposal.scale)
         return params.moved(**mixed)
 
@@ -325,8 +321,7 @@ class Gaussian(Family):
         return {**super().attributes(params), **pulled}
 
     def sample(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
-        z = self._draw(params, h, n, rng)
-        u = np.linalg.solve(params.whitener[h], z.T).T
+        u = np.linalg.solve(params.whitener[h], self._draw(params, h, n, rng).T).T
         return params.center + params.spread * (params.location[h] + u)
 
     def defects(self, params: Any, weights: FloatArray, total: float) -> list[Defect]:

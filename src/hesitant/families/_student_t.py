@@ -166,8 +166,7 @@ class StudentT(Gaussian):
 
     def _residual_score(self, params: Any, z: FloatArray, h: int) -> FloatArray | None:
         nu = float(params.nu[h])
-        q = np.einsum("ij,ij->i", z, z)[:, None]
-        return -z * ((nu + z.shape[1]) / (nu + q))
+        return -z * ((nu + z.shape[1]) / (nu + np.einsum("ij,ij->i", z, z)[:, None]))
 
     def _draw(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
         return super()._draw(params, h, n, rng) / self._roots(params, h, n, rng)

@@ -45,8 +45,7 @@ class Evidence:
     embed: FloatArray | None = None
 
     def _by_class(self, weight: FloatArray) -> FloatArray:
-        one = self.log_p.shape[1] == 1
-        return np.einsum("ih->i", weight)[:, None] if one else weight
+        return np.einsum("ih->i", weight)[:, None] if self.log_p.shape[1] == 1 else weight
 
     def pull(self, rho: FloatArray) -> FloatArray:
         """Return ``Σ_k ρ_ik ∂a_ik/∂ℓ_ih`` (n, g)."""
@@ -236,10 +235,8 @@ class Mechanism(BaseEstimator):
         """
         u, theta = seen.u, np.atleast_2d(theta)
         edges = [0, len(u)] if who is None else np.searchsorted(who, np.arange(len(theta) + 1))
-        parts = (slice(*ends) for ends in pairwise(edges))
-        each = [
-            self.log_probability(u[p], said[p], own) for p, own in zip(parts, theta, strict=True)
-        ]
+        parts = zip((slice(*ends) for ends in pairwise(edges)), theta, strict=True)
+        each = [self.log_probability(u[p], said[p], own) for p, own in parts]
         log_p, slope, gradient = map(np.concatenate, zip(*each, strict=True))
         if log_p.ndim == 1:
             log_p, slope, gradient = log_p[:, None], slope[:, None], gradient[:, None]
@@ -306,8 +303,7 @@ class Mechanism(BaseEstimator):
         self, codes: IntArray, log_tau: FloatArray, tau: FloatArray, classes: Any, rng: Any
     ) -> Any:
         """Draw which rows of these classes would be labelled."""
-        chance = self.probability(log_tau, tau, np.eye(tau.shape[1])[codes])
-        return rng.random(len(codes)) < chance
+        return rng.random(len(codes)) < self.probability(log_tau, tau, np.eye(tau.shape[1])[codes])
 
 
 def odds(log_p: FloatArray) -> FloatArray:

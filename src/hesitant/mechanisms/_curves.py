@@ -138,8 +138,7 @@ class Logit(Log):
 
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
         share = np.clip(u / maximum, self.floor, 1.0 - 1e-9)
-        inside = share == u / maximum
-        slope = np.where(inside, 1.0 / (share * (1.0 - share) * maximum), 0.0)
+        slope = np.where(share == u / maximum, 1.0 / (share * (1.0 - share) * maximum), 0.0)
         return (np.log(share) - np.log1p(-share))[:, None], slope[:, None]
 
 
