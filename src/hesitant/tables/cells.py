@@ -196,7 +196,7 @@ class Column:
         given, classes = counts.total(), list(counts)
         unique = len(classes) == given > 1 and (given == rows or given > _MANY)
         many = len(classes) > max(_MANY, given / 2)
-        measured = many and any(re.fullmatch(r"-?\d+\.\d+", str(c)) for c in classes)
+        measured = many and any(re.fullmatch(r"-?\d+(\.\d+|[\d.]*e-\d+)", str(c)) for c in classes)
         if not given:
             problem = "The label is blank in every row."
             another = f"choose another column with {option('label')}"
@@ -259,7 +259,7 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
             counted = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
             counted &= parts[0] in (0, 0.1, 0.01, 0.001)
             steps = np.isclose(np.diff(values - rows), 0, atol=1e-6).mean()
-            named = _IDENTIFIER.fullmatch(name.strip()) and not parts.any()
+            named = _IDENTIFIER.fullmatch(name.strip()) and not (values % 1).any()
             if named or (counted and steps > _COUNTING):
                 found[name] = "seems to number the rows"
     return found
@@ -273,7 +273,9 @@ def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]
     found: defaultdict[float, dict[str, int]] = defaultdict(dict)
     for name, column in zip(names, X.T, strict=True):
         rest, codes = column[np.isfinite(column)], dict[float, int]()
-        while rest.size and (ends := [v for v in (rest.min(), rest.max()) if _is_code(v)]):
+        while rest.size and len(codes) < _MANY:  # where there are more, they are values
+            if not (ends := [v for v in (rest.min(), rest.max()) if _is_code(v)]):
+                break
             codes[float(ends[0])] = int((rest == ends[0]).sum())
             rest = rest[rest != ends[0]]
         low, high = (rest.min(), rest.max()) if rest.size else (0, 0)
