@@ -129,7 +129,8 @@ def select_columns(
             from hesitant.datasets import consensus
 
             opinions, y = said, consensus(said, 1, ties="blank")
-        counts.update(label for row in said for label in {*row} if label is not None)
+        for row, rows in Counter(zip(*said.T, strict=True)).items():
+            counts.update(dict.fromkeys({*row} - {None}, rows))
         sheet[readers[0]].check_classes(counts, len(y), coded=missing is None)
     sheet.notes += look_alike(counts)
     single = quote_all(name for name, count in counts.items() if count == 1)
