@@ -408,6 +408,13 @@ def test_codes_for_not_measured_are_asked_about(code: float, others: list[float]
     columns = select(frame, empty=[code], on_missing="model")
     assert np.isnan(columns.X[:, 0]).sum() == 4
     assert columns.notes == (f"4 cells with {shown} taken for empty.",)
+    # in single precision too, as Parquet and FCS files often have it
+    single = frame.astype({"x": "float32"})
+    (note,) = select(single).notes
+    assert "lies far outside of all other values of 'x' (4 rows)" in note
+    columns = select(single, empty=[code], on_missing="model")
+    assert np.isnan(columns.X[:, 0]).sum() == 4
+    assert columns.notes == (f"4 cells with {shown} taken for empty.",)
 
 
 @pytest.mark.parametrize(

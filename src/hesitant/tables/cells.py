@@ -31,6 +31,7 @@ _TRUTHS = dict.fromkeys(("yes", "y", "true", "t", "1", "1.0"), True)
 _TRUTHS |= dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), False)
 _MANY = 20  # so many classes, each of a single row, are not classes
 _FEW = 10  # fewer rows do not tell counting from measuring
+SINGLE = 6e-8  # relative error of a number in single precision
 _COUNTING = 0.75  # share of steps by one, among values that are all different
 
 # what people and programs write for "no label", and what some mean as a class
@@ -88,7 +89,7 @@ class Sheet(dict[str, "Column"]):
         remedy = ways("correct or empty the cell", self.leave_out)
         for j, name in enumerate(names):
             X[:, j] = self[name].numbers(remedy)
-            X[np.isin(X[:, j], self.empty), j] = np.nan
+            X[np.isclose(X[:, [j]], self.empty, SINGLE, 0).any(axis=1), j] = np.nan
             huge = np.isfinite(X[:, j]) & (np.abs(X[:, j]) > _LARGEST)
             self[name].refuse(huge, "is too large to compute with", remedy)
         return X
@@ -290,7 +291,8 @@ def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]
 def _is_code(value: float) -> bool:
     """Whether people or programs may write this number for none: 99, -999.9, 8888, 1e20."""
     size = abs(value)
-    alike = size >= 10 and set(f"{size:.15g}") - {"."} in ({"7"}, {"8"}, {"9"})
+    digits = [set(f"{size:{way}}") - {"."} for way in (".7g", ".15g")]  # of either precision
+    alike = size >= 10 and any(d in ({"7"}, {"8"}, {"9"}) for d in digits)
     return alike or size >= 1e20 or size in (2**15 - 1, 2**15, 2**31 - 1, 2**31)
 
 
