@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hesitant.tables import Columns, TableError, read_table, select_columns
+from hesitant.tables import Columns, TableError, cells, read_table, select_columns
 
 HOSTILE = ["<script>alert(1)</script>", 'say "hi"', "two\nlines", "🧬", "=1+1", "x" * 10_000]
 CELLS = b"""id,CD3,CD4,population,seen,w,note
@@ -326,6 +326,8 @@ def test_numbers_beside_a_word_are_words_for_all_readers(missing: list[object] |
 def test_columns_of_measurements_are_no_readers() -> None:
     text = "x,ada,bo\n" + "".join(f"{i},{i / 7},{i / 9}\n" for i in range(1, 31))
     refused(text, "column 'ada'", "as a measurement has", label=["ada", "bo"])
+    tiny = "".join(f"{i},{max(i, 2) / 1e8:g}\n" for i in range(1, 31))  # 2e-08 and so on
+    refused(f"x,y\n{tiny}", "column 'y'", "as a measurement has")
     # few of them are classes
     columns = select("x,y\n1,0.5\n2,1.5\n3,\n4,0.5\n5,1.5\n")
     assert columns.y is not None
@@ -360,11 +362,12 @@ def test_blanks_after_an_absent_value_do_not_make_it_a_value() -> None:
         ("Event", [17, 5, 9, 33, 2], 5, True),
         ("time", [17, 5, 9, 33, 5], 5, False),
         ("time", [1.5, 2, 3, 8, 5], 5, False),
+        ("time", [2e-9, 9e-9, 3e-9, 8e-9, 5e-9], 1e-8, False),  # a lifetime in seconds
         ("humid", [17, 5, 9, 33, 2], 5, False),
     ],
 )
 def test_features_that_number_the_rows(
-    name: str, values: list[float | None], step: int, counts: bool
+    name: str, values: list[float | None], step: float, counts: bool
 ) -> None:
     frame = pd.DataFrame({"x": [0.3, 0.1, 0.2, 0.9, 0.4], name: values, "y": list("ababa")})
     later = frame.assign(**{name: [None if v is None else v + step for v in values]})
@@ -405,6 +408,13 @@ def test_codes_for_not_measured_are_asked_about(code: float, others: list[float]
     columns = select(frame, empty=[code], on_missing="model")
     assert np.isnan(columns.X[:, 0]).sum() == 4
     assert columns.notes == (f"4 cells with {shown} taken for empty.",)
+    # in single precision too, as Parquet and FCS files often have it
+    single = frame.astype({"x": "float32"})
+    (note,) = select(single).notes
+    assert "lies far outside of all other values of 'x' (4 rows)" in note
+    columns = select(single, empty=[code], on_missing="model")
+    assert np.isnan(columns.X[:, 0]).sum() == 4
+    assert columns.notes == (f"4 cells with {shown} taken for empty.",)
 
 
 @pytest.mark.parametrize(
@@ -424,6 +434,15 @@ def test_codes_for_not_measured_are_asked_about(code: float, others: list[float]
 def test_other_numbers_are_no_codes(values: list[float]) -> None:
     frame = pd.DataFrame({"x": values, "y": ["a", "b", "b", "a", None, None][: len(values)]})
     assert select(frame).notes == ()
+
+
+def test_a_column_of_very_large_numbers_is_looked_through_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(cells, "_is_code", lambda v: not asked.append(v))
+    assert not cells.codes_in(np.linspace(1e40, 1e45, 500)[:, None], ["luminosity"])
+    assert len(asked) < 100
 
 
 def test_only_data_frames_have_columns() -> None:

@@ -163,7 +163,7 @@ class MixtureClassifierCV(PatternClassifier):
         """Return the rows to hold out together, none if labels are too few."""
         codes = data.codes
         if not isinstance(self.cv, Integral):
-            parts = check_cv(self.cv).split(codes[:, None], codes)
+            parts = check_cv("None" if self.cv is None else self.cv).split(codes[:, None], codes)
             folds = [np.asarray(test) for _, test in parts]
             if any((codes[fold] >= 0).sum() == 0 for fold in folds):
                 raise ValueError(f"cv={self.cv!r}: a fold has no labelled row to judge by.")

@@ -31,6 +31,7 @@ _TRUTHS = dict.fromkeys(("yes", "y", "true", "t", "1", "1.0"), True)
 _TRUTHS |= dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), False)
 _MANY = 20  # so many classes, each of a single row, are not classes
 _FEW = 10  # fewer rows do not tell counting from measuring
+SINGLE = 6e-8  # relative error of a number in single precision
 _COUNTING = 0.75  # share of steps by one, among values that are all different
 
 # what people and programs write for "no label", and what some mean as a class
@@ -88,7 +89,7 @@ class Sheet(dict[str, "Column"]):
         remedy = ways("correct or empty the cell", self.leave_out)
         for j, name in enumerate(names):
             X[:, j] = self[name].numbers(remedy)
-            X[np.isin(X[:, j], self.empty), j] = np.nan
+            X[np.isclose(X[:, [j]], self.empty, SINGLE, 0).any(axis=1), j] = np.nan
             huge = np.isfinite(X[:, j]) & (np.abs(X[:, j]) > _LARGEST)
             self[name].refuse(huge, "is too large to compute with", remedy)
         return X
@@ -196,7 +197,7 @@ class Column:
         given, classes = counts.total(), list(counts)
         unique = len(classes) == given > 1 and (given == rows or given > _MANY)
         many = len(classes) > max(_MANY, given / 2)
-        measured = many and any(re.fullmatch(r"-?\d+\.\d+", str(c)) for c in classes)
+        measured = many and any(re.fullmatch(r"-?\d+(\.\d+|[\d.]*e-\d+)", str(c)) for c in classes)
         if not given:
             problem = "The label is blank in every row."
             another = f"choose another column with {option('label')}"
@@ -259,7 +260,7 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
             counted = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
             counted &= parts[0] in (0, 0.1, 0.01, 0.001)
             steps = np.isclose(np.diff(values - rows), 0, atol=1e-6).mean()
-            named = _IDENTIFIER.fullmatch(name.strip()) and not parts.any()
+            named = _IDENTIFIER.fullmatch(name.strip()) and not (values % 1).any()
             if named or (counted and steps > _COUNTING):
                 found[name] = "seems to number the rows"
     return found
@@ -273,7 +274,9 @@ def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]
     found: defaultdict[float, dict[str, int]] = defaultdict(dict)
     for name, column in zip(names, X.T, strict=True):
         rest, codes = column[np.isfinite(column)], dict[float, int]()
-        while rest.size and (ends := [v for v in (rest.min(), rest.max()) if _is_code(v)]):
+        while rest.size and len(codes) < _MANY:  # where there are more, they are values
+            if not (ends := [v for v in (rest.min(), rest.max()) if _is_code(v)]):
+                break
             codes[float(ends[0])] = int((rest == ends[0]).sum())
             rest = rest[rest != ends[0]]
         low, high = (rest.min(), rest.max()) if rest.size else (0, 0)
@@ -288,7 +291,8 @@ def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]
 def _is_code(value: float) -> bool:
     """Whether people or programs may write this number for none: 99, -999.9, 8888, 1e20."""
     size = abs(value)
-    alike = size >= 10 and set(f"{size:.15g}") - {"."} in ({"7"}, {"8"}, {"9"})
+    digits = [set(f"{size:{way}}") - {"."} for way in (".7g", ".15g")]  # of either precision
+    alike = size >= 10 and any(d in ({"7"}, {"8"}, {"9"}) for d in digits)
     return alike or size >= 1e20 or size in (2**15 - 1, 2**15, 2**31 - 1, 2**31)
 
 

@@ -15,7 +15,7 @@ from hesitant.checks import look_up
 from hesitant.labels import as_shown, kind_of, look_alike
 from hesitant.statements import Statements
 
-from .cells import BLANK_CELLS, Column, Sheet, blank_like, codes_in, unfit_features
+from .cells import BLANK_CELLS, SINGLE, Column, Sheet, blank_like, codes_in, unfit_features
 from .errors import is_number, option, quote, quote_all, ways
 
 # what `hesitant analyse` and `predict` write beside a table's own columns, and P(...) for classes
@@ -129,7 +129,8 @@ def select_columns(
             from hesitant.datasets import consensus
 
             opinions, y = said, consensus(said, 1, ties="blank")
-        counts.update(label for row in said for label in {*row} if label is not None)
+        for row, rows in Counter(zip(*said.T, strict=True)).items():
+            counts.update({label: rows for label in row if label is not None})
         sheet[readers[0]].check_classes(counts, len(y), coded=missing is None)
     sheet.notes += look_alike(counts)
     single = quote_all(name for name, count in counts.items() if count == 1)
@@ -223,7 +224,7 @@ def _default_features(
 def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> Iterator[str]:
     """Say which numbers were taken for empty cells, and ask about those that may mean that."""
     for code in sheet.empty:
-        cells = sum(int((sheet[name].numbers("") == code).sum()) for name in names)
+        cells = sum(np.isclose(sheet[k].numbers(""), code, SINGLE, 0).sum() for k in names)
         yield f"{noun(cells, 'cell')} with {as_shown(code)} taken for empty."
     for code, rows in codes_in(X, names).items():
         where = listed([f"{quote(name)} ({noun(n, 'row')})" for name, n in rows.items()])
