@@ -454,7 +454,17 @@ def test_only_numbers_can_mean_empty() -> None:
     frame = table("x,y\n1,a\n2,b\n3,b\n4,a\n")
     with pytest.raises(ValueError, match="'n/a'"):
         select(frame, empty=["n/a"])
+    with pytest.raises(TypeError, match="empty must be a collection, not the int -999"):
+        select(frame, empty=-999)
     assert select(frame, empty=[-999]).notes == ("0 cells with -999 taken for empty.",)
+
+
+def test_a_number_too_large_may_mean_empty() -> None:
+    text = "x,y\n1,a\n1e200,b\n3,b\n4,a\n"
+    assert "--empty" in refused(text).remedy
+    X = select(table(text), empty=[1e200], on_missing="model").X
+    assert np.isnan(X[1, 0])
+    assert np.isfinite(X[[0, 2, 3]]).all()
 
 
 def test_columns_that_measure_nothing_of_their_own() -> None:

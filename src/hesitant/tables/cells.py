@@ -86,12 +86,13 @@ class Sheet(dict[str, "Column"]):
 
     def features(self, names: Sequence[str]) -> FloatArray:
         X = np.empty((len(self._numbers), len(names)))
-        remedy = ways("correct or empty the cell", self.leave_out)
+        mend, code = "correct or empty the cell", f"give its number to {option('empty')}"
+        remedy, or_empty = ways(mend, self.leave_out), ways(mend, code, self.leave_out)
         for j, name in enumerate(names):
             X[:, j] = self[name].numbers(remedy)
             X[np.isclose(X[:, [j]], self.empty, SINGLE, 0).any(axis=1), j] = np.nan
             huge = np.isfinite(X[:, j]) & (np.abs(X[:, j]) > _LARGEST)
-            self[name].refuse(huge, "is too large to compute with", remedy)
+            self[name].refuse(huge, "is too large to compute with", or_empty)
         return X
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -96,8 +97,9 @@ def select_columns(
     """
     lists = {"features": features, "drop": drop, "missing": missing, "empty": empty}
     for name, value in lists.items():
-        if isinstance(value, str):
-            raise TypeError(f"{name} must be a collection, not the str {value!r}")
+        if isinstance(value, str | Real):
+            kind = type(value).__name__
+            raise TypeError(f"{name} must be a collection, not the {kind} {value!r}")
     look_up("on_missing", on_missing, dict.fromkeys(("error", "drop", "model")))
     sheet = Sheet(frame)
     if len(frame) == 0:
