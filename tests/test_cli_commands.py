@@ -33,6 +33,7 @@ def demo(tmp_path_factory):
     return folder / "demo", json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_demo_leaves_data_report_predictions_and_model(demo):
     folder, answer = demo
     assert sorted(p.name for p in folder.iterdir()) == [
@@ -49,6 +50,7 @@ def test_demo_leaves_data_report_predictions_and_model(demo):
     assert len(page.encode()) < 2_000_000
 
 
+@pytest.mark.slow
 def test_predictions_are_one_row_for_each_cell(demo):
     folder, answer = demo
     frame = pd.read_csv(folder / "cells.predictions.csv")
@@ -65,6 +67,7 @@ def test_predictions_are_one_row_for_each_cell(demo):
     assert unusual == set(frame["cell"][frame["unusual"] & frame["population"].isna()])
 
 
+@pytest.mark.slow
 def test_predict_agrees_with_the_analysis_and_reads_standard_input(demo):
     folder, _ = demo
     table = (folder / "cells.csv").read_bytes()
@@ -98,6 +101,7 @@ def test_simulate_then_analyse_in_plain_text(tmp_path):
     assert (tmp_path / "example.model").exists()
 
 
+@pytest.mark.slow
 def test_compare_ranks_models(demo, tmp_path):
     folder, _ = demo
     head = pd.read_csv(folder / "cells.csv").head(400)
@@ -118,6 +122,7 @@ def test_compare_ranks_models(demo, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_wrong_use_is_2_and_a_closed_pipe_no_traceback(demo):
     folder, _ = demo
     done = hesitant("analyse", "cells.csv", cwd=folder)

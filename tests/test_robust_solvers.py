@@ -85,6 +85,7 @@ def test_em_does_not_stop_at_the_first_small_gain():
     assert max(gains) < 2e-3
 
 
+@pytest.mark.slow
 def test_what_rows_hardly_tell_does_not_keep_the_rest_from_its_maximum():
     """Labels lost at random, or given at random: of a mixed mechanism rows tell only the sum."""
     rng = np.random.default_rng(0)

@@ -212,6 +212,7 @@ def test_empty_cells(data):
     assert clf.score(X, data.truth) > 0.75
 
 
+@pytest.mark.slow
 def test_classes_that_are_labelled_more_readily_are_allowed_for(tmp_path):
     rng, X, truth = ring(600, 0)
     chance, blank = np.array([0.9, 0.3]), rng.random(600)

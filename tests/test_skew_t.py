@@ -264,6 +264,7 @@ def test_one_block_or_many():
 # -- maxima -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("covariance", COVARIANCES)
 @pytest.mark.parametrize("option", ["tied", "normal"])
 def test_solvers_agree(covariance, option):
