@@ -163,7 +163,9 @@ def test_splits_are_given_as_scikit_learn_takes_them(data):
     fits = [MixtureClassifierCV(FEW[:1], cv=cv).fit(X, y) for cv in (splits, iter(splits))]
     assert np.array_equal(fits[0].held_out_proba_, fits[1].held_out_proba_, equal_nan=True)
     assert np.isfinite(fits[0].held_out_proba_[data.labelled]).all()
-    for wrong in ("five", 2.5, None):  # None would be folds of neighbouring rows
+    with pytest.raises(TypeError, match="cv=None: give a whole number >= 2"):
+        MixtureClassifierCV(FEW[:1], cv=None).fit(X, y)
+    for wrong in ("five", 2.5):
         with pytest.raises(ValueError, match=f"Expected `cv` as an integer.*Got {wrong}"):
             MixtureClassifierCV(FEW[:1], cv=wrong).fit(X, y)
 

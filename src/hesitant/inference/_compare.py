@@ -223,11 +223,11 @@ def _remarks(models: dict[str, Any], data: Data, folded: bool) -> list[str]:
         "models that differ in nothing but the mechanism are the same fit.": some and not pattern,
         "Models without a mechanism do not explain which labels are missing. So that all "
         "likelihoods are of the same data (features, labels, pattern), theirs include the "
-        "likelihood of labels missing by pure chance, with one more parameter a "
-        "reader.": some and pattern and any(silent),
+        "likelihood of labels missing by pure chance, "
+        "with one more parameter a reader.": some and pattern and any(silent),
         "The log loss is measured on rows that somebody labelled. If those are the easy ones, "
-        "it says little about the blanks; likelihood, AIC, BIC and ICL judge all "
-        "rows.": folded and (data.codes < 0).any(),
+        "it says little about the blanks; "
+        "likelihood, AIC, BIC and ICL judge all rows.": folded and (data.codes < 0).any(),
     }
     return [words for words, there in remarks.items() if there]
 

@@ -161,9 +161,9 @@ class MixtureClassifierCV(PatternClassifier):
 
     def _folds(self, data: held_out.Data) -> tuple[held_out.Data, list[IntArray]]:
         """Return the rows to hold out together, none if labels are too few."""
-        codes = data.codes
-        if not isinstance(self.cv, Integral):
-            parts = check_cv("None" if self.cv is None else self.cv).split(codes[:, None], codes)
+        codes, cv = data.codes, self.cv
+        if not isinstance(cv, (Integral, type(None))):  # of None scikit-learn would not shuffle
+            parts = check_cv(cv).split(codes[:, None], codes)
             folds = [np.asarray(test) for _, test in parts]
             if any((codes[fold] >= 0).sum() == 0 for fold in folds):
                 raise ValueError(f"cv={self.cv!r}: a fold has no labelled row to judge by.")
