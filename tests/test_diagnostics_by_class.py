@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import expit, logit, softmax
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, log_softmax, logit, softmax
 from scipy.stats import chi2_contingency
 
 from helpers import ring
@@ -13,7 +13,7 @@ from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.diagnostics import diagnose
 from hesitant.diagnostics._groups import told_by_labels
-from hesitant.label_rates import explain_blanks
+from hesitant.label_rates import as_sure_as, explain_blanks
 
 CHANCE = {"intercept": 0.6, "slope": 0.0}
 
@@ -169,3 +169,22 @@ def test_blanks_in_a_regular_order(every):
     fourth = np.arange(12_000) % 4 == 0
     y = np.where(fourth == every, -1, truth)
     assert not diagnose(X, y).missing_by_class
+
+
+@pytest.mark.parametrize("claimed", [0.2, 1.0, 2.5])
+def test_probabilities_are_made_as_sure_as_labels_bear_out(claimed):
+    rng = np.random.default_rng(3)
+    truly = log_softmax(3 * rng.standard_normal((400, 3)), axis=1)
+    codes = (np.exp(truly).cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)
+    log_p, weight = truly / claimed, rng.random(400)
+    log_p[0], codes[0], weight[0] = [0.0, -np.inf, -np.inf], 0, 0.5  # as sure as can be, and right
+
+    def lost(power):
+        at = power * np.maximum(log_p, -1e300)
+        return -weight @ log_softmax(at, axis=1)[np.arange(400), codes]
+
+    found = as_sure_as(log_p, codes, weight, 5.0)
+    assert found == pytest.approx(minimize_scalar(lost, bounds=(0, 5)).x, abs=1e-4)
+    assert found == pytest.approx(claimed, rel=0.2)
+    assert as_sure_as(log_p, codes, weight, 0.1) == 0.1  # at most
+    assert as_sure_as(-log_p[1:], codes[1:], weight[1:], 5.0) == 0.0  # worse than knowing nothing

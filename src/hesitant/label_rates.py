@@ -11,10 +11,11 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_expit, logit, logsumexp
+from scipy.optimize import brentq
+from scipy.special import expit, log_expit, logit
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant._vector_math import normalise
 from hesitant.uncertainty import Shannon
 
 FLOOR = 1e-4  # of a posterior: so sure no rows are
@@ -46,12 +47,15 @@ def explain_blanks(p: FloatArray, seen: BoolArray, weight: FloatArray) -> tuple[
 
 def as_sure_as(log_p: FloatArray, codes: IntArray, weight: Any, most: float) -> float:
     """Return the power of probabilities, up to ``most``, that suits rows of known classes best."""
-    behind = log_p - log_p[np.arange(len(codes)), codes][:, None]
+    behind = np.maximum(log_p - log_p[np.arange(len(codes)), codes][:, None], -1e300)
 
-    def lost(power: float) -> float:
-        return float(np.sum(weight * logsumexp(power * behind, axis=1)))
+    def slope(power: float) -> float:  # of what is lost, which is convex
+        tau = normalise(power * behind)[1]
+        return float(np.sum(weight * np.einsum("ih,ih->i", tau, behind)))
 
-    return float(minimize_scalar(lost, bounds=(0.0, most)).x)
+    if slope(0.0) >= 0:
+        return 0.0
+    return most if slope(most) <= 0 else float(brentq(slope, 0.0, most))
 
 
 def _climb(

@@ -5,6 +5,8 @@ is written that the next step would read from memory again. Fits take two thirds
 """
 
 import math
+from functools import lru_cache
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -31,11 +33,25 @@ def room(family: Any, mechanism: Any, state: Any, block: Any, weight: FloatArray
     second, curvature = np.zeros((g, size, size)), np.zeros((q, q))
     padded = np.zeros((g, size, size))
     padded[:, :p, :p] = params.whitener
-    scratch = [strips_room(*rows, LENGTH) for rows in ((3, size), (2, g), (11,))]
     rows = block.X, block.codes, block.labelled, weight, block.review
     model = state.weights, *params.place, padded, theta, mechanism.informative
     sums = counts, gradient, curvature, counts, counts, first, second[:, :p, :p], np.zeros(1)
-    return sums, (*rows, *model, counts, first, second, gradient, curvature, *scratch)
+    return sums, (
+        *rows,
+        *model,
+        counts,
+        first,
+        second,
+        gradient,
+        curvature,
+        *_scratch(p, g, get_ident()),
+    )
+
+
+@lru_cache(maxsize=16)  # to make them anew takes a small block as long as half of its sums
+def _scratch(p: int, g: int, thread: int) -> list[FloatArray]:
+    """Return strips that stay with a thread; what no feature fills stays zero."""
+    return [strips_room(*rows, LENGTH) for rows in ((3, p + -p % 4), (2, g), (11,))]
 
 
 def sum_strips(  # type: ignore[no-untyped-def]

@@ -33,7 +33,10 @@ def quasi_newton(
     """
     stage = "profile quasi-Newton" if profiled else "quasi-Newton"
     progress.begin(stage)
-    rough = max(1.0, 0.01 * likelihood.total)  # what the steps that follow would gain as soon
+    # What the steps that follow would gain as soon; but of many parameters they are many, and more
+    # by half if they begin where the mechanism is wrong.
+    few = max(100, likelihood.family.n_parameters(state.params))
+    rough = max(0.1, likelihood.total / few)
     best, top = likelihood.refit_mechanism(state, tol=1e-12 if profiled else rough)
     refuse_not_finite(top)
 
