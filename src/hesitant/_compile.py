@@ -42,7 +42,7 @@ def njit(
             with _LOCK:
                 if compiled is None:
                     # One that Python never calls is compiled without a door for it.
-                    door = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
+                    door = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": True}
                     compiled = _compile(function, fastmath=fastmath, **door)
             return compiled
 

@@ -22,7 +22,7 @@ from hesitant._vector_math import Posterior as Posterior
 from hesitant._vector_math import normalise as normalise
 from hesitant.families import Family
 from hesitant.families._base import Params, Statistics
-from hesitant.families._kernels import REORDERED, WIDE
+from hesitant.families._kernels import REORDERED
 from hesitant.mechanisms import Ignorable, Mechanism
 from hesitant.mechanisms._base import Difficulty
 from hesitant.one_pass import room, sum_strips
@@ -100,7 +100,7 @@ class Likelihood:
     def in_one_pass(self) -> bool:
         """Whether :mod:`hesitant.one_pass` knows all of it."""
         usual = self.family.in_one_pass and self.mechanism.in_one_pass
-        return usual and self.rows.n_features < WIDE and not self.rows.tally.gaps
+        return usual and not self.rows.tally.gaps
 
     def refit_mechanism(self, state: State, tol: float = 1e-12) -> tuple[State, Evaluation]:
         """Return the state with theta at its best for these classes, and the likelihood there.

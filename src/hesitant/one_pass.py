@@ -17,6 +17,8 @@ from hesitant.families._kernels import (
     LENGTH,
     distance_strip,
     moment_strip,
+    pools_room,
+    rows_that_count,
     standard_strip,
     strips_room,
 )
@@ -33,31 +35,24 @@ def room(family: Any, mechanism: Any, state: Any, block: Any, weight: FloatArray
     second, curvature = np.zeros((g, size, size)), np.zeros((q, q))
     padded = np.zeros((g, size, size))
     padded[:, :p, :p] = params.whitener
-    rows = block.X, block.codes, block.labelled, weight, block.review
+    rows = block.X, block.codes, weight, block.review
     model = state.weights, *params.place, padded, theta, mechanism.informative
+    out, here = (counts, first, second, gradient, curvature), _scratch(p, g, get_ident())
     sums = counts, gradient, curvature, counts, counts, first, second[:, :p, :p], np.zeros(1)
-    return sums, (
-        *rows,
-        *model,
-        counts,
-        first,
-        second,
-        gradient,
-        curvature,
-        *_scratch(p, g, get_ident()),
-    )
+    return sums, (*rows, *model, *out, *here)
 
 
-@lru_cache(maxsize=16)  # to make them anew takes a small block as long as half of its sums
-def _scratch(p: int, g: int, thread: int) -> list[FloatArray]:
+@lru_cache(maxsize=8)  # to make them anew takes a small block as long as half of its sums
+def _scratch(p: int, g: int, thread: int) -> list[Any]:
     """Return strips that stay with a thread; what no feature fills stays zero."""
-    return [strips_room(*rows, LENGTH) for rows in ((3, p + -p % 4), (2, g), (11,))]
+    shapes = (3, p + -p % 4), (2, g), (11,)
+    return [*(strips_room(*rows, LENGTH) for rows in shapes), *pools_room(p, g)]
 
 
 def sum_strips(  # type: ignore[no-untyped-def]
-    X, codes, said, weight, review,
-    pi, center, spread, location, whitener, theta, informative,
+    X, codes, weight, review, pi, center, spread, location, whitener, theta, informative,
     counts, first, second, gradient, curvature, strips, posterior, scratch,
+    pools, waiting, places,
 ):  # fmt: skip
     """Return a block's log-likelihood, and add up what its derivatives are made of."""
     (n, p), g, toward = X.shape, len(pi), -theta[1] if informative else 0.0
@@ -65,9 +60,9 @@ def sum_strips(  # type: ignore[no-untyped-def]
     x, u, v, log_tau, tau = strips[0], strips[1], strips[2], posterior[0], posterior[1]
     some, z, q, w, entropy = scratch[:4], scratch[4:9], scratch[8], scratch[8], scratch[9]
     residual, against, small, excess, bend = some[0], some[1], some[2], some[3], scratch[10]
-    for start in range(0, n, LENGTH):
-        m = LENGTH if n - start > LENGTH else n - start
-        standard_strip(X, center, spread, x, start, m)
+    for start in range(0, n + (LENGTH if pools.size else 0), LENGTH):  # the last may be empty
+        m = LENGTH if n - start > LENGTH else n - start if n > start else 0
+        squares = standard_strip(X, center, spread, x, start, m)
         for h in range(g):
             volume = math.log(pi[h] if pi[h] > 1e-300 else 1e-300) - 0.5 * _LOG_2PI * p
             for j in range(p):
@@ -87,7 +82,7 @@ def sum_strips(  # type: ignore[no-untyped-def]
                     entropy[b] -= tau[h, b] * log_tau[h, b]
             for b in range(m):
                 odds = theta[0] + theta[1] * entropy[b]
-                against[b] = -odds if said[start + b] else odds
+                against[b] = -odds if codes[start + b] >= 0 else odds
                 small[b] = -abs(odds)
             exp_strip(small, m)
             log1p_strip(small, m, excess)
@@ -95,7 +90,7 @@ def sum_strips(  # type: ignore[no-untyped-def]
                 high = 1.0 / (1.0 + small[b])
                 low = small[b] * high
                 wrong = review[start + b] * (high if against[b] > 0.0 else low)
-                residual[b] = wrong if said[start + b] else -wrong
+                residual[b] = wrong if codes[start + b] >= 0 else -wrong
                 bend[b] = review[start + b] * high * low
                 excess[b] += against[b] if against[b] > 0.0 else 0.0
             for b in range(m):  # without a store, too
@@ -109,7 +104,9 @@ def sum_strips(  # type: ignore[no-untyped-def]
                 known = (1.0 if h == y else 0.0) if y >= 0 else tau[h, b]
                 pull = toward * residual[b] * tau[h, b] * (log_tau[h, b] + entropy[b])
                 w[b] = weight[start + b] * known + pull
-            counts[h] += moment_strip(x, location[h], w, u, v, first[h], second[h], m)
+            pool = pools[h], waiting[h], places
+            rows, own, k = rows_that_count(x, squares, location[h], w, *pool, m)
+            counts[h] += moment_strip(rows, location[h], own, u, v, first[h], second[h], k)
     for h in range(g):
         for j in range(p):
             for k in range(j):

@@ -24,7 +24,6 @@ from hesitant.families._kernels import (
     Place,
     add_to_columns,
     log_volumes,
-    moments_where_it_counts,
     robust_units,
     some_rows,
     squared_distances,
@@ -143,12 +142,12 @@ class Gaussian(Family):
         gaps, filled, seen, kept = kept or Gaussian.look(self, params, X)[1]
         precise, last = self._precisions(params, weights, seen, kept)
         if gaps is None:
-            sums = moments_where_it_counts(X, params.place, precise)
+            sums = weighted_moments(X, params.place, precise)
         else:
             whole = precise.copy()
             whole[gaps.places] = 0.0
             own = gaps.moments(params, filled, precise[gaps.places], weights[gaps.places])
-            sums = tuple(map(np.add, moments_where_it_counts(gaps.rest, params.place, whole), own))
+            sums = tuple(map(np.add, weighted_moments(gaps.rest, params.place, whole), own))
         count = sums[0] if precise is weights else np.einsum("ih->h", weights)
         return count, *sums, last
 

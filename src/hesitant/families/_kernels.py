@@ -38,6 +38,12 @@ def strips_room(*shape: int) -> FloatArray:
     return room[start : start + size].reshape(shape)
 
 
+def pools_room(p: int, g: int) -> tuple[AnyArray, ...]:
+    """Return where :func:`rows_that_count` keeps rows, if it pays to look for those."""
+    pools = strips_room(g, 2, p + 1 if p >= WIDE else 0, LENGTH)
+    return pools, np.zeros((g, 2), dtype=np.int64), np.zeros(LENGTH, dtype=np.int64)
+
+
 def standardise(X: AnyArray, center: FloatArray, spread: FloatArray) -> FloatArray:
     """Return rows in standardised units; beyond FARTHEST all is equally absurd."""
     return np.clip((X - center) / spread, -FARTHEST, FARTHEST)
@@ -94,7 +100,8 @@ def _distances_plainly(X: AnyArray, place: Place, whitener: FloatArray) -> Float
 
 @njit(fastmath=REORDERED, inner=True)
 def standard_strip(X, center, spread, x, start, m):  # type: ignore[no-untyped-def]
-    """Write m rows, as :func:`standardise` gives them, to the columns of x."""
+    """Write m rows, as :func:`standardise` gives them, to the columns of x; sum their squares."""
+    total = 0.0
     for b in range(m):  # in the order in which they lie in memory
         for j in range(len(center)):
             x[j, b] = X[start + b, j]
@@ -103,6 +110,9 @@ def standard_strip(X, center, spread, x, start, m):  # type: ignore[no-untyped-d
         for b in range(m):
             at = (x[j, b] - middle) * per_unit  # without a bound its square may overflow
             x[j, b] = -FARTHEST if at < -FARTHEST else FARTHEST if at > FARTHEST else at
+        for b in range(m):
+            total += x[j, b] * x[j, b]
+    return total
 
 
 @njit(fastmath=REORDERED, inner=True)
@@ -154,8 +164,8 @@ def _moments_room(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Any, 
     g, p = place[2].shape
     size = p + -p % 4
     out = np.zeros(g), np.zeros((g, p)), np.zeros((g, size, size))
-    scratch = strips_room(3 * size + 1, LENGTH)
-    return (*out[:2], out[2][:, :p, :p]), (X, *place, weights, *out, scratch)
+    strips = strips_room(3 * size + 1, LENGTH)
+    return (*out[:2], out[2][:, :p, :p]), (X, *place, weights, *out, strips, *pools_room(p, g))
 
 
 def _moments_plainly(X: AnyArray, place: Place, weights: FloatArray) -> tuple[FloatArray, ...]:
@@ -175,6 +185,8 @@ def moment_strip(x, shift, w, u, v, first, second, m):  # type: ignore[no-untype
     # A loop that adds up stores nothing: whether one that does both is vectorised, and so in which
     # order it adds, depends on where in memory its arrays happen to lie.
     mass = 0.0
+    if m == 0:
+        return mass
     for b in range(m):
         mass += w[b]
     for j in range(len(first)):
@@ -203,40 +215,56 @@ def moment_strip(x, shift, w, u, v, first, second, m):  # type: ignore[no-untype
     return mass
 
 
+@njit(inner=True)
+def rows_that_count(x, squares, shift, w, pool, waiting, places, m):  # type: ignore[no-untyped-def]
+    """Return rows to sum up, their weights, and how many they are.
+
+    Where few count they wait in one half of a pool until it is full, or for a strip of no rows.
+    """
+    if pool.shape[1] == 0:
+        return x, w, m
+    half, at, count, given = waiting[0], waiting[1], 0, 0
+    for j in range(len(shift)):
+        squares += shift[j] * shift[j]
+    # What a row adds, its weight times a square, may be lost in rounding whatever its sign.
+    least = _NOTHING / (1.0 + 2.0 * squares)
+    for b in range(m):
+        places[count] = b
+        count += 0 if abs(w[b]) <= least else 1
+    if 4 * count > 3 * m:
+        return x, w, m
+    full = into = pool[half]
+    if at + count > LENGTH or m == 0:
+        waiting[0], given, at, into = 1 - half, at, 0, pool[1 - half]
+    waiting[1] = at + count
+    for j in range(len(shift)):
+        for b in range(count):
+            into[j, at + b] = x[j, places[b]]
+    for b in range(count):
+        into[-1, at + b] = w[places[b]]
+    return full, full[-1], given
+
+
 @njit(_moments_plainly, _moments_room, fastmath=REORDERED)
 def weighted_moments(  # type: ignore[no-untyped-def]
-    X, center, spread, location, weights, mass, first, second, scratch
+    X, center, spread, location, weights, mass, first, second, strips, pools, waiting, places
 ):
     """Give sums of weights (g,), weighted sums (g, p) and scatters (g, p, p) about locations."""
     (n, p), g, size = X.shape, len(location), second.shape[1]
-    x, u, v, w = scratch[:size], scratch[size : 2 * size], scratch[2 * size :], scratch[3 * size]
-    for start in range(0, n, LENGTH):
-        m = LENGTH if n - start > LENGTH else n - start
-        standard_strip(X, center, spread, x, start, m)
+    x, u, v, w = strips[:size], strips[size : 2 * size], strips[2 * size :], strips[3 * size]
+    for start in range(0, n + (LENGTH if pools.size else 0), LENGTH):  # the last may be empty
+        m = LENGTH if n - start > LENGTH else n - start if n > start else 0
+        squares = standard_strip(X, center, spread, x, start, m)
         for h in range(g):
             for b in range(m):
                 w[b] = weights[start + b, h]
-            mass[h] += moment_strip(x, location[h], w, u, v, first[h], second[h], m)
+            pool = pools[h], waiting[h], places
+            rows, own, k = rows_that_count(x, squares, location[h], w, *pool, m)
+            mass[h] += moment_strip(rows, location[h], own, u, v, first[h], second[h], k)
     for h in range(g):
         for j in range(p):
             for k in range(j):
                 second[h, k, j] = second[h, j, k]
-
-
-def moments_where_it_counts(X: AnyArray, place: Place, weights: FloatArray) -> Any:
-    """Return ``weighted_moments``, sooner if most rows have next to no weight in most classes."""
-    center, spread, location = place
-    if len(center) < WIDE or np.count_nonzero(np.abs(weights) > _NOTHING) > 0.75 * weights.size:
-        return weighted_moments(X, place, weights)
-    # A row adds at most its weight times the square of how far any row may be. Where that is
-    # nothing it would be lost in rounding, whatever the sign; what is not a number is kept.
-    far = (np.sqrt(np.vdot(X, X)) + np.abs(center).max()) / spread.min() + np.abs(location).max()
-    counts = ~(np.abs(weights.T) <= _NOTHING / (1.0 + far * far))
-    own = []
-    for h, rows in enumerate(map(np.flatnonzero, counts)):
-        at = center, spread, location[h : h + 1]
-        own.append(weighted_moments(X.take(rows, axis=0), at, weights[rows, h : h + 1]))
-    return tuple(map(np.concatenate, zip(*own, strict=True)))
 
 
 @njit(plain=True)
