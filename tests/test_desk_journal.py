@@ -335,6 +335,23 @@ def test_whoever_is_refused_leaves_nothing_behind(table, sit, run, label):
     assert len(answers) == 1
 
 
+def test_a_desk_that_opens_while_another_is_refused_keeps_its_answers(table, sit, monkeypatch):
+    path, opened = table[0], []
+
+    def refuse(*given):
+        monkeypatch.undo()
+        assert not path.with_name("cells.desk.sqlite").exists()  # nothing to take away
+        opened.append(sit(path))
+        raise ValueError("refused while another opens")
+
+    monkeypatch.setattr("hesitant.desk._sitting.Setup.of", refuse)
+    with pytest.raises(ValueError, match="refused while another opens"):
+        Desk(path, label="label")
+    opened[0].say(opened[0].case()["row"], "cannot tell")
+    opened[0].desk.close()
+    assert len(sit(path).answers()) == 1
+
+
 def test_a_taken_port_is_told_with_the_remedy(table, sit):
     desk = sit(table[0]).desk
     with socket.create_server(("127.0.0.1", 0)) as taken:

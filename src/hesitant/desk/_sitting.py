@@ -38,9 +38,15 @@ class Journal:
     """All answers ever given about one table, by whatever reader, window or process."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self._lock, self.is_new = path, threading.RLock(), not path.exists()
+        self.path, self._lock = path, threading.RLock()
+        # A file begins with the first note. A desk that is refused before has none to take away,
+        # which another desk may have opened meanwhile.
+        self._open(path.exists())
+
+    def _open(self, on_disk: bool) -> None:
+        self._on_disk, place = on_disk, self.path if on_disk else ":memory:"
         try:
-            self._db = sqlite3.connect(path, timeout=10, check_same_thread=False)
+            self._db = sqlite3.connect(place, timeout=10, check_same_thread=False)
             self._db.isolation_level = None  # each statement is a transaction: on disk at once
             self._db.row_factory = sqlite3.Row
             # an answer that was acknowledged must survive the power switch: one wait for the disk
@@ -54,9 +60,9 @@ class Journal:
                 raise sqlite3.DatabaseError("the file belongs to another program")
             if self._one("PRAGMA user_version") > FORMAT:
                 raise sqlite3.DatabaseError("it was written by a later version of hesitant")
-        except sqlite3.DatabaseError as error:
+        except sqlite3.DatabaseError as why:
             remedy = "Move it away, or copy the table to a folder that you can write to."
-            raise ValueError(f"{path} cannot be used as a journal: {error}. {remedy}") from error
+            raise ValueError(f"{self.path} cannot be used as a journal: {why}. {remedy}") from why
 
     def _do(self, statement: str, *given: Any) -> list[sqlite3.Row]:
         with self._lock:
@@ -69,6 +75,9 @@ class Journal:
         return json.loads(self._one("SELECT value FROM facts WHERE name = ?", name) or "null")
 
     def note(self, **facts: Any) -> None:
+        if not self._on_disk:
+            self._db.close()
+            self._open(on_disk=True)
         for name, value in facts.items():
             self._do("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, json.dumps(value))
 
@@ -143,14 +152,11 @@ class Desk:
         self.confirmed = False  # whether somebody has looked at the guesses about the columns
         self._notice = self._problem = ""
         self._seed = self.journal.fact("seed") or secrets.randbits(32) + 1
-        self.journal.note(seed=self._seed)
         self.worker = Worker(self._learn)
         try:
             self._resume()
-        except BaseException:  # who was refused leaves nothing behind
+        except BaseException:
             self.close()
-            if self.journal.is_new:
-                self.journal.path.unlink()
             raise
 
     def _read(self, given: Mapping[str, Any]) -> Any:
@@ -178,7 +184,7 @@ class Desk:
             changed = f"{self.path.name} has changed since the sitting began"
             still = "The answers still belong to their rows, by id or, without ids, by number"
             self._notice = f"{changed}. {still}: check that they do."
-        self.journal.note(checksum=checksum)
+        self.journal.note(seed=self._seed, checksum=checksum)
 
     def guesses(self) -> dict[str, Any]:
         if self.data is not None:
