@@ -97,6 +97,31 @@ def test_a_second_start_resumes(table, sit):
     assert again.desk.before.answers == 0
 
 
+def test_another_label_begins_anew_until_there_is_an_answer(tmp_path, sit):
+    path = tmp_path / "t.csv"
+    words = [("?ab"[k % 3], ["", "p", "q", "r"][k % 4]) for k in range(60)]
+    rows = [f"{k * 7 % 13},{k * 7 % 11},{one},{other}" for k, (one, other) in enumerate(words)]
+    path.write_text("x1,x2,one,other\n" + "\n".join(rows))
+    (tmp_path / "fresh.csv").write_bytes(path.read_bytes())
+    first = sit(path, label="one", features=["x1"])
+    assert first.client.post("/api/setup", json={"label": "one"}).status_code == 200
+    row = first.case()["row"]
+    again, fresh = sit(path, label="other"), sit(tmp_path / "fresh.csv", label="other")
+    # one journal is about one label: the desk that opened it last goes on
+    refused = first.say(row, "label", "a")
+    assert (refused.status_code, "another label" in refused.text) == (409, True)
+    setup = again.desk.data.setup
+    assert (setup.label, setup.classes, setup.blank) == ("other", ("p", "q", "r"), ())
+    assert setup == fresh.desk.data.setup
+    # nobody has looked at these guesses yet
+    assert again.client.get("/", follow_redirects=False).headers["location"].startswith("/setup")
+    again.say(again.case()["row"], "label", "r")
+    again.desk.close()
+    with pytest.raises(ValueError, match=r"label='one': the answers .* are about 'other'"):
+        Desk(path, label="one")
+    assert sit(path, label=None).desk.data.setup == setup
+
+
 @pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
 def test_two_processes_share_a_journal(table, sit):
     one, other = sit(table[0], reader="Anna"), sit(table[0], reader="Ben")

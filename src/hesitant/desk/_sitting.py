@@ -171,15 +171,17 @@ class Desk:
         """Take up an earlier sitting, or begin one if the label is named."""
         earlier, checksum = self.journal.fact("setup") or {}, sha256_of(self.path)
         begun = self.journal.answers() and self.journal.fact("checksum")
-        label = self._given.get("label")
-        if begun and label not in (None, earlier["label"]):
+        label = self._given.get("label") or earlier.get("label")
+        other = label != earlier.get("label")
+        if begun and other:
             about = f"the answers in {self.journal.path.name} are about {earlier['label']!r}"
             raise ValueError(f"label={label!r}: {about}. Leave it out, or move that file away.")
-        self._given = {**earlier, **self._given}
-        label = self._given.get("label")
+        # classes, blanks and features of another label would not be this one's
+        self._given = {**({} if other else earlier), **self._given}
         # of a column with fewer than two classes the page asks which there are
         if label and (label not in self.frame or len(self.guesses()["classes"]) > 1):
-            self.configure(self._given, confirm=bool(self.journal.fact("confirmed")))
+            confirmed = not other and bool(self.journal.fact("confirmed"))
+            self.configure(self._given, confirm=confirmed)
         if begun and begun != checksum:
             changed = f"{self.path.name} has changed since the sitting began"
             still = "The answers still belong to their rows, by id or, without ids, by number"
@@ -307,6 +309,8 @@ class Desk:
             data, model = self.ready()
             label = str(label) if answer == "label" else None
             _check(data, row, answer, label)
+            if self.journal.fact("setup")["label"] != data.setup.label:
+                raise Refused("A later desk of this table has another label: close this one.", 409)
             guess, probability = None, None
             if model.clf is not None:
                 guess = data.setup.classes[model.guess[row]]
