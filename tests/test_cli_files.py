@@ -83,6 +83,16 @@ def test_two_label_columns_are_a_panel(run, tmp_path):
     assert (table.predicted == WORDS["y"])[WORDS["y"].notna()].mean() > 0.95
 
 
+def test_readers_who_never_agree_are_told_so(run, tmp_path):
+    other = WORDS["y"].map({"c0": "c1", "c1": "c0"})
+    WORDS.rename(columns={"y": "ada"}).assign(bo=other).to_csv(tmp_path / "a.csv", index=False)
+    verdict = analyse(run, "a.csv", "--label", "ada,bo")["verdict"]
+    rows = f"{WORDS['y'].notna().sum()} rows"
+    assert verdict["headline"] == "On no row do most readers agree on a class."
+    assert f"Readers gave labels on {rows}, and on none" in " ".join(verdict["paragraphs"])
+    assert "No row has a label" not in (tmp_path / "a.report.html").read_text(encoding="utf-8")
+
+
 def test_readers_of_an_export_are_a_panel(run, tmp_path):
     WORDS[["x0", "x1"]].assign(case=WORDS.index).to_csv(tmp_path / "f.csv", index=False)
     said = {"ada": WORDS["y"], "bo": WORDS["y"].where(WORDS.index % 10 > 0, "c0")}

@@ -262,6 +262,23 @@ def test_a_panel_has_a_section_of_its_own():
     assert "How readily each reader labels" in page
 
 
+def test_readers_who_never_agree_gave_labels_all_the_same():
+    data = simulate(60, random_state=0)
+    table = np.column_stack([data.truth, 1 - data.truth]).astype(object)
+    table[::3] = None
+    verdict = report_on(data.features, table, experts="fallible").to_dict()["verdict"]
+    assert verdict["headline"] == "On no row do most readers agree on a class."
+    told = " ".join(verdict["paragraphs"])
+    assert "60 (100.0 %) have no class that most readers named." in told
+    assert "Readers gave labels on 40 rows, and on none is one class named more often" in told
+    assert "write the classes alike" in told
+    assert "no label" not in told
+    # grades that lean to neither class are something said, too
+    grades = Statements.from_grades(np.full((60, 2), 2), scale=[1, 2, 3], classes=[0, 1])
+    verdict = report_on(data.features, grades, experts="fallible").to_dict()["verdict"]
+    assert "Readers gave grades on 60 rows" in " ".join(verdict["paragraphs"])
+
+
 def test_readers_who_err_are_no_proof_against_the_model():
     """One in five of their labels is wrong: agreeing with fewer is what a good model does."""
     data = simulate(300, random_state=1)

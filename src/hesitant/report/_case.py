@@ -12,6 +12,7 @@ from hesitant._drawing import share_between
 from hesitant._replicates import refit
 from hesitant._typing import FloatArray
 from hesitant.diagnostics import diagnose
+from hesitant.diagnostics._diagnosis import of_split_readers
 from hesitant.diagnostics._tests import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
 from hesitant.inference import ObservedInformation, information
@@ -36,6 +37,7 @@ class Case:
         self.whole, self.main, self.given = clf, getattr(clf, "model_", clf), given
         self.clf, self.data, self.said = self.main, given, given.said
         self.panel = self.said is not None
+        self.label = "class that most readers named" if self.panel else "label"
         if self.panel:
             seen, voted = np.asarray(self.said.shown.any(axis=1)), self.said.vote()
             self.data = dataclasses.replace(given, codes=voted, reviewed=seen, said=None)
@@ -52,6 +54,8 @@ class Case:
         self.classes, self.features = self.clf.fitted_.class_names, self.clf.fitted_.feature_names
         self.values = np.asarray(given.X, dtype=float)
         self.diagnosis = diagnose(self.data, None, estimator=self.clf, n_jobs=clf.n_jobs, **how)
+        if self.panel:
+            self.diagnosis = of_split_readers(self.diagnosis, self.said)
         # the fit that uses the pattern: the model itself if it does
         self.informed = self.clf if self.clf.mechanism_.informative else self.diagnosis.full
         # what each reader says of each class (J, g, g), if readers may be wrong
@@ -86,7 +90,7 @@ class Case:
         folds = deal_out(self.labels.codes, FOLDS, 0, fewer=True)
         rows = sum(map(len, folds))
         if rows < FEWEST:
-            return proba, "too few rows are labelled to hold some of them out"
+            return proba, f"few rows have a {self.label}, too few to hold some of them out"
         if self.clf.alpha == 0:
             return proba, "the classes were fitted without the labels"
         try:

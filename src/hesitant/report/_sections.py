@@ -84,7 +84,7 @@ def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str
         no_label = "they help to shape the classes, but whether they have a label is no evidence"
         seen = f"{count}: {no_label}."
     share = percent(labels["blank_share"])
-    some = f"Of {rows}, {labels['blank']:,} ({share}) have no label. {seen}"
+    some = f"Of {rows}, {labels['blank']:,} ({share}) have no {case.label}. {seen}"
     yield some if labels["blank"] else f"All {rows} carry a label."
     yield found.explanation
     if case.label_rates is not None:
