@@ -386,6 +386,27 @@ def test_cases_and_their_parts_number_the_rows(part: float, counts: bool) -> Non
 
 
 @pytest.mark.parametrize(
+    ("parts", "counts"),
+    [
+        ((0.01, 0.02), True),
+        ((0.001, 0.002, 0.003), True),
+        ((0.02, 0.01, 0.01, 0.03, 0.01), True),
+        ((0.01,), False),  # counts to which .01 was added
+        ((0, 0.01), False),
+        ((0.01, 0.03), False),
+        ((0.1, 0.2, 0.3), False),  # a decimal that was rounded
+        ((0.25, 0.5, 0.75), False),
+    ],
+)
+def test_cases_and_their_parts_number_the_rows_in_any_order(
+    parts: tuple[float, ...], counts: bool
+) -> None:
+    cases = np.array([17, 5, 9, 33, 2, 51, 8, 40, 21, 12, 3, 29]) + np.resize(parts, 12)
+    frame = pd.DataFrame({"x": np.sin(cases), "toi": cases, "y": list("aba") * 4})
+    assert list(select(frame).set_aside) == (["toi"] if counts else [])
+
+
+@pytest.mark.parametrize(
     ("code", "others"),
     [
         (-999, [0.2, 1.5, -2.0, 0.7]),

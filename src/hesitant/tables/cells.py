@@ -261,8 +261,10 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
             counted = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
             counted &= parts[0] in (0, 0.1, 0.01, 0.001)
             steps = np.isclose(np.diff(values - rows), 0, atol=1e-6).mean()
+            # whatever their order, nothing measured ends in .01 and .02 alone
+            parted = len(parts) > 1 and parts[-1] < 0.1
             named = _IDENTIFIER.fullmatch(name.strip()) and not (values % 1).any()
-            if named or (counted and steps > _COUNTING):
+            if named or (counted and (parted or steps > _COUNTING)):
                 found[name] = "seems to number the rows"
     return found
 
