@@ -421,7 +421,7 @@ def test_cases_and_their_parts_number_the_rows_in_any_order(
 def test_codes_for_not_measured_are_asked_about(code: float, others: list[float]) -> None:
     frame = pd.DataFrame({"x": [*others, code] * 4, "z": range(0, 40, 2), "y": list("abba") * 5})
     shown = f"{code:.0f}" if float(code).is_integer() else str(code)
-    words = f"{shown} lies far outside of all other values of 'x' (4 rows), and is taken for"
+    words = f"{shown} lies outside of all other values of 'x' (4 rows), and is taken for"
     (note,) = select(frame).notes
     assert note.startswith(words)
     assert f"give {shown} to --empty" in note
@@ -432,7 +432,7 @@ def test_codes_for_not_measured_are_asked_about(code: float, others: list[float]
     # in single precision too, as Parquet and FCS files often have it
     single = frame.astype({"x": "float32"})
     (note,) = select(single).notes
-    assert "lies far outside of all other values of 'x' (4 rows)" in note
+    assert "lies outside of all other values of 'x' (4 rows)" in note
     columns = select(single, empty=[code], on_missing="model")
     assert np.isnan(columns.X[:, 0]).sum() == 4
     assert columns.notes == (f"4 cells with {shown} taken for empty.",)
@@ -454,6 +454,30 @@ def test_codes_for_not_measured_are_asked_about(code: float, others: list[float]
 )
 def test_other_numbers_are_no_codes(values: list[float]) -> None:
     frame = pd.DataFrame({"x": values, "y": ["a", "b", "b", "a", None, None][: len(values)]})
+    assert select(frame).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "low", "high", "times", "asked"),
+    [
+        (-999, -270, 320, 5, True),
+        (-99, 0, 900, 5, True),  # the only one below 0
+        (9999, 0, 6000, 5, True),
+        (-999, -270, 320, 4, False),
+        (-99, -1, 900, 5, False),
+        (999, 0, 998, 20, False),  # cut off at the end of a scale
+        (9999, 0, 8000, 20, False),
+    ],
+)
+def test_a_code_that_alone_is_repeated_may_lie_nearer(
+    code: float, low: float, high: float, times: int, asked: bool
+) -> None:
+    values = np.r_[np.linspace(low, high, 95), [code] * times]
+    frame = pd.DataFrame({"x": values, "y": np.resize(["a", "b", "b"], len(values))})
+    told = [f"{code} lies outside of all other values of 'x' ({times} rows)"] * asked
+    assert [note.partition(", and is taken")[0] for note in select(frame).notes] == told
+    # where others are repeated as often, nothing tells it from them
+    frame["x"] = [*np.resize(values[:95:10], 95), *[code] * times]
     assert select(frame).notes == ()
 
 

@@ -32,6 +32,7 @@ _TRUTHS |= dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), False)
 _MANY = 20  # so many classes, each of a single row, are not classes
 _FEW = 10  # fewer rows do not tell counting from measuring
 SINGLE = 6e-8  # relative error of a number in single precision
+_OFTEN = 5  # times what other values are repeated is no chance
 _COUNTING = 0.75  # share of steps by one, among values that are all different
 
 # what people and programs write for "no label", and what some mean as a class
@@ -272,7 +273,8 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
 def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]:
     """Return numbers that seem to mean "not measured", and how often they stand in which columns.
 
-    Such a code is repeated and lies far outside of all other values, whatever their outliers.
+    Such a code is repeated and lies far outside of all other values, whatever their outliers; less
+    far, or as the only one below 0, if it is repeated as none of them is.
     """
     found: defaultdict[float, dict[str, int]] = defaultdict(dict)
     for name, column in zip(names, X.T, strict=True):
@@ -284,8 +286,9 @@ def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]
             rest = rest[rest != ends[0]]
         low, high = (rest.min(), rest.max()) if rest.size else (0, 0)
         for code, count in codes.items():
-            far = max(low - code, code - high) > 2 * (high - low)
-            negative = code < -360 and low >= 0  # the only one, and no angle
+            often = count * np.unique(rest).size >= _OFTEN * rest.size
+            far = max(low - code, code - high) > (0.5 if often else 2) * (high - low)
+            negative = low >= 0 and code < (0 if often else -360)  # the only one, and no angle
             if low < high and count > 1 and (far or negative):
                 found[code][name] = count
     return found

@@ -230,7 +230,7 @@ def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> Iterator[str]:
         yield f"{noun(cells, 'cell')} with {as_shown(code)} taken for empty."
     for code, rows in codes_in(X, names).items():
         where = listed([f"{quote(name)} ({noun(n, 'row')})" for name, n in rows.items()])
-        far = f"{as_shown(code)} lies far outside of all other values of {where}"
+        far = f"{as_shown(code)} lies outside of all other values of {where}"
         remedy = f"If it means 'not measured', give {as_shown(code)} to {option('empty')}"
         yield f"{far}, and is taken for a number. {remedy}: such cells are then empty."
 
