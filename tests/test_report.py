@@ -342,7 +342,10 @@ def test_numbers_and_names_as_a_reader_likes_them():
     assert words.short("CD3\nlow") == "CD3 low"
     assert words.short("x" * 100, 9) == "xxxx…xxxx"
     assert words.printable("CD3\x1b[2J") == "CD3·[2J"
-    assert words.close_names("populaton", ["id", "Population "]) == ["Population "]
+    assert words.did_you_mean("populaton", ["id", "Population "]) == " Did you mean 'Population '?"
+    near = ["CD4", "CD5", "FSC", "CD8", "CD19"]
+    assert words.did_you_mean("CD3", near, most=2).count("'CD") == 2
+    assert words.did_you_mean("label", ["x"]) == ""
     assert words.did_you_mean("tabel1", ["table1", "x"]) == " Did you mean 'table1'?"
 
 

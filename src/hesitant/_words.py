@@ -75,20 +75,16 @@ def shorten_in(text: str, names: list[str]) -> str:
     return text
 
 
-def close_names(name: object, known: Iterable[str], *, limit: int = 3) -> list[str]:
-    """Find the known names most like this one; case and surrounding blanks do not count."""
+def did_you_mean(name: object, known: Iterable[str], most: int = 1) -> str:
+    """Return a hint at known names like this one, but for case and blanks; empty if none is."""
 
     def plain(text: object) -> str:  # cut, because the comparison is quadratic in the length
         return str(text).strip().casefold()[:100]
 
     by_plain = {plain(candidate): candidate for candidate in reversed(list(known))}
-    return [by_plain[k] for k in difflib.get_close_matches(plain(name), by_plain, n=limit)]
-
-
-def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return a hint at the known name most like this one; empty if none is."""
-    near = close_names(name, known, limit=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    found = difflib.get_close_matches(plain(name), by_plain, n=most)
+    near = ", ".join(repr(by_plain[k][:100]) for k in found)
+    return f" Did you mean {near}?" if near else ""
 
 
 @dataclasses.dataclass(frozen=True)

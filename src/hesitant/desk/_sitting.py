@@ -39,8 +39,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path, self._lock = path, threading.RLock()
-        # A file begins with the first note. A desk that is refused before has none to take away,
-        # which another desk may have opened meanwhile.
+        # a file begins with its first note: none has to go that another desk may have opened
         self._open(path.exists())
 
     def _open(self, on_disk: bool) -> None:
@@ -142,7 +141,7 @@ class Desk:
         packed = self.path.suffix.lower() in _PACKED
         self.name = Path(self.path.stem).stem if packed else self.path.stem
         self.journal = Journal(self.path.with_name(f"{self.name}.desk.sqlite"))
-        self._lock = threading.RLock()
+        self._lock, self.worker = threading.RLock(), Worker(self._learn)
         self._windows: dict[tuple[str, str], Shown] = {}
         self._past: deque[tuple[int, IntArray]] = deque(maxlen=100)
         self.data: Data | None = None
@@ -152,7 +151,6 @@ class Desk:
         self.confirmed = False  # whether somebody has looked at the guesses about the columns
         self._notice = self._problem = ""
         self._seed = self.journal.fact("seed") or secrets.randbits(32) + 1
-        self.worker = Worker(self._learn)
         try:
             self._resume()
         except BaseException:
@@ -180,8 +178,7 @@ class Desk:
         self._given = {**({} if other else earlier), **self._given}
         # of a column with fewer than two classes the page asks which there are
         if label and (label not in self.frame or len(self.guesses()["classes"]) > 1):
-            confirmed = not other and bool(self.journal.fact("confirmed"))
-            self.configure(self._given, confirm=confirmed)
+            self.configure(self._given, confirm=not other and bool(self.journal.fact("confirmed")))
         if begun and begun != checksum:
             changed = f"{self.path.name} has changed since the sitting began"
             still = "The answers still belong to their rows, by id or, without ids, by number"
@@ -189,9 +186,7 @@ class Desk:
         self.journal.note(seed=self._seed, checksum=checksum)
 
     def guesses(self) -> dict[str, Any]:
-        if self.data is not None:
-            return dataclasses.asdict(self.data.setup)
-        return guess(self.frame, self._given)
+        return dataclasses.asdict(self.data.setup) if self.data else guess(self.frame, self._given)
 
     def configure(self, given: Mapping[str, Any], *, confirm: bool = True) -> Setup:
         """Say which column is what, and whether somebody has confirmed it."""
@@ -271,14 +266,9 @@ class Desk:
                     return None
                 self._windows[reader, window] = shown
             values = [None if v != v else v for v in data.X[shown.row].tolist()]
-            return {
-                "row": shown.row,
-                "id": data.ids[shown.row],
-                "reader": reader,
-                "features": dict(zip(data.setup.features, values, strict=True)),
-                "show": data.shown[shown.row],
-                "classes": list(data.setup.classes),
-            }
+            case = {"row": shown.row, "id": data.ids[shown.row], "reader": reader}
+            case["features"] = dict(zip(data.setup.features, values, strict=True))
+            return case | {"show": data.shown[shown.row], "classes": list(data.setup.classes)}
 
     def _next(self, reader: str) -> Shown | None:
         (data, model), now = self.ready(), time.monotonic()
@@ -298,23 +288,26 @@ class Desk:
         # of a case that somebody could label, or is looking at, there is less to learn
         taken = {a["row"] for a in answers if a["answer"] == "label"} | {*own, *mine}
         taken |= {s.row for _, s in fresh if not s.audit}
-        for row in map(int, itertools.chain(model.queue, data.order)):
-            if row not in taken:
-                return Shown(row, False, model.number, now)
-        return None
+        left = (row for row in itertools.chain(model.queue, data.order) if row not in taken)
+        return next((Shown(int(row), False, model.number, now) for row in left), None)
 
     def answer(self, reader: str, row: Any, answer: Any, label: Any = None) -> dict[str, Any]:
         """Keep an answer, and return what the model had thought."""
         with self._lock:
             data, model = self.ready()
             label = str(label) if answer == "label" else None
-            _check(data, row, answer, label)
+            if type(row) is not int or not 0 <= row < len(data.codes):
+                raise Refused(f"row={row!r}: give a whole number from 0 to {len(data.codes) - 1}.")
+            if answer not in ANSWERS:
+                raise Refused(f"answer={answer!r}: give one of {', '.join(map(repr, ANSWERS))}.")
+            if answer == "label" and label not in data.setup.classes:
+                raise Refused(f"label={label!r}: give one of {', '.join(data.setup.classes)}.")
+            if data.codes[row] >= 0 or not data.usable[row]:
+                raise Refused(f"row={row} has a label in the table, or no feature.", 409)
             if self.journal.fact("setup")["label"] != data.setup.label:
                 raise Refused("A later desk of this table has another label: close this one.", 409)
-            guess, probability = None, None
-            if model.clf is not None:
-                guess = data.setup.classes[model.guess[row]]
-                probability = round(float(model.probability[row]), 4)
+            guess = data.names[model.guess[row]]  # none while there is no model
+            probability = guess and round(float(model.probability[row]), 4)
             mine = [k for k, s in self._windows.items() if (k[0], s.row) == (reader, row)]
             shown = [self._windows.pop(k) for k in mine] or [Shown(row, False, model.number, 0.0)]
             said = {"id": data.ids[row], "answer": answer, "label": label}
@@ -346,17 +339,6 @@ class Desk:
     def close(self) -> None:
         self.worker.pool.shutdown(cancel_futures=True)
         self.journal.close()
-
-
-def _check(data: Data, row: Any, answer: Any, label: str | None) -> None:
-    if type(row) is not int or not 0 <= row < len(data.codes):
-        raise Refused(f"row={row!r}: give a whole number from 0 to {len(data.codes) - 1}.")
-    if answer not in ANSWERS:
-        raise Refused(f"answer={answer!r}: give one of {', '.join(map(repr, ANSWERS))}.")
-    if answer == "label" and label not in data.setup.classes:
-        raise Refused(f"label={label!r}: give one of {', '.join(data.setup.classes)}.")
-    if data.codes[row] >= 0 or not data.usable[row]:
-        raise Refused(f"row={row} has a label in the table, or no feature.", 409)
 
 
 def reader_name(name: Any) -> str:

@@ -24,7 +24,6 @@ from hesitant.diagnostics._tests import ALPHA, FEW, ROWS_A_PARAMETER, Fits, Test
 from hesitant.experts import as_readers, is_panel
 from hesitant.inference._information import ObservedInformation
 from hesitant.rows import ManyRows, Rows
-from hesitant.statements import NOUN, Statements
 
 # Of those that allow for estimated classes the score test, at the fit without the pattern, keeps
 # its size best; the likelihood ratio rejects true chance too often as parameters grow in number.
@@ -282,13 +281,9 @@ def diagnose(
     )
 
 
-def of_split_readers(found: Diagnosis, said: Statements) -> Diagnosis:
+def of_split_readers(found: Diagnosis, rows: str, statements: str) -> Diagnosis:
     """Return a diagnosis in which rows are not called blank because their readers differ."""
-    rows = int(said.given.any(axis=1).sum())
-    if found.finding != "none" or not rows:
-        return found
-    words = {"rows": noun(rows, "row"), "statements": NOUN[said.kind]}
-    told = f"{_EVIDENCE['split']} {_MEANING['split']}".format_map(words)
+    told = f"{_EVIDENCE['split']} {_MEANING['split']}".format(rows=rows, statements=statements)
     return dataclasses.replace(found, headline=_HEADLINES["split"], explanation=told)
 
 

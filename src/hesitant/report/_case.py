@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist
 from hesitant._drawing import share_between
 from hesitant._replicates import refit
 from hesitant._typing import FloatArray
+from hesitant._words import noun
 from hesitant.diagnostics import diagnose
 from hesitant.diagnostics._diagnosis import of_split_readers
 from hesitant.diagnostics._tests import MOST_PARAMETERS
@@ -18,6 +19,7 @@ from hesitant.diagnostics._triage import least_density
 from hesitant.inference import ObservedInformation, information
 from hesitant.inference._sensitivity import Sensitivity, sensitivity
 from hesitant.model_selection._labelled import deal_out
+from hesitant.statements import NOUN
 
 MOST_LABELLED, MOST_BLANK = 1500, 500  # rows that are drawn
 FOLDS, FEWEST = 5, 10  # of fewer labelled rows a share says nothing
@@ -54,8 +56,9 @@ class Case:
         self.classes, self.features = self.clf.fitted_.class_names, self.clf.fitted_.feature_names
         self.values = np.asarray(given.X, dtype=float)
         self.diagnosis = diagnose(self.data, None, estimator=self.clf, n_jobs=clf.n_jobs, **how)
-        if self.panel:
-            self.diagnosis = of_split_readers(self.diagnosis, self.said)
+        if self.panel and self.diagnosis.finding == "none":
+            rows = noun(int(self.said.given.any(axis=1).sum()), "row")
+            self.diagnosis = of_split_readers(self.diagnosis, rows, NOUN[self.said.kind])
         # the fit that uses the pattern: the model itself if it does
         self.informed = self.clf if self.clf.mechanism_.informative else self.diagnosis.full
         # what each reader says of each class (J, g, g), if readers may be wrong

@@ -35,6 +35,8 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> A
     found, candidates = case.diagnosis, _candidates(case.whole)
     held_out, labels, change = judged_by_labels(case), _labels(case), _change(case)
     triage, doubtful = _triage(case), _doubtful_labels(case, held_out)
+    first = case.leading[:MOST_LISTED]
+    apart = {"feature": [case.features[j] for j in first], "share": case.separation[first]}
     # The answer, first on the page: what was found, how sure it is, and what to do next.
     told = {
         "what": [*_what_is_there(case, labels, change)],
@@ -52,10 +54,7 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> A
             "features": case.features,
             "held_out": held_out,
             "labels": labels,
-            "separation": [
-                {"feature": case.features[j], "share": case.separation[j]}
-                for j in case.leading[:MOST_LISTED]
-            ],
+            "separation": _records(apart),
             "triage": triage,
             "doubtful_labels": doubtful,
             "readers": _readers(case) if case.panel else {},

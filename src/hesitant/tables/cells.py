@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
-from hesitant._words import close_names, noun
+from hesitant._words import did_you_mean, noun
 from hesitant.labels import as_shown
 
 from .errors import TableError, check_shape, looks_like_data, option, quote, quote_all, ways
@@ -32,7 +32,6 @@ _TRUTHS |= dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), False)
 _MANY = 20  # so many classes, each of a single row, are not classes
 _FEW = 10  # fewer rows do not tell counting from measuring
 SINGLE = 6e-8  # relative error of a number in single precision
-_OFTEN = 5  # times what other values are repeated is no chance
 _COUNTING = 0.75  # share of steps by one, among values that are all different
 
 # what people and programs write for "no label", and what some mean as a class
@@ -69,9 +68,8 @@ class Sheet(dict[str, "Column"]):
     def require(self, names: Iterable[str], asked: str) -> None:
         absent = [name for name in names if name not in self]
         if absent:
-            close = close_names(absent[0], self)
             columns = f"The columns are {quote_all(self, limit=12)}."
-            remedy = f"Did you mean {quote_all(close)}?" if close else columns
+            remedy = did_you_mean(absent[0], self, most=3).strip() or columns
             if looks_like_data(list(self)):
                 remedy += " They look like data: the header line may be missing."
             what = "a column" if len(absent) == 1 else "columns"
@@ -244,8 +242,7 @@ def _word(cell: Any) -> str | None:
 
 
 def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    first: dict[bytes, str] = {}
+    found, first = dict[str, str](), dict[bytes, str]()
     for name, column in zip(names, X.T, strict=True):
         rows = np.flatnonzero(np.isfinite(column))
         values = column[rows]
@@ -262,8 +259,7 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
             counted = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
             counted &= parts[0] in (0, 0.1, 0.01, 0.001)
             steps = np.isclose(np.diff(values - rows), 0, atol=1e-6).mean()
-            # whatever their order, nothing measured ends in .01 and .02 alone
-            parted = len(parts) > 1 and parts[-1] < 0.1
+            parted = len(parts) > 1 and parts[-1] < 0.1  # as nothing measured, in any order
             named = _IDENTIFIER.fullmatch(name.strip()) and not (values % 1).any()
             if named or (counted and (parted or steps > _COUNTING)):
                 found[name] = "seems to number the rows"
@@ -286,7 +282,7 @@ def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]
             rest = rest[rest != ends[0]]
         low, high = (rest.min(), rest.max()) if rest.size else (0, 0)
         for code, count in codes.items():
-            often = count * np.unique(rest).size >= _OFTEN * rest.size
+            often = count * np.unique(rest).size >= 5 * rest.size  # as no other value is
             far = max(low - code, code - high) > (0.5 if often else 2) * (high - low)
             negative = low >= 0 and code < (0 if often else -360)  # the only one, and no angle
             if low < high and count > 1 and (far or negative):

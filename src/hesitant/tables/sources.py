@@ -15,7 +15,7 @@ from functools import reduce
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
-from hesitant._words import close_names
+from hesitant._words import did_you_mean
 
 from .errors import TableError, option, quote, quote_all, reason
 
@@ -77,8 +77,7 @@ def open_source(source: TableSource) -> Source:
         why, remedy = getattr(error, "strerror", None) or reason(error), "Check the path."
         folder, filename = os.path.split(name)
         with suppress(OSError, ValueError):
-            close = close_names(filename, os.listdir(folder or "."))
-            remedy = f"Did you mean {quote_all(close)}?" if close else remedy
+            remedy = did_you_mean(filename, os.listdir(folder or "."), most=3).strip() or remedy
         if not is_path:
             remedy = "Open it anew, in binary mode, or name a file."
         raise TableError(name, f"It cannot be read: {why}.", remedy) from error
