@@ -22,7 +22,7 @@ Place: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 FARTHEST = 1e120
 _SMALLEST = 1e-14  # of a variance, what the features before it must leave
 _NOTHING = 1e-30  # of a sum of squares, in standardised units
-WIDE = 32  # features from which on it pays to look for rows that count
+WIDE = 24  # features from which on it pays to look for rows that count
 # Rows at a time. Not a power of two: rows of scratch would be in each other's way in the cache.
 LENGTH = 224
 
