@@ -46,6 +46,25 @@ def test_row_scores(three_classes, build, family, covariance):
             np.testing.assert_allclose(found, numeric[:, h], atol=1e-6 * (1 + np.abs(found).max()))
 
 
+@pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical", "shrunk"])
+def test_what_complete_labels_tell_is_what_drawn_rows_tell(three_classes, covariance):
+    X, y = three_classes
+    clf = MixtureClassifier(covariance=covariance, mechanism=None).fit(X, y)
+    model, rows = clf.fitted_, clf.fit_rows
+    chart = Chart(model.likelihood(rows), model.state, None, mechanism=False)
+    axes, (drawn, classes) = (
+        find_axes(model.family, chart),
+        model.draw(200_000, np.random.default_rng(0)),
+    )
+    found = np.zeros((axes.size, axes.size))
+    for h, (own, scores) in enumerate(zip(axes.of_class, class_scores(axes, drawn), strict=True)):
+        mine = scores[:, classes == h]
+        found[np.ix_(own, own)] += mine @ mine.T * chart.total / len(drawn)
+    expected = np.append(np.ones(chart.splits[0]), chart.family.complete)
+    assert expected.max() <= 1 + 1e-9
+    np.testing.assert_allclose(found, np.diag(expected), atol=0.03)
+
+
 def test_inverses_of_information():
     rng = np.random.default_rng(0)
     root = rng.standard_normal((40, 30))

@@ -48,6 +48,8 @@ class Coordinates:
     size: int
     folds: bool = True  #: Whether some coordinate folds at the edge of its parameter's range.
     caution: float = 1.0  #: Share of a tolerance that a promised gain may have when settled.
+    #: Diagonal of what rows of known class tell at the reference, if that is known to be all.
+    complete: FloatArray | None = None
 
     @abstractmethod
     def decode(self, vector: FloatArray) -> Params:

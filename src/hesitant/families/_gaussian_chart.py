@@ -23,11 +23,13 @@ class LocationScaleChart(Coordinates):
         self.g, self.p = reference.location.shape
         self.half = np.linalg.inv(reference.whitener)
         to_pooled, _, to_mean = reference.shrinkage if reference.shrinkage.size else np.zeros(3)
-        self.layout = family.structure.layout(self.g, self.p)
-        entries = self.layout.information(counts + to_pooled)
-        information = np.concatenate((np.repeat(counts + to_mean, self.p), entries))
+        self.layout, self.counts = family.structure.layout(self.g, self.p), counts
+        information = self._information(counts + to_mean, counts + to_pooled)
         self.unit = 1.0 / np.sqrt(np.maximum(information, 1.0))
         self.size = self.unit.size
+
+    def _information(self, of_means: FloatArray, of_scales: FloatArray) -> FloatArray:
+        return np.concatenate((np.repeat(of_means, self.p), self.layout.information(of_scales)))
 
     def decode(self, vector: FloatArray) -> Any:
         free = vector[: self.unit.size] * self.unit
@@ -89,6 +91,12 @@ class LocationScaleChart(Coordinates):
 
 class GaussianChart(LocationScaleChart):
     """The same, where all derivatives at the reference are known."""
+
+    @property
+    def complete(self) -> FloatArray | None:  # type: ignore[override]
+        if not self.family.in_one_pass:  # densities may be others
+            return None
+        return self._information(self.counts, self.counts) * self.unit**2
 
     def hessian(self, statistics: Statistics) -> FloatArray | None:
         # With z the whitened residuals, the weighted sum over rows is that of −½ |M (z − a)|².

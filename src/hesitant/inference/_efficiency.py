@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from numbers import Integral, Real
-from operator import is_
 from typing import Any, ClassVar
 
 import numpy as np
@@ -164,7 +163,8 @@ def efficiency(
 
     Variances and excess error are proportional to 1 / ``n_rows``, the rows of the study imagined.
     Averages are over ``n_draws`` rows, and the error this leaves is reported: by default 10,000,
-    and fewer for models of more than 250 parameters. Of the rows a ``reviewed_share`` is shown to
+    and fewer for models of more than 250 parameters. (What complete labels tell of Gaussian
+    classes is exact.) Of the rows a ``reviewed_share`` is shown to
     somebody, and only those have a pattern: by default as in the fit; of a loaded model all, or of
     a panel as many for each reader as in the fit. After a fit to several readers' statements
     "ignorance" is what they say, "full" that and who hesitates at what.
@@ -195,43 +195,40 @@ def efficiency(
         raise ValueError(f"{name} has no `coordinates` method, so no information: write one.")
     review = _review(clf, reviewed_share)
     rng = generator(random_state).spawn(1)[0]
-    axes, log_unit, batches = _fisher.draw_moments(model, n_draws, BATCHES, review, rng)
-    parts = {way: _fisher.of_classes(batches[way], axes.size) for way in WAYS}
-    if usable := "boundary" in batches:
-        parts["boundary"] = batches["boundary"]
-    units = natural_units(model)
+    axes, log_unit, numbers, parts = _fisher.draw_moments(model, n_draws, BATCHES, review, rng)
+    usable, units = "boundary" in parts, natural_units(model)
     jacobian = units.jacobian(axes)[:, : axes.size]
     # A parameter at the edge of its range cannot move to first order: it counts as known.
-    whole = sum(parts["complete"], start=np.zeros(()))
+    whole = parts["complete"].total
     if not exceeds(whole, 1e-9 * np.trace(whole) / len(whole)):
         value, vector = np.linalg.eigh(whole)
         U = vector[:, value > 1e-9 * value.mean()]
-        parts = {name: [U.T @ one @ U for one in part] for name, part in parts.items()}
+        parts = {name: part.on(U) for name, part in parts.items()}
         jacobian = jacobian @ U
     if review.share == 0 or _silent(model):
         parts["full"] = parts["ignorance"]  # nobody's hesitation tells anything
     units = units.reduce(jacobian, model.state)
-    worth = n_rows * inflation(parts["complete"])
-    slopes, scale = jacobian[units.kept], sum(batches["n"]) / worth
+    worth = n_rows * inflation(parts["complete"].sums)
+    slopes, scale = jacobian[units.kept], numbers["n"].sum() / worth
     V, std_errors = dict[str, FloatArray](), dict[str, FloatArray]()
     for way in WAYS:
-        if twin := next((w for w in V if all(map(is_, parts[w], parts[way]))), None):
+        if twin := next((w for w in V if parts[w].sums is parts[way].sums), None):
             V[way], std_errors[way] = V[twin], std_errors[twin]
             continue
-        known = sum(parts[way], start=np.zeros(()))
+        known = parts[way].total
         if not exceeds(known, 1e-10 * np.trace(known) / len(known)):
             words = f"The information of the classes is singular under {way} labels"
             raise ValueError(f"{words}: see summary() for what so few labels do not determine.")
         V[way] = inverse(known)
         std_errors[way] = np.sqrt(scale * axes.variances(slopes, V[way]))
     # Of a panel's rows none is quite settled; of one expert's, those with a label are.
-    labelled, by = _fisher.ratio(batches["labelled"], batches["n"])
+    labelled, by = _fisher.ratio(numbers["labelled"], numbers["n"])
     open_rows = n_rows * (1 - labelled), -labelled / max(1 - labelled, 1e-300) * by
     if model.readers:
         open_rows = float(n_rows), np.zeros(BATCHES)
     with np.errstate(divide="ignore", invalid="ignore"):
         figures = _fisher.figures_of(parts, V, log_unit - np.log(worth), open_rows)
-    figures["bayes_error"] = _fisher.ratio(batches["bayes"], batches["n"])
+    figures["bayes_error"] = _fisher.ratio(numbers["bayes"], numbers["n"])
     found = {k: x for k, (x, _) in figures.items()}
     error = {k: abs(x) * math.sqrt(BATCHES) * by.std(ddof=1) for k, (x, by) in figures.items()}
     bayes, kinds, beside = found["bayes_error"], ("error", "parameters"), "full / complete"

@@ -13,8 +13,8 @@ import copy
 import dataclasses
 import math
 from collections.abc import Callable
-from functools import partial, reduce
-from itertools import combinations
+from functools import cached_property, partial, reduce
+from itertools import combinations, zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,7 +28,16 @@ from hesitant.experts import Panel
 from hesitant.families import Gaussian, StudentT
 from hesitant.families._kernels import whiten
 from hesitant.families._student_t import HeavyTailedParams
-from hesitant.inference._scores import Axes, Scores, find_axes, outer, spread, told
+from hesitant.inference._scores import (
+    NEGLIGIBLE,
+    Axes,
+    Scores,
+    find_axes,
+    is_diagonal,
+    outer,
+    spread,
+    told,
+)
 from hesitant.likelihood import Likelihood, normalise
 from hesitant.mechanisms import Ignorable, row_term
 from hesitant.model import FittedModel
@@ -51,7 +60,6 @@ ROUNDING = 1e-11
 # Rows near the boundary, equally weighted, below which there is no saying what happens there.
 ENOUGH = 30
 
-Batches: TypeAlias = list[FloatArray]
 Figure: TypeAlias = tuple[float, FloatArray]
 """A number, and the batches' influence on it (to first order, and relative to it)."""
 Rng: TypeAlias = np.random.Generator
@@ -60,6 +68,39 @@ Said: TypeAlias = tuple[FloatArray, Any, Any]
 """How much of each row gets a label, and the weights of information by ignorance and in full, less
 those of complete labels: where no class is in doubt that is nothing, to the last digit."""
 NONE = (None, 0.0)  # parameters of a mechanism
+
+
+@dataclasses.dataclass(frozen=True)
+class Batches:
+    """Information of batches of drawn rows: what each row tells, and what was summed over them."""
+
+    counts: FloatArray  # weights of each batch's rows
+    each: FloatArray  # the diagonal (k,) that a row of weight one adds, where that is known
+    sums: list[FloatArray]  # each batch's (k, k), besides; none where that is nothing
+
+    @cached_property
+    def total(self) -> FloatArray:
+        out = np.diag(self.counts.sum() * self.each)
+        for J in self.sums:
+            out += J
+        return out
+
+    def along(self, V: FloatArray) -> FloatArray:
+        """Return the trace of V times each batch's information."""
+        rest = [np.vdot(V, J) for J in self.sums] or 0.0
+        return self.counts * (V.diagonal() @ self.each) + rest
+
+    def on(self, U: FloatArray) -> "Batches":
+        """Return the information about combinations of the axes, the columns of U."""
+        each = np.einsum("dk,d,dk->k", U, self.each, U)
+        return Batches(self.counts, each, [U.T @ J @ U for J in self.sums])
+
+    def __add__(self, other: "Batches") -> "Batches":
+        pairs = zip_longest(self.sums, other.sums, fillvalue=np.zeros(()))
+        return Batches(self.counts, self.each + other.each, [a + b for a, b in pairs])
+
+    def __rmul__(self, share: float) -> "Batches":
+        return Batches(self.counts, share * self.each, [share * J for J in self.sums])
 
 
 class Review(NamedTuple):
@@ -151,8 +192,12 @@ def _meet(log_tau: FloatArray, log_w: FloatArray, a: int, b: int) -> tuple[Float
 
 def draw_moments(
     model: FittedModel, n_draws: int, n_batches: int, review: Review, rng: Rng
-) -> tuple[Axes, float, dict[str, list[Any]]]:
-    """Draw features about a fitted model; return axes, log unit of Q, and the batches' sums."""
+) -> tuple[Axes, float, dict[str, FloatArray], dict[str, Batches]]:
+    """Draw features about a fitted model; return axes, log unit of Q, and the batches' sums.
+
+    These are numbers by name, and information: of the ways, and near the boundary unless too few
+    of the rows are.
+    """
     n = -(-n_draws // n_batches) * n_batches
     drawn = draw_rows(model, *fit_proposals(model, rng), n, rng)
     # Batches lie one after the other, and each has rows from everywhere.
@@ -169,22 +214,40 @@ def draw_moments(
     boundary, near = _boundary(half_width, log_w - log_unit, log_tau)
     ask = partial(_said, rng=rng) if panel else _answers
     labelled, *ways = ask(model, review, n_batches, *known)
-    scores, w = Scores(axes, X, n_batches=n_batches), known[2]
+    w = known[2]
     wrong = -np.expm1(reduce(np.maximum, log_tau.T))  # the chance that the best class is
     sums = {"n": w, "bayes": w * wrong, "labelled": labelled}
-    out = {name: [*each.reshape(n_batches, -1).sum(axis=1)] for name, each in sums.items()}
-    whole = [*scores.totals(complete(w, tau))]
-    out |= {way: list(whole) for way in WAYS}
+    numbers = {k: v.reshape(n_batches, -1).sum(axis=1) for k, v in sums.items()}
+    asked: dict[str, tuple[Any, ...]] = {}
     if np.abs(near).sum() ** 2 >= ENOUGH * (near @ near) > 0:
-        out["boundary"] = [*scores.totals(boundary, balanced=True)]
+        asked["boundary"] = boundary, *NONE, True
     # Where next to no class is in doubt a label is worth no more than rounding.
     if any(np.abs(c).sum() > 1e-4 * ROUNDING * n for c, *_ in ways):
-        for way, (c, edges, inner) in zip(WAYS[1:], ways, strict=True):
-            # For one expert what is lost follows from differences of two classes' scores.
-            out[way] = [*scores.totals(c, edges, inner, not panel)]
-            for part, all_known in zip(out[way], whole, strict=True):
-                part[: axes.size, : axes.size] += all_known
-    return axes, log_unit, out
+        # For one expert what is lost follows from differences of two classes' scores.
+        asked |= {way: (*told, not panel) for way, told in zip(WAYS[1:], ways, strict=True)}
+    each, exact = np.zeros(axes.size), chart.family.complete
+    if exact is None:
+        asked["complete"] = complete(w, tau), *NONE, False
+    else:  # no draw is needed to tell
+        each = np.append(np.ones(chart.splits[0]), exact) / chart.total
+    counts = reduce(np.logical_or, [_counts(*c[:2]) for c in asked.values()], np.zeros(n, bool))
+    scores = Scores(axes, X[counts], ends=counts.reshape(n_batches, -1).sum(axis=1).cumsum())
+    summed = {
+        name: [*scores.totals(c[counts], None if edges is None else edges[counts], *rest)]
+        for name, (c, edges, *rest) in asked.items()
+    }
+    whole = Batches(numbers["n"], each, summed.pop("complete", []))
+    parts = {way: dataclasses.replace(whole) for way in WAYS}
+    for name, found in summed.items():
+        more = of_classes(Batches(numbers["n"], 0 * each, found))
+        parts[name] = more if name == "boundary" else whole + more
+    return axes, log_unit, numbers, parts
+
+
+def _counts(*weights: FloatArray | None) -> Any:
+    """Whether rows have weights that are more than rounding."""
+    sizes = [np.abs(w) for w in weights if w is not None]
+    return sum((s > NEGLIGIBLE * s.max(initial=0.0)).any(axis=(1, 2)) for s in sizes) > 0
 
 
 def _kernel(log_tau: FloatArray, log_w: FloatArray) -> tuple[FloatArray, float]:
@@ -259,18 +322,20 @@ def _said(model: FittedModel, review: Review, batches: int, *drawn: FloatArray, 
     return w * (said.given.any(axis=1) | settled), ways[0], ways[1]
 
 
-def of_classes(batches: Batches, k: int) -> Batches:
-    """Return each batch's share (k, k) of the classes' information, all else estimated.
+def of_classes(batches: Batches) -> Batches:
+    """Return each batch's share of the classes' information, all else estimated.
 
     Of the joint information [[A, B], [Bᵀ, D]] the classes keep ``A − B D⁻¹ Bᵀ``, to first order
     the sum over batches of ``RᵀJR`` with R = (1, −B D⁻¹)ᵀ.
     """
-    if len(batches[0]) == k:
+    sums, k = batches.sums, len(batches.each)
+    if len(sums[0]) == k:
         return batches
-    C = _regression(sum(J[:k, k:] for J in batches), sum(J[k:, k:] for J in batches))
+    C = _regression(sum(J[:k, k:] for J in sums), sum(J[k:, k:] for J in sums))
     # with half of the last term in either of two that are each other's transpose
-    halves = [(J[:k, k:] - 0.5 * C.T @ J[k:, k:]) @ C for J in batches]
-    return [J[:k, :k] - half - half.T for J, half in zip(batches, halves, strict=True)]
+    halves = [(J[:k, k:] - 0.5 * C.T @ J[k:, k:]) @ C for J in sums]
+    own = [J[:k, :k] - half - half.T for J, half in zip(sums, halves, strict=True)]
+    return dataclasses.replace(batches, sums=own)
 
 
 def _regression(B: Any, D: Any) -> FloatArray:
@@ -307,18 +372,18 @@ def _boundary(half_width: FloatArray, log_w: FloatArray, log_tau: FloatArray) ->
     return out, weight
 
 
-def ratio(above: list[float], below: list[float]) -> Figure:
-    total, whole = float(sum(above)), float(sum(below))
-    return total / whole, np.array(above) / (total or 1.0) - np.array(below) / whole
+def ratio(above: FloatArray, below: FloatArray) -> Figure:
+    total, whole = float(above.sum()), float(below.sum())
+    return total / whole, above / (total or 1.0) - below / whole
 
 
 def figures_of(
     parts: dict[str, Batches], V: dict[str, Any], log_unit: float, open_rows: Figure
 ) -> dict[str, Figure]:
     """Return all that one number tells, but for the Bayes error; V are the ways' covariances."""
-    Q = parts.get("boundary", [])
-    matrices = {id(V[way]): way for way in WAYS}  # ways that know the same are judged once
-    judged = {k: _criteria(parts[way], V[way], Q) for k, way in matrices.items()}
+    near, ways = parts.get("boundary"), {id(V[way]): way for way in WAYS}
+    # Ways that know the same are judged once.
+    judged = {k: _criteria(parts[way], V[way], near) for k, way in ways.items()}
     known = {way: judged[id(V[way])] for way in WAYS}
     out = {}
     for way in WAYS:
@@ -328,10 +393,10 @@ def figures_of(
     # is the identity and D diagonal both criteria are sums.
     gain, turn, weight = np.zeros(1), np.zeros((len(V["full"]), 1)), np.ones(1)
     if V["ignorance"] is not V["complete"]:
-        most, least = (sum(parts[way], start=np.zeros(())) for way in WAYS[:2])
+        most, least = (parts[way].total for way in WAYS[:2])
         if np.linalg.norm(V["ignorance"]) * np.linalg.norm(most - least) > ROUNDING:
             gain, turn = eigh(most - least, least)
-            weight = np.einsum("jk,jk->k", turn, sum(Q) @ turn) if Q else np.nan * gain
+            weight = np.einsum("jk,jk->k", turn, near.total @ turn) if near else np.nan * gain
     log_size: dict[str, Callable[[float], float]] = {
         "error": lambda share: np.log(np.sum(weight / (1 + share * gain))),
         "parameters": lambda share: -np.log(np.abs(1 + share * gain)).mean(),
@@ -342,31 +407,29 @@ def figures_of(
             out[f"{name} {pair}"] = math.exp(a[0] - b[0]), a[1] - b[1]
         gained = known["full"][name][0] - known["ignorance"][name][0]
         share = _share_worth(of_share, gained) if parts["full"] is not parts["ignorance"] else 0.0
-        by = np.zeros(len(parts["full"]))
+        by = np.zeros(parts["full"].counts.size)
         if 0 < share < 2:
-            both = zip(parts["ignorance"], parts["complete"], strict=True)
-            some = [(1 - share) * a + share * b for a, b in both]
-            there = _criteria(some, (turn / (1 + share * gain)) @ turn.T, Q)[name][1]
+            some = (1 - share) * parts["ignorance"] + share * parts["complete"]
+            there = _criteria(some, (turn / (1 + share * gain)) @ turn.T, near)[name][1]
             slope = (of_share(share + 1e-5) - of_share(share - 1e-5)) / 2e-5
             by = (known["full"][name][1] - there) / (slope * share)
         out[f"labels_worth {name}"] = share * open_rows[0], by + open_rows[1]
     return out
 
 
-def _criteria(info: Batches, V: Any, boundary: Batches) -> dict[str, Figure]:
+def _criteria(info: Batches, V: Any, near: Batches | None) -> dict[str, Figure]:
     """Return logarithms of what estimates with this information are judged by, with influences."""
-    Q, shares = sum(boundary), np.array([np.vdot(V, J) for J in info]) / len(V)
-    trace = float(np.vdot(V, Q)) if boundary else math.nan
-    error = math.nan, np.full(len(info), math.nan)
+    shares = info.along(V) / len(V)
+    trace = float(np.vdot(V, near.total)) if near else math.nan
+    error = math.nan, np.full(shares.size, math.nan)
     # A kernel with negative parts may, from very few rows, give a negative sum: then nothing is
     # known of the error.
-    if trace > 0:
-        bent = V @ Q @ V
-        each = zip(boundary, info, strict=True)
-        by = np.array([np.vdot(V, B) - np.vdot(bent, J) for B, J in each])
+    if near and trace > 0:
+        by = near.along(V) - info.along(V @ near.total @ V)
         error = math.log(trace), by / trace
-    half = float(np.log(dpotrf(V.T, lower=1)[0].diagonal()).mean())  # of log |V|, a parameter
-    return {"error": error, "parameters": (2 * half, -shares)}
+    root = np.sqrt(V.diagonal()) if is_diagonal(V) else dpotrf(V.T, lower=1)[0].diagonal()
+    size = 2 * float(np.log(root).mean())  # log |V|, for each parameter
+    return {"error": error, "parameters": (size, -shares)}
 
 
 def _share_worth(criterion: Callable[[float], float], gained: float) -> float:

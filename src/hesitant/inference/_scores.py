@@ -241,12 +241,13 @@ def products(
 class Scores:
     """Scores of some rows: each class's own, or powers of the features that make them up.
 
-    Rows may come in batches of one size, each with sums of its own.
+    Rows may come in batches, which end at these places, each with sums of its own.
     """
 
-    def __init__(self, axes: Axes, X: AnyArray, few: int = 0, n_batches: int = 1) -> None:
-        self.axes, self.turn, size = axes, None, len(X) // n_batches
-        self.batches = [slice(k * size, (k + 1) * size) for k in range(n_batches)]
+    def __init__(self, axes: Axes, X: AnyArray, few: int = 0, ends: Any = None) -> None:
+        ends = [len(X)] if ends is None else [*ends]
+        self.axes, self.turn, size = axes, None, len(X) // len(ends)
+        self.batches = [*map(slice, [0, *ends], ends)]
         if size > max(few, 2 * X.shape[1] ** 2):  # of fewer, scores are quicker
             powers = axes.powers(X)
             # Not where cells are empty, or so far out that sums of powers would cancel.
@@ -444,6 +445,8 @@ def inverse(matrix: FloatArray) -> FloatArray:
 
 def inflation(parts: Sequence[FloatArray]) -> float:
     """Return how many times too large the inverse of a sum over draws is on average."""
+    if not parts:
+        return 1.0
     one, other = (sum(parts[k::2], start=np.zeros(())) for k in range(2))
     try:
         of_half = (np.vdot(one, inverse(other)) + np.vdot(other, inverse(one))) / (2 * len(one))
