@@ -81,11 +81,14 @@ class Likelihood:
         """Return the same likelihood without the label pattern."""
         return Likelihood(self.rough, self.family, Ignorable(), self.alpha)
 
-    def evaluate(self, state: State) -> Evaluation:
-        """Return value, weighted statistics and the mechanism's derivatives at a state."""
+    def evaluate(self, state: State, *seen: Any) -> Evaluation:
+        """Return value, weighted statistics and the mechanism's derivatives at a state.
+
+        ``seen`` are the blocks' difficulties, if they are known.
+        """
         how = self.family, self.mechanism, self.alpha, self.in_one_pass
         work = partial(_evaluate_block, *how, state)
-        value, counts, gradient, curvature, *statistics = self.rows.sum(work)
+        value, counts, gradient, curvature, *statistics = self.rows.sum(work, *seen)
         objective, gradient = self.mechanism.add_prior(state.theta, value, gradient)
         objective += self.family.log_prior(state.params)
         return Evaluation(value, objective, counts, gradient, curvature, tuple(statistics))
@@ -140,7 +143,7 @@ class Likelihood:
                 hold = max(10 * hold, 1e-3)
                 if hold > 1e12:
                     break
-        return best, evaluation or self.evaluate(best)
+        return best, evaluation or self.evaluate(best, kept)
 
 
 def chance_log_likelihood(labelled: float, blank: float) -> float:
@@ -166,17 +169,25 @@ def _evaluate_block(
     in_one_pass: bool,
     state: State,
     block: Block,
+    *seen: Difficulty,
 ) -> tuple[float | FloatArray, ...]:
     sums = _in_one_pass if in_one_pass else _step_by_step
-    return sums(family, mechanism, state, block, sided(block, alpha))
+    return sums(family, mechanism, state, block, sided(block, alpha), *seen)
 
 
 def _step_by_step(
-    family: Family, mechanism: Mechanism, state: State, block: Block, weight: FloatArray
+    family: Family,
+    mechanism: Mechanism,
+    state: State,
+    block: Block,
+    weight: FloatArray,
+    seen: Difficulty | None = None,
 ) -> Any:
     log_density, kept = family.look(state.params, block.X)
     posterior = _posterior(log_density, state)
-    seen = mechanism.difficulty(*posterior[:2])
+    if seen is None:
+        seen = mechanism.difficulty(*posterior[:2])
+    seen = seen._replace(log_tau=posterior[0], tau=posterior[1])
     pattern = mechanism.pattern(seen, block.codes, block.said, block.review, state.theta)
     value, counts, w = _weigh(posterior, block.codes, weight, pattern.pull)
     given = () if kept is None else (kept,)  # a family that keeps nothing may not ask for it
@@ -192,10 +203,10 @@ def _difficulty_block(
 ) -> Difficulty:
     """Return what a mechanism needs of a block's posteriors while its own parameters move."""
     log_tau, tau, _ = _posterior(family.look(state.params, block.X)[0], state)
-    seen = mechanism.difficulty(log_tau, tau, slopes=False)
+    seen = mechanism.difficulty(log_tau, tau)
     if mechanism.by_class:
         return seen
-    # Which class it is makes no difference: a few bytes a row are all that is kept.
+    # Which class it is makes no difference: posteriors need not be kept.
     anything = np.broadcast_to(1.0 / tau.shape[1], tau.shape)
     return seen._replace(log_tau=anything, tau=anything)
 
@@ -203,7 +214,8 @@ def _difficulty_block(
 def _pattern_block(
     mechanism: Mechanism, theta: FloatArray, block: Block, seen: Difficulty
 ) -> tuple[float, FloatArray, FloatArray]:
-    pattern = mechanism.pattern(seen, block.codes, block.said, block.review, theta)
+    without = seen._replace(du=None)  # nobody asks for a pull
+    pattern = mechanism.pattern(without, block.codes, block.said, block.review, theta)
     return pattern.value, pattern.gradient, pattern.curvature
 
 
