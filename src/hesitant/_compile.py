@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 _LOCK = threading.RLock()
-# Numbers that a plain version is given before compiling pays: some tenths of a second's work.
-PATIENCE = 5_000_000
+# Numbers that a plain version is given before its kernel is compiled. It takes three to five times
+# as long; what it has lost by then is a good part of what compiling takes (see start_up among the
+# benchmarks), so that neither a short session nor a long one waits for much in vain.
+PATIENCE = 40_000_000
 
 
 def njit(
