@@ -81,7 +81,7 @@ def _normalise_plainly(joint: FloatArray, shift: Any = None) -> Posterior:
     np.maximum(joint - peak[:, None], -1e300, out=joint)
     tau = np.exp(joint)
     tau[rows, top] = 0.0
-    rest = tau.sum(axis=1)
+    rest = np.einsum("ih->i", tau)
     tau[rows, top] = 1.0
     excess = np.log1p(rest)
     joint -= excess[:, None]

@@ -234,7 +234,7 @@ def _weigh_plainly(
     value = np.einsum("i,i->", weight, log_f + np.where(known, log_tau[rows, codes], 0.0))
     if len(pull):
         w += pull
-    return float(value), w.sum(axis=0), w
+    return float(value), np.einsum("ih->h", w), w
 
 
 @njit(_weigh_plainly, _weigh_room)

@@ -171,9 +171,9 @@ def _moments_room(X: AnyArray, place: Place, weights: FloatArray) -> tuple[Any, 
 def _moments_plainly(X: AnyArray, place: Place, weights: FloatArray) -> tuple[FloatArray, ...]:
     center, spread, location = place
     u = (X - center) / spread - location[:, None]
-    v = weights.T[:, :, None] * u
-    second = v.transpose(0, 2, 1) @ u
-    return np.einsum("ih->h", weights), v.sum(axis=1), (second + second.transpose(0, 2, 1)) / 2
+    w = weights.T[:, None]
+    second = (w * u.transpose(0, 2, 1)) @ u
+    return np.einsum("ih->h", weights), (w @ u)[:, 0], (second + second.transpose(0, 2, 1)) / 2
 
 
 @njit(fastmath=REORDERED, inner=True)
