@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -161,6 +162,40 @@ def test_sums_do_not_depend_on_where_in_memory_arrays_lie():
         clf = MixtureClassifier(n_jobs=1 + k % 2, tol=1e-9).fit(data.features, data.labels)
         found.add((clf.log_likelihood_, clf.means_.tobytes()))
     assert len(found) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_a_forked_process_takes_up_no_sum_that_another_thread_had_begun():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, 3, 6000)
+    X = rng.standard_normal((6000, 40)) + 2 * codes[:, None]  # wide: rows wait in pools
+    family, weights = Gaussian(), np.full(3, 1 / 3)
+    params = family.initial(X, rng.dirichlet(weights, 6000))
+    state = likelihood.State(weights, params, np.array([1.0, -4.0]))
+    how = as_mechanism("entropy").prepare(3)
+    whole = likelihood.Likelihood(Rows(X, codes, n_classes=3), family, how)
+    likelihood._in_one_pass.compile_now()
+    second, over = whole.evaluate(state).statistics[3], threading.Event()
+
+    def go_on():
+        while not over.is_set():
+            whole.evaluate(state)
+
+    def compare():  # the first thread of a forked process often takes the place of that other one
+        os._exit(0 if (whole.evaluate(state).statistics[3] == second).all() else 1)
+
+    beside = threading.Thread(target=go_on)
+    beside.start()
+    codes_of_exit = []
+    for _ in range(10):
+        if (child := os.fork()) == 0:
+            threading.Thread(target=compare).start()
+            over.wait(60)
+            os._exit(2)
+        codes_of_exit.append(os.waitpid(child, 0)[1])
+    over.set()
+    beside.join()
+    assert codes_of_exit == [0] * 10
 
 
 class OwnShape(Gaussian):

@@ -5,8 +5,7 @@ is written that the next step would read from memory again. Fits take two thirds
 """
 
 import math
-from functools import lru_cache
-from threading import get_ident
+import threading
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,9 @@ from hesitant.families._kernels import (
 )
 
 _LOG_2PI = math.log(2 * math.pi)
+# Strips stay with a thread: to make them anew takes a small block as long as half of its sums. In
+# a forked process threads begin without: their namesakes may have been in the middle of a sum.
+_OWN = threading.local()
 
 
 def room(family: Any, mechanism: Any, state: Any, block: Any, weight: FloatArray) -> Any:
@@ -37,16 +39,18 @@ def room(family: Any, mechanism: Any, state: Any, block: Any, weight: FloatArray
     padded[:, :p, :p] = params.whitener
     rows = block.X, block.codes, weight, block.review
     model = state.weights, *params.place, padded, theta, mechanism.informative
-    out, here = (counts, first, second, gradient, curvature), _scratch(p, g, get_ident())
+    out, here = (counts, first, second, gradient, curvature), _scratch(p, g)
     sums = counts, gradient, curvature, counts, counts, first, second[:, :p, :p], np.zeros(1)
     return sums, (*rows, *model, *out, *here)
 
 
-@lru_cache(maxsize=8)  # to make them anew takes a small block as long as half of its sums
-def _scratch(p: int, g: int, thread: int) -> list[Any]:
-    """Return strips that stay with a thread; what no feature fills stays zero."""
-    shapes = (3, p + -p % 4), (2, g), (11,)
-    return [*(strips_room(*rows, LENGTH) for rows in shapes), *pools_room(p, g)]
+def _scratch(p: int, g: int) -> list[Any]:
+    """Return the strips of this thread; what no feature fills stays zero."""
+    if getattr(_OWN, "size", None) != (p, g):
+        shapes = (3, p + -p % 4), (2, g), (11,)
+        _OWN.strips = [*(strips_room(*rows, LENGTH) for rows in shapes), *pools_room(p, g)]
+        _OWN.size = p, g
+    return _OWN.strips
 
 
 def sum_strips(  # type: ignore[no-untyped-def]
