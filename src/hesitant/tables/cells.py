@@ -270,7 +270,7 @@ def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]
     """Return numbers that seem to mean "not measured", and how often they stand in which columns.
 
     Such a code is repeated and lies far outside of all other values, whatever their outliers; less
-    far, or as the only one below 0, if it is repeated as none of them is.
+    far, or as the only one below 0, if it is repeated five times as often as they are on average.
     """
     found: defaultdict[float, dict[str, int]] = defaultdict(dict)
     for name, column in zip(names, X.T, strict=True):
@@ -281,8 +281,9 @@ def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]
             codes[float(ends[0])] = int((rest == ends[0]).sum())
             rest = rest[rest != ends[0]]
         low, high = (rest.min(), rest.max()) if rest.size else (0, 0)
+        different = np.unique(rest).size if codes else 0
         for code, count in codes.items():
-            often = count * np.unique(rest).size >= 5 * rest.size  # as no other value is
+            often = count * different >= 5 * rest.size
             far = max(low - code, code - high) > (0.5 if often else 2) * (high - low)
             negative = low >= 0 and code < (0 if often else -360)  # the only one, and no angle
             if low < high and count > 1 and (far or negative):
