@@ -17,6 +17,7 @@ pytest.importorskip("starlette", reason="no starlette: pip install 'hesitant[des
 from helpers_desk import PORT, TOKEN, write_table
 from hesitant import load
 from hesitant.desk import Desk, serve
+from hesitant.desk._learning import Setup
 from hesitant.tables import read_table
 
 # -- columns -------------------------------------------------------------------------------------
@@ -120,6 +121,42 @@ def test_another_label_begins_anew_until_there_is_an_answer(tmp_path, sit):
     with pytest.raises(ValueError, match=r"label='one': the answers .* are about 'other'"):
         Desk(path, label="one")
     assert sit(path, label=None).desk.data.setup == setup
+
+
+def test_of_two_desks_without_a_label_the_first_answer_says_what_the_journal_is_about(
+    tmp_path, sit
+):
+    path = tmp_path / "t.csv"
+    rows = [f"{k * 7 % 13},{'ab '[k % 3]},{'pqr '[k % 4]}" for k in range(60)]
+    path.write_text("x,one,other\n" + "\n".join(rows))
+    first, second = sit(path, label=None), sit(path, label=None)
+    first.client.post("/api/setup", json={"label": "one"})
+    first.say(first.case()["row"], "label", "a")
+    refused = second.client.post("/api/setup", json={"label": "other"})
+    assert (refused.status_code, "because there are answers" in refused.text) == (409, True)
+    assert second.client.post("/api/setup", json={"label": "one"}).status_code == 200
+    for one in (first, second):
+        assert one.say(one.case()["row"], "label", "b").status_code == 200
+
+
+@pytest.mark.parametrize("later", [{"classes": ["c"]}, {"id": ""}])
+def test_an_answer_fits_the_desk_that_opened_the_journal_last(table, sit, later):
+    first, last = sit(table[0]), sit(table[0], **later)
+    refused = first.say(first.case()["row"], "label", "a")
+    assert (refused.status_code, "close this one" in refused.text) == (409, True)
+    last.say(last.case()["row"], "label", last.desk.data.setup.classes[-1])
+    assert first.client.post("/api/undo", json={}).status_code == 409
+    last.desk.worker.settle()
+    assert last.desk.warnings() == first.desk.warnings() == []
+    assert len(sit(table[0]).answers()) == 1
+
+
+def test_classes_that_answers_name_stay_when_a_desk_is_opened_again(table, sit):
+    first = sit(table[0], classes=["c"])
+    first.say(first.case()["row"], "label", "c")
+    with pytest.raises(ValueError, match="classes stay as they are"):
+        Desk(table[0], classes=["d"])
+    assert sit(table[0], classes=["c", "d"]).desk.data.setup.classes == ("a", "b", "c", "d")
 
 
 @pytest.mark.filterwarnings("ignore::hesitant.FitWarning")
@@ -375,6 +412,19 @@ def test_a_desk_that_opens_while_another_is_refused_keeps_its_answers(table, sit
     opened[0].say(opened[0].case()["row"], "cannot tell")
     opened[0].desk.close()
     assert len(sit(path).answers()) == 1
+
+
+def test_desks_that_begin_at_once_draw_the_same_audit(table, sit, monkeypatch):
+    opened, usual = [], Setup.of
+
+    def wait(*given):
+        monkeypatch.undo()
+        opened.append(sit(table[0]))
+        return usual(*given)
+
+    monkeypatch.setattr("hesitant.desk._sitting.Setup.of", wait)
+    for order in (sit(table[0]).desk.data.order, sit(table[0]).desk.data.order):
+        np.testing.assert_array_equal(order, opened[0].desk.data.order)
 
 
 def test_a_taken_port_is_told_with_the_remedy(table, sit):

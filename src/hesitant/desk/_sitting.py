@@ -5,12 +5,12 @@ import datetime
 import itertools
 import json
 import random
-import secrets
 import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,10 +73,22 @@ class Journal:
     def fact(self, name: str) -> Any:
         return json.loads(self._one("SELECT value FROM facts WHERE name = ?", name) or "null")
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let nobody else write meanwhile; what is written is kept as a whole, or not at all."""
+        with self._lock:
+            if not self._on_disk:
+                self._db.close()
+                self._open(on_disk=True)
+            self._do("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._do("ROLLBACK")
+                raise
+            self._do("COMMIT")
+
     def note(self, **facts: Any) -> None:
-        if not self._on_disk:
-            self._db.close()
-            self._open(on_disk=True)
         for name, value in facts.items():
             self._do("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, json.dumps(value))
 
@@ -150,7 +162,6 @@ class Desk:
         self.held_out: tuple[int, int] | None = None
         self.confirmed = False  # whether somebody has looked at the guesses about the columns
         self._notice = self._problem = ""
-        self._seed = self.journal.fact("seed") or secrets.randbits(32) + 1
         try:
             self._resume()
         except BaseException:
@@ -168,6 +179,8 @@ class Desk:
     def _resume(self) -> None:
         """Take up an earlier sitting, or begin one if the label is named."""
         earlier, checksum = self.journal.fact("setup") or {}, sha256_of(self.path)
+        # who begins at the same time draws the same audit
+        self._seed = self.journal.fact("seed") or int(checksum[:8], 16) + 1
         begun = self.journal.answers() and self.journal.fact("checksum")
         label = self._given.get("label") or earlier.get("label")
         other = label != earlier.get("label")
@@ -183,31 +196,35 @@ class Desk:
             changed = f"{self.path.name} has changed since the sitting began"
             still = "The answers still belong to their rows, by id or, without ids, by number"
             self._notice = f"{changed}. {still}: check that they do."
-        self.journal.note(seed=self._seed, checksum=checksum)
+        with self.journal.alone():
+            self.journal.note(seed=self._seed, checksum=checksum)
 
     def guesses(self) -> dict[str, Any]:
         return dataclasses.asdict(self.data.setup) if self.data else guess(self.frame, self._given)
 
     def configure(self, given: Mapping[str, Any], *, confirm: bool = True) -> Setup:
         """Say which column is what, and whether somebody has confirmed it."""
-        frame, now = self._read({**self.guesses(), **given}), self.data
-        setup, answers = Setup.of(given, frame), self.journal.answers()
-        data, journal = Data(setup, frame, self._seed), self.journal.path.name
-        if now is not None and answers:
-            lost = set(now.setup.classes) - set(setup.classes)
-            if lost or (setup.label, setup.id) != (now.setup.label, now.setup.id):
-                fixed = "label, id and classes stay as they are, because there are answers"
-                raise Refused(f"{fixed}: move {journal} away to begin anew.", 409)
-        if any(a["row"] >= len(data.ids) or data.ids[a["row"]] != a["id"] for a in answers):
-            other = f"The answers in {journal} belong to other rows than {self.path.name} has now"
-            raise ValueError(f"{other}: bring the old table back, or move that file away.")
-        with self._lock:
-            self.frame, self.data, self.confirmed = frame, data, confirm
+        frame = self._read({**self.guesses(), **given})
+        setup, journal = Setup.of(given, frame), self.journal.path.name
+        data = Data(setup, frame, self._seed)
+        with self._lock, self.journal.alone():
+            if answers := self.journal.answers():  # by another desk, perhaps
+                earlier, now = (
+                    _fixed(self.journal.fact("setup")),
+                    _fixed(dataclasses.asdict(setup)),
+                )
+                if earlier[:2] != now[:2] or earlier[2] - now[2]:
+                    fixed = "label, id and classes stay as they are, because there are answers"
+                    raise Refused(f"{fixed}: move {journal} away to begin anew.", 409)
+            if any(a["row"] >= len(data.ids) or data.ids[a["row"]] != a["id"] for a in answers):
+                other = f"The answers in {journal} belong to other rows than {self.path.name} has"
+                raise ValueError(f"{other} now: bring the old table back, or move that file away.")
             self.model, self.before, self.held_out = Model(data, answers), None, None
+            self.frame, self.data, self.confirmed = frame, data, confirm
             self.model.number = max((a["model"] for a in answers), default=0)
             self._windows.clear()
             self._past.clear()
-        self.journal.note(setup=dataclasses.asdict(setup), confirmed=confirm)
+            self.journal.note(setup=dataclasses.asdict(setup), confirmed=confirm)
         self.worker.ask()
         return setup
 
@@ -255,6 +272,14 @@ class Desk:
             raise Refused("Say first which column is the label, on the page or with --label.", 409)
         return self.data, self.model
 
+    def _current(self) -> tuple[Data, Model]:
+        """Return table and model, or refuse if another desk has made the journal one of others."""
+        data, model = self.ready()
+        if _fixed(self.journal.fact("setup")) != _fixed(dataclasses.asdict(data.setup)):
+            other = "A later desk of this table has another label, id or other classes"
+            raise Refused(f"{other}: close this one.", 409)
+        return data, model
+
     def case(self, reader: str, window: str = "") -> dict[str, Any] | None:
         """Return the case in front of a window, or a new one; it tells neither guess nor audit."""
         with self._lock:
@@ -293,8 +318,8 @@ class Desk:
 
     def answer(self, reader: str, row: Any, answer: Any, label: Any = None) -> dict[str, Any]:
         """Keep an answer, and return what the model had thought."""
-        with self._lock:
-            data, model = self.ready()
+        with self._lock, self.journal.alone():
+            data, model = self._current()
             label = str(label) if answer == "label" else None
             if type(row) is not int or not 0 <= row < len(data.codes):
                 raise Refused(f"row={row!r}: give a whole number from 0 to {len(data.codes) - 1}.")
@@ -304,8 +329,6 @@ class Desk:
                 raise Refused(f"label={label!r}: give one of {', '.join(data.setup.classes)}.")
             if data.codes[row] >= 0 or not data.usable[row]:
                 raise Refused(f"row={row} has a label in the table, or no feature.", 409)
-            if self.journal.fact("setup")["label"] != data.setup.label:
-                raise Refused("A later desk of this table has another label: close this one.", 409)
             guess = data.names[model.guess[row]]  # none while there is no model
             probability = guess and round(float(model.probability[row]), 4)
             mine = [k for k, s in self._windows.items() if (k[0], s.row) == (reader, row)]
@@ -325,7 +348,7 @@ class Desk:
     def undo(self, reader: str, window: str = "") -> Answer:
         """Take back a reader's last answer; the case is in front of the window again."""
         with self._lock:
-            self.ready()
+            self._current()
             own = self.journal.answers("undone IS NULL AND reader = ?", reader)
             if not own:
                 raise Refused(f"{reader} has given no answer that could be undone.", 409)
@@ -339,6 +362,11 @@ class Desk:
     def close(self) -> None:
         self.worker.pool.shutdown(cancel_futures=True)
         self.journal.close()
+
+
+def _fixed(setup: Mapping[str, Any]) -> tuple[str, str | None, set[str]]:
+    """Return what no answer would fit any more if it were changed."""
+    return setup["label"], setup["id"], set(setup["classes"])
 
 
 def reader_name(name: Any) -> str:
