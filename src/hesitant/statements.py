@@ -121,10 +121,9 @@ class Statements:
         }
         for fault, where in faults.items():
             for i, j in np.argwhere(where):
-                raise ValueError(
-                    f"row {i} of {names[j]} {fault}: {Q[i, j].tolist()}. Give probabilities that "
-                    "add up to 1, or NaN for all classes where the reader withheld them."
-                )
+                remedy = "add up to 1, or NaN for all classes where the reader withheld them"
+                found = f"row {i} of {names[j]} {fault}: {Q[i, j].tolist()}"
+                raise ValueError(f"{found}. Give probabilities that {remedy}.")
         ordered, known, _ = _encode(object_array([]), len(Q), classes=classes, **more)
         said = _hide(np.where(none, WITHHELD, 0), shown)
         return cls("probabilities", said, names, ordered, ordered, known, Q / total[:, :, None])

@@ -209,10 +209,8 @@ class Desk:
         data = Data(setup, frame, self._seed)
         with self._lock, self.journal.alone():
             if answers := self.journal.answers():  # by another desk, perhaps
-                earlier, now = (
-                    _fixed(self.journal.fact("setup")),
-                    _fixed(dataclasses.asdict(setup)),
-                )
+                both = self.journal.fact("setup"), dataclasses.asdict(setup)
+                earlier, now = map(_fixed, both)
                 if earlier[:2] != now[:2] or earlier[2] - now[2]:
                     fixed = "label, id and classes stay as they are, because there are answers"
                     raise Refused(f"{fixed}: move {journal} away to begin anew.", 409)

@@ -69,10 +69,8 @@ class EntropyDisplay(draw.Drawing):
         """
         tau, seen = np.ascontiguousarray(proba, dtype=float), encode(y, missing_label).labelled
         if tau.ndim != 2 or len(tau) != seen.size:
-            raise ValueError(
-                f"proba has shape {tau.shape} and y has {seen.size} rows: give one row of class "
-                "probabilities for each label."
-            )
+            shapes = f"proba has shape {tau.shape} and y has {seen.size} rows"
+            raise ValueError(f"{shapes}: give one row of class probabilities for each label.")
         entropy, _ = Shannon().evaluate(np.log(np.maximum(tau, 1e-300)), tau)
         fitted = None if labelling_probability is None else np.asarray(labelling_probability)
         return cls._from_rows(entropy, seen, tau.shape[1], fitted, axes)
@@ -212,10 +210,9 @@ class PairsDisplay(draw.Drawing):
         """
         values, labels = np.asarray(X, dtype=float), encode(y, missing_label)
         if values.ndim != 2 or len(labels.codes) != len(values):
-            raise ValueError(
-                f"X has shape {values.shape} and y has {len(labels.codes)} rows: give one row a "
-                "case, one column a feature, and a label or blank for each row."
-            )
+            shapes = f"X has shape {values.shape} and y has {len(labels.codes)} rows"
+            each = "one row a case, one column a feature, and a label or blank for each row"
+            raise ValueError(f"{shapes}: give {each}.")
         p = values.shape[1]
         names = getattr(X, "columns", None) if feature_names is None else feature_names
         names = [f"x{j}" for j in range(p)] if names is None else [str(name) for name in names]

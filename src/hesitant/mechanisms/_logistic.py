@@ -14,21 +14,12 @@ from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip, normalise_strip
 from hesitant.checks import choose
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
-from hesitant.mechanisms._curves import (
-    BASES,
-    LINKS,
-    Basis,
-    Dropout,
-    Linear,
-    Link,
-    Logistic,
-    NoBasis,
-)
+from hesitant.mechanisms._curves import BASES, LINKS, Basis, Dropout, Link, Logistic, NoBasis
 from hesitant.uncertainty import Renyi, Shannon, Uncertainty
 
 Tilt: TypeAlias = Sequence[float] | None
 # Basis, link and measure of the paper
-_USUAL = {(Linear, Logistic, measure) for measure in (Renyi, Shannon)}
+_USUAL = {(BASES["linear"], Logistic, measure) for measure in (Renyi, Shannon)}
 
 
 class EntropyMechanism(Mechanism):
@@ -145,24 +136,21 @@ class EntropyMechanism(Mechanism):
 
     def prepare(self, n_classes: int) -> Self:
         if self.uncertainty is not None and self.order != 1.0:
-            raise ValueError(
-                f"order={self.order!r} and uncertainty={self.uncertainty!r} both name the "
-                "measure: leave order at 1.0, or give uncertainty=Renyi(order) alone."
-            )
+            both = f"order={self.order!r} and uncertainty={self.uncertainty!r} both name the"
+            remedy = "leave order at 1.0, or give uncertainty=Renyi(order) alone"
+            raise ValueError(f"{both} measure: {remedy}.")
         if not (isinstance(self.ridge, Real) and 0 < self.ridge < math.inf):
             raise ValueError(f"ridge={self.ridge!r}: give a small positive number, such as 1e-6.")
         if self.tilt is not None:
             tilt = np.asarray(self.tilt, dtype=float)
             if tilt.shape != (n_classes,) or not np.isfinite(tilt).all():
-                raise ValueError(
-                    f"tilt={self.tilt!r}: give {n_classes} finite numbers, one for each class."
-                )
+                numbers = f"{n_classes} finite numbers, one for each class"
+                raise ValueError(f"tilt={self.tilt!r}: give {numbers}.")
         measure = Renyi(self.order) if self.uncertainty is None else self.uncertainty
         if not isinstance(measure, Uncertainty):
-            raise TypeError(
-                f"uncertainty={self.uncertainty!r} is not an Uncertainty: give Renyi(order), "
-                "Margin() or another object of hesitant.uncertainty, or subclass Uncertainty."
-            )
+            ways = "Margin() or another object of hesitant.uncertainty, or subclass Uncertainty"
+            wrong = f"uncertainty={self.uncertainty!r} is not an Uncertainty"
+            raise TypeError(f"{wrong}: give Renyi(order), {ways}.")
         measure.check(n_classes)
         out = copy.copy(self)
         out.order, out.uncertainty = 1.0, measure  # where the order lives from here on

@@ -18,16 +18,12 @@ BANDS = (0.0, 0.7, 0.9, 0.99, 1.0)
 BAND_NAMES = ("less than 70 %", "70 % to 90 %", "90 % to 99 %", "99 % or more")
 MOST_LISTED, KEPT, VALUES = 12, 1000, 4
 REFERENCE = "D. Ahfock and G. J. McLachlan, On missing label patterns in semi-supervised learning."
-_GROUPS = {  # titles of parameters, by how their names begin
-    "weight": "Class weights",
-    **dict.fromkeys(("intercept", "coef", "dropout", "theta"), "Labelling mechanism"),
-    "mean": "Class means",
-    "location": "Class locations",
-    "dof": "Degrees of freedom",
-    "shape": "Skewness",
-    "covariance": "Class covariances",
-    "scale": "Class scale matrices",
-}
+# titles of parameters, by how their names begin
+_GROUPS = {"weight": "Class weights"}
+_GROUPS |= dict.fromkeys(("intercept", "coef", "dropout", "theta"), "Labelling mechanism")
+_GROUPS |= {"mean": "Class means", "location": "Class locations", "dof": "Degrees of freedom"}
+_GROUPS |= {"shape": "Skewness", "covariance": "Class covariances"}
+_GROUPS |= {"scale": "Class scale matrices"}
 _PARAMETERS = {"coef[u]": "entropy", "dropout": "chance loss"}
 
 
@@ -45,6 +41,7 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> A
         "cautions": [*_cautions(case, held_out)],
     }
     told = {part: [case.wording(text) for text in texts] for part, texts in told.items()}
+    answer = {"paragraphs": [*told["what"], *told["sure"], *told["next"]]}
     # The curve is a picture, not numbers to read; the notes and the method say the rest.
     hidden = {"curve", "remarks", "caveats"}
     return plain(
@@ -64,12 +61,7 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> A
             "candidates": candidates,
             "method": _method(case, candidates),
             "repeat": repeat,
-            "verdict": {
-                "finding": found.finding,
-                "headline": found.headline,
-                **told,
-                "paragraphs": [*told["what"], *told["sure"], *told["next"]],
-            },
+            "verdict": {"finding": found.finding, "headline": found.headline, **told, **answer},
             "notes": list(dict.fromkeys(map(case.wording, (*notes, *found.remarks)))),
         }
     )
@@ -172,17 +164,10 @@ def _labels(case: Case) -> Section:
     with np.errstate(invalid="ignore"):  # of nothing there is no share
         classes |= {"blank_expected": expected, "blank_share": expected / (given + expected)}
         bands |= {"blank": without, "blank_share": without / rows}
-    return {
-        "rows": case.n,
-        "labelled": (~blank).sum(),
-        "blank": blank.sum(),
-        "blank_share": blank.mean(),
-        "not_reviewed": (~seen).sum(),
-        "blank_sure": (assured >= SURE).sum(),
-        "blank_unsure": (assured < UNSURE).sum(),
-        "classes": _records(classes),
-        "by_confidence": _records(bands)[::-1],
-    }
+    counts = {"rows": case.n, "labelled": (~blank).sum(), "blank": blank.sum()}
+    counts |= {"blank_share": blank.mean(), "not_reviewed": (~seen).sum()}
+    counts |= {"blank_sure": (assured >= SURE).sum(), "blank_unsure": (assured < UNSURE).sum()}
+    return counts | {"classes": _records(classes), "by_confidence": _records(bands)[::-1]}
 
 
 def _triage(case: Case) -> Section:
@@ -213,13 +198,10 @@ def _triage(case: Case) -> Section:
 def _rows(case: Case, rows: IntArray, tau: FloatArray) -> Section:
     first, second = np.argsort(-tau[rows], axis=1, kind="stable")[:, :2].T
     classes = np.array(case.classes, dtype=object)
-    return _named(case, rows) | {
-        "predicted": classes[first],
-        "probability": tau[rows, first],
-        "runner_up": classes[second],
-        "runner_up_probability": tau[rows, second],
-        "values": case.values[rows][:, case.leading[:VALUES]],
-    }
+    likeliest = {"predicted": classes[first], "probability": tau[rows, first]}
+    next_to = {"runner_up": classes[second], "runner_up_probability": tau[rows, second]}
+    values = {"values": case.values[rows][:, case.leading[:VALUES]]}
+    return _named(case, rows) | likeliest | next_to | values
 
 
 def _named(case: Case, rows: IntArray) -> Section:
@@ -269,21 +251,13 @@ def _change(case: Case) -> Section:
     # those that change most come first
     order = moved[np.argsort(-np.abs(after - before).max(axis=1)[moved], kind="stable")]
     first, classes = order[:MOST_LISTED], np.array(case.classes, dtype=object)
-    rows = {
-        "labelled": ~blank[first],
-        "label": np.where(blank[first], "blank", "given"),
-        "without": classes[old[first]],
-        "probability_without": before[first, old[first]],
-        "with": classes[new[first]],
-        "probability_with": after[first, new[first]],
-    }
-    each = {
-        "class": classes,
-        "weight_without": case.diagnosis.ignorance.weights_,
-        "weight_with": case.informed.weights_,
-        "blank_without": np.bincount(old[blank], minlength=g),
-        "blank_with": np.bincount(new[blank], minlength=g),
-    }
+    rows = {"labelled": ~blank[first], "label": np.where(blank[first], "blank", "given")}
+    each, fits = {"class": classes}, (case.diagnosis.ignorance, case.informed)
+    both = zip(("without", "with"), fits, (before, after), (old, new), strict=True)
+    for name, clf, tau, h in both:
+        rows |= {name: classes[h[first]], f"probability_{name}": tau[first, h[first]]}
+        each[f"weight_{name}"] = clf.weights_
+        each[f"blank_{name}"] = np.bincount(h[blank], minlength=g)
     if_by_class = case.tilted and (
         f"If equally hard rows of class {short(case.tilted.of, 20)} were labelled up to three "
         "times more or less readily than others, at most "

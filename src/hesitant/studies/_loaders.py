@@ -297,9 +297,8 @@ def _coefficients(Z: FloatArray, score: FloatArray, n_features: int, ridge: floa
     sizes = np.count_nonzero(between, axis=0)
     hits = np.flatnonzero(sizes == n_features)
     if not len(hits):
-        raise ValueError(
-            f"n_features={n_features}: no penalty leaves exactly that many coefficients (up to "
-            f"{sizes.max(initial=0)} on the path); ask for fewer or raise ridge={ridge}"
-        )
+        none = "no penalty leaves exactly that many coefficients"
+        most = f"(up to {sizes.max(initial=0)} on the path); ask for fewer or raise ridge={ridge}"
+        raise ValueError(f"n_features={n_features}: {none} {most}")
     middle, end = between[:, hits[0]], path[:, hits[0] + 1]
     return np.where(end != 0, end, middle)  # one that leaves at the end still belongs to it

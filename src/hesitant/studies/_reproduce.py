@@ -101,12 +101,8 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, fit for JSON."""
-        return {
-            "ok": self.ok,
-            "out": str(self.out),
-            "settings": plain(self.settings),
-            "parts": {name: part.to_dict() for name, part in self.parts.items()},
-        }
+        about = {"ok": self.ok, "out": str(self.out), "settings": plain(self.settings)}
+        return {**about, "parts": {name: part.to_dict() for name, part in self.parts.items()}}
 
     def __str__(self) -> str:
         width = max(map(len, self.parts), default=0)
