@@ -21,17 +21,10 @@ __version__ = "0.1.0"
 
 # Found on first use, so that the core can be used without the extras, and the command line can
 # print its help without waiting for scikit-learn and SciPy.
-_ROOMS = {
-    "MixtureClassifier": "hesitant.classifier",
-    "MixtureClassifierCV": "hesitant.model_selection",
-    "Statements": "hesitant.statements",
-    "compare": "hesitant.inference",
-    "consensus": "hesitant.datasets",
-    "diagnose": "hesitant.diagnostics",
-    "inverse_probability_weights": "hesitant.weights",
-    "load": "hesitant.persistence",
-    "save": "hesitant.persistence",
-}
+_ROOMS = {"MixtureClassifier": "classifier", "MixtureClassifierCV": "model_selection"}
+_ROOMS |= {"Statements": "statements", "compare": "inference", "consensus": "datasets"}
+_ROOMS |= {"diagnose": "diagnostics", "inverse_probability_weights": "weights"}
+_ROOMS |= dict.fromkeys(("load", "save"), "persistence")
 __all__ = ["FitWarning", "__version__", *_ROOMS]
 # `import hesitant` is enough to write `hesitant.families.Gaussian`.
 _PACKAGES = {"experts", "families", "mechanisms", "report", "solvers", "studies", "tables"}

@@ -31,11 +31,11 @@ def is_null(value: Any) -> bool:
 
 
 def find_lazily(package: str, name: str, rooms: Mapping[str, str]) -> Any:
-    """Return what a package's ``__getattr__`` is asked for, from the module that defines it."""
+    """Return what a package's ``__getattr__`` is asked for, from the room that defines it."""
     if name not in rooms:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
     try:
-        return getattr(importlib.import_module(rooms[name]), name)
+        return getattr(importlib.import_module(f"hesitant.{rooms[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name not in ("pandas", "pyarrow"):
             raise

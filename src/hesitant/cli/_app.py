@@ -61,16 +61,11 @@ def reproduce(
         raise typer.BadParameter("--resume continues and --force begins anew: choose one.")
     kept = f"finished replications of the simulation are kept in {out}, and --resume continues"
     with reporting(terminal, hesitant.studies.StudyError, stopped=kept):
+        how: dict[str, Any] = {"data": data, "resume": resume, "force": force}
+        how |= {"replications": replications, "n_jobs": -1 if jobs is None else jobs}
+        how |= {"random_state": seed, "progress": not (terminal.json or terminal.quiet)}
         result = hesitant.studies.reproduce(
-            [str(part) for part in parts or ()] or None,
-            out,
-            replications=replications,
-            n_jobs=-1 if jobs is None else jobs,
-            data=data,
-            resume=resume,
-            force=force,
-            random_state=seed,
-            progress=not (terminal.json or terminal.quiet),
+            [str(part) for part in parts or ()] or None, out, **how
         )
         document = result.to_dict()
         for part in document["parts"].values():
@@ -128,10 +123,9 @@ def _register(work: Callable[..., None], short_help: str | None) -> None:
 
     @wraps(work)
     def command(**given: Any) -> None:
-        made = {
-            name: group(**{f.name: given.pop(f.name) for f in fields(group)})
-            for name, group in groups.items()
-        }
+        made = {}
+        for name, group in groups.items():
+            made[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
         with reporting(made.get("terminal") or Terminal()):
             work(**given, **made)
 

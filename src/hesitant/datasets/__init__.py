@@ -10,6 +10,6 @@ __all__ += ["load_cardiotocography", "load_cytometry", "load_gastrointestinal"]
 __all__ += ["make_cytometry_like", "simulate", "sparse_discriminant_features"]
 
 # What is not here already needs more than simulations do.
-_LAZY = dict.fromkeys(__all__, "hesitant.studies._loaders")
-_LAZY["DataContentWarning"] = "hesitant.studies._sources"
+_LAZY = dict.fromkeys(__all__, "studies._loaders")
+_LAZY["DataContentWarning"] = "studies._sources"
 __getattr__ = partial(find_lazily, __name__, rooms=_LAZY)

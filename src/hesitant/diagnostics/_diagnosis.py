@@ -298,18 +298,15 @@ def _decide(fits: Fits, tests: dict[str, Any], found: dict[str, Any]) -> dict[st
     finding = _finding(fits, test, share)
     shown, bent, cautions = finding, tests["shape"].p_value, []
     usual = "pairs" if all(fits.counts) else "nothing"
-    words = {
+    words: dict[str, Any] = {
         "row": "row" if sum(fits.counts) == fits.rows.tally.n else "reviewed row",
         "labelled": noun(fits.counts[0], "labelled row"),
         "blank": noun(fits.counts[1], "blank row"),
-        "share": percent(share),
-        "test": test and test.name,
-        "p": test and p_value(test.p_value),
-        "each": fits.rows_a_parameter,
-        "needed": ROWS_A_PARAMETER,
-        "family": fits.ignorance.family_.in_words,
         "bootstrap": "The bootstrap" if "bootstrap" in tests else "n_boot=199 adds a test that",
     }
+    words |= {"each": fits.rows_a_parameter, "needed": ROWS_A_PARAMETER, "share": percent(share)}
+    words |= {"test": test and test.name, "p": test and p_value(test.p_value)}
+    words["family"] = fits.ignorance.family_.in_words
     # a skipped test has a p-value of NaN, which is not below anything
     if bent < ALPHA and finding in ("hard", "easy", "mixed"):
         cautions.append(_CAUTIONS["shape"].format(p=p_value(bent)))
@@ -317,12 +314,12 @@ def _decide(fits: Fits, tests: dict[str, Any], found: dict[str, Any]) -> dict[st
         told = ("hard", "easy", "mixed", "random", "crowded")
         shown = "by class" if finding in told else finding
         ranked = sorted(found["by_class"], key=lambda r: r["labelled"] - r["expected"])
-        least, most = (
-            f"{percent(r['labelled'])} of class {short(r['class'])} (of rows as hard, "
-            f"{percent(r['expected'])})"
-            for r in (ranked[0], ranked[-1])
-        )
-        own = {"least": least, "most": most, "best": found["suggested"]}
+        share_of = "{} of class {} (of rows as hard, {})".format
+        ends = [
+            (percent(r["labelled"]), short(r["class"]), percent(r["expected"])) for r in ranked
+        ]
+        own = {"least": share_of(*ends[0]), "most": share_of(*ends[-1])}
+        own["best"] = found["suggested"]
         cautions.append(_CAUTIONS["shares"].format_map(own))
     evidence = _EVIDENCE.get(finding, _EVIDENCE[usual]).format_map(words)
     return {

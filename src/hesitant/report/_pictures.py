@@ -92,10 +92,8 @@ def _evidence(case: Case) -> dict[str, str]:
     display = EntropyDisplay(found.labelled_entropy, found.blank_entropy, found.curve)
     labelled, blank = (f"{np.median(v):.1f}" for v in (display.labelled, display.blank))
     medians = f"Median of labelled rows {labelled}, of blank rows {blank}; larger is harder."
-    asked = {
-        "densities": (display.densities, f"Distribution of difficulty. {medians}"),
-        "chance": (display.probability, "Chance of a label against difficulty, with a band."),
-    }
+    asked = {"densities": (display.densities, f"Distribution of difficulty. {medians}")}
+    asked["chance"] = display.probability, "Chance of a label against difficulty, with a band."
     out = {}
     for name, (show, title) in asked.items():
         figure, ax = panel()
@@ -115,9 +113,8 @@ def _hesitation(case: Case) -> str:
 
 
 def _reliability(bands: list[dict[str, Any]], agrees: str) -> str:
-    claimed, right, lower, upper = (
-        100 * np.array([band[k] for band in bands]) for k in ("claimed", "right", "lower", "upper")
-    )
+    names = ("claimed", "right", "lower", "upper")
+    claimed, right, lower, upper = (100 * np.array([b[k] for b in bands]) for k in names)
     figure, ax = panel()
     ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1)
     style = {"fmt": "o", "color": class_color(0), "markersize": 5, "linewidth": 1.2}

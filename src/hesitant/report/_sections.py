@@ -92,9 +92,8 @@ def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
         unknown = f"How often the model is right could not be measured: {held_out['why_not']}."
         yield f"{unknown} Its own probabilities have not been put to the test."
         return
-    accuracy, lower, upper, claimed, agreed = (
-        percent(held_out[k]) for k in ("accuracy", "lower", "upper", "claimed", "agreed")
-    )
+    names = ("accuracy", "lower", "upper", "claimed", "agreed")
+    accuracy, lower, upper, claimed, agreed = (percent(held_out[k]) for k in names)
     given = "the class that most readers named" if case.panel else "the same label"
     share = f"{accuracy} of {noun(held_out['rows'], 'case')} (95 % interval {lower} to {upper})"
     yield f"Asked about labelled rows that it had not seen, the model gives {given} in {share}."

@@ -29,11 +29,8 @@ PATTERNS = (5, 6, 9, 10)
 _STATES = {1: "normal", 2: "suspect", 3: "pathologic"}
 # Colonoscopy: lesions on which most doctors of a panel agree, or do not.
 DOCTORS = tuple(SOURCES["opinions"].columns[2:])
-_LIGHTS = {
-    "white": ((1,), "in white light"),
-    "nbi": ((2,), "in narrow-band imaging"),
-    "both": ((1, 2), "in white light and in narrow-band imaging"),
-}
+_LIGHTS: Any = {"white": ((1,), "in white light"), "nbi": ((2,), "in narrow-band imaging")}
+_LIGHTS["both"] = (1, 2), "in white light and in narrow-band imaging"
 _PANELS = {"doctors": DOCTORS, "doctors+histology": (*DOCTORS, "truth")}
 _DECISION = {"adenoma": "resection", "hyperplasic": "no-resection", "serrated": "resection"}
 _SAME = 1e-10  # columns whose correlation is this close to 1 carry the same information
@@ -249,11 +246,9 @@ def sparse_discriminant_features(
         betas.append(beta)
     chosen = np.flatnonzero(np.any(betas, axis=0))
     called = [names[j] if names else int(j) for j in usable]
-    return SparseDiscriminant(
-        names=tuple(called[k] for k in chosen),
-        indices=tuple(usable[chosen].tolist()),
-        directions=tuple({called[k]: float(b[k]) for k in np.flatnonzero(b)} for b in betas),
-    )
+    each = tuple({called[k]: float(b[k]) for k in np.flatnonzero(b)} for b in betas)
+    places = tuple(usable[chosen].tolist())
+    return SparseDiscriminant(tuple(called[k] for k in chosen), places, each)
 
 
 def _direction(

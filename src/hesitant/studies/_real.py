@@ -23,10 +23,8 @@ from hesitant.studies._sources import FACTS
 _BOUNDS: Any = {"ks_p": None, "mann_whitney_p": None}
 PRINTED = {k: SimpleNamespace(**_BOUNDS | facts) for k, facts in FACTS["printed"].items()}
 _SAMPLE = 100_000  # draws that tell which share of the space changes class
-_COLUMNS = {
-    "table1": ("n_labelled", "n_unlabelled", "mean_labelled", "mean_unlabelled"),
-    "table2": ("ks", "ks_p", "mann_whitney", "mann_whitney_p"),
-}
+_COLUMNS = {"table1": ("n_labelled", "n_unlabelled", "mean_labelled", "mean_unlabelled")}
+_COLUMNS["table2"] = ("ks", "ks_p", "mann_whitney", "mann_whitney_p")
 
 
 def distance(row: Row, printed: Row) -> float:

@@ -288,15 +288,11 @@ def write_page(folder: Path, content: dict[str, Any]) -> list[Path]:
     drawn = [folder / file for file in parts.get("figures", {}).get("files", [])]
     shown = [path for path in drawn if path.suffix == ".png" and path.exists()]
     tables = {k: rows for part in parts.values() for k, rows in part["tables"].items()}
-    page = environment.get_template("paper.html.j2").render(
-        parts=parts,
-        problems=problems,
-        settings=content["settings"],
-        datasets=[_dataset(name, tables) for name in real.PRINTED],
-        tables=tables,
-        figures={path.stem: base64.b64encode(path.read_bytes()).decode() for path in shown},
-        measures=study.MEASURES,
-    )
+    given = {"parts": parts, "problems": problems, "settings": content["settings"]}
+    given |= {"datasets": [_dataset(name, tables) for name in real.PRINTED], "tables": tables}
+    figures = {path.stem: base64.b64encode(path.read_bytes()).decode() for path in shown}
+    given |= {"figures": figures, "measures": study.MEASURES}
+    page = environment.get_template("paper.html.j2").render(given)
     files = {record: text, folder / "paper.html": page}
     return [write_atomically(path, content, force=True) for path, content in files.items()]
 

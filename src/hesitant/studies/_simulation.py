@@ -38,14 +38,11 @@ _LINES = {  # of a figure: colours, styles and what they stand for
     "complete labels": (draw.class_color(2), "--", "complete labels"),
     "true parameters": (draw.INK, ":", "true parameters"),
 }
-_COMPARED: dict[str, dict[str, Any]] = {  # with the fractional estimators
-    "weighted labels": {"mechanism": None, "alpha": 1},
-    "ignorance": {"mechanism": None},
-    "full": {"solver": "quasi_newton"},
-    "profile": {"solver": "profile"},
-    "one-step-late": {"solver": "one_step_late"},
-    "complete labels": {"mechanism": None},
-}
+# with the fractional estimators
+_COMPARED: dict[str, dict[str, Any]] = {"weighted labels": {"mechanism": None, "alpha": 1}}
+_COMPARED |= {"ignorance": {"mechanism": None}, "full": {"solver": "quasi_newton"}}
+_COMPARED |= {"profile": {"solver": "profile"}, "one-step-late": {"solver": "one_step_late"}}
+_COMPARED |= {"complete labels": {"mechanism": None}}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ its columns apart, and `output` writes files, whole sets of them or none. Every 
 file is a `TableError`, which says where and what to do.
 """
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from hesitant._optional import find_lazily
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "TableError", "read_table", "select_columns", "sha256_of"]
 __all__ += ["write_atomically", "write_csv", "write_table", "write_together"]
 
-
-def __getattr__(name: str) -> Any:
-    # saving a model or a report needs `write_atomically` but not pandas, which is an extra
-    rooms = {"Columns": "selection", "read_table": "reading", "select_columns": "selection"}
-    return find_lazily(__name__, name, {k: f"{__name__}.{room}" for k, room in rooms.items()})
+# Saving a model or a report needs `write_atomically` but not pandas, which is an extra.
+_LAZY = dict.fromkeys(("Columns", "select_columns"), "tables.selection")
+_LAZY["read_table"] = "tables.reading"
+__getattr__ = partial(find_lazily, __name__, rooms=_LAZY)

@@ -140,22 +140,14 @@ def select_columns(
         sheet.notes.append(f"A single labelled row says little about a class: {single}.")
     # who gives "none" says that the number -1 is a class
     known = {"-1"} if "none" in (missing or ()) else set()
-    return Columns(
-        X=X if len(kept) == len(X) else X[kept],
-        feature_names=tuple(names),
-        y=y,
-        ids=None if id is None else sheet[id].cells[kept],
-        reviewed=None if reviewed is None else sheet[reviewed].truths()[kept],
-        weight=None if weight is None else _weights(sheet[weight], kept),
-        rows=kept,
-        dropped=dropped,
-        ignored=tuple(ignored),
-        set_aside=aside,
-        blank_like=tuple(found for found in blank_like(counts) if found[0] not in known),
-        notes=tuple(sheet.notes),
-        opinions=opinions,
-        readers=tuple(readers),
-    )
+    like = tuple(found for found in blank_like(counts) if found[0] not in known)
+    X = X if len(kept) == len(X) else X[kept]
+    ids = None if id is None else sheet[id].cells[kept]
+    seen = None if reviewed is None else sheet[reviewed].truths()[kept]
+    weights = None if weight is None else _weights(sheet[weight], kept)
+    rows_of = X, tuple(names), y, ids, seen, weights, kept, dropped
+    told = tuple(ignored), aside, like, tuple(sheet.notes)
+    return Columns(*rows_of, *told, opinions, tuple(readers))
 
 
 def likeliest_label(frame: pd.DataFrame) -> str | None:
