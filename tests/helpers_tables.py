@@ -1,8 +1,13 @@
-"""Files that tests of tables write."""
+"""Files that tests of tables write, and how they read them."""
 
 import io
 import zipfile
 from xml.sax.saxutils import escape
+
+import pandas as pd
+import pytest
+
+from hesitant.tables import Columns, TableError, read_table, select_columns
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
@@ -68,3 +73,23 @@ def xlsx(sheets, cells=None):
             text = cells if cells is not None and i == 1 else page(rows)
             archive.writestr(f"xl/worksheets/sheet{i}.xml", text)
     return buffer.getvalue()
+
+
+def table(text: str) -> pd.DataFrame:
+    return read_table(io.BytesIO(text.encode()))
+
+
+def select(source: str | bytes | pd.DataFrame, **options: object) -> Columns:
+    if isinstance(source, str | bytes):
+        data = source.encode() if isinstance(source, str) else source
+        source = read_table(io.BytesIO(data))
+    return select_columns(source, **({"label": "y"} | options))
+
+
+def refused(source: str | bytes | pd.DataFrame, *words: str, **options: object) -> TableError:
+    with pytest.raises(TableError) as caught:
+        select(source, **options)
+    for word in words:
+        assert word in str(caught.value)
+    assert len(str(caught.value)) < 1_000
+    return caught.value
