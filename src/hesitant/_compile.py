@@ -109,11 +109,9 @@ def _compile(function: Any, **options: Any) -> Any:
 
 @functools.cache
 def _warn_once() -> None:
-    warnings.warn(
-        "No folder can be written to keep compiled code: every process will compile anew, for "
-        "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written.",
-        stacklevel=5,
-    )
+    what = "No folder can be written to keep compiled code: every process will compile anew, for"
+    how = "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written."
+    warnings.warn(f"{what} {how}", stacklevel=5)
 
 
 def _compiled_before(function: Any) -> bool:

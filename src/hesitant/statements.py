@@ -313,10 +313,9 @@ def _members(cell: Any, missing_label: Any) -> list[Any]:
         return [] if is_blank(cell, missing_label) else [cell]
     odd = [v for v in cell if is_blank(v, missing_label) or not isinstance(v, Hashable)]
     if odd or not len(cell):
-        raise ValueError(
-            f"sets holds {cell!r}: give sets of classes, None for an answer withheld (an empty "
-            "set rules out every class), and a table with a column for each of several readers."
-        )
+        blank = "None for an answer withheld (an empty set rules out every class)"
+        several = "a table with a column for each of several readers"
+        raise ValueError(f"sets holds {cell!r}: give sets of classes, {blank}, and {several}.")
     return list(cell)
 
 
@@ -330,10 +329,9 @@ def _positions(values: list[Any], column: str, rows: Any) -> tuple[IntArray, int
         raise ValueError("rows names a row twice: give each row of X a name of its own.")
     for value in values:
         if value not in place:
-            raise ValueError(
-                f"column {column!r} names the row {value!r}, which is not known: give rows=, the "
-                "rows' names in the order of X (or their number, if names are positions)."
-            )
+            what = f"column {column!r} names the row {value!r}, which is not known"
+            names = "the rows' names in the order of X (or their number, if names are positions)"
+            raise ValueError(f"{what}: give rows=, {names}.")
     return np.array([place[value] for value in values], dtype=np.int64), len(place)
 
 

@@ -154,11 +154,10 @@ def consensus(
     if ties == "raise" and tied.any():
         row = int(tied.argmax())
         first = said.classes.tolist()[votes[row].argmax()]
-        raise ValueError(
-            f"at_least={at_least!r} leaves {tied.sum()} cases tied; on row {index[row]!r} "
-            f"{most[row]:.0f} experts each say {first!r} and another class. Ask for more than "
-            f"half the panel (at_least={panel // 2 + 1}), or pass ties='blank' to leave them blank"
-        )
+        told = f"at_least={at_least!r} leaves {tied.sum()} cases tied; on row {index[row]!r}"
+        told += f" {most[row]:.0f} experts each say {first!r} and another class"
+        ask = f"Ask for more than half the panel (at_least={panel // 2 + 1})"
+        raise ValueError(f"{told}. {ask}, or pass ties='blank' to leave them blank")
     labels = said.labels(np.where(reached & ~tied, votes.argmax(axis=1), -1))
     return need("pandas").Series(labels, index=index, dtype=object) if framed else labels
 

@@ -81,13 +81,9 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
     """Return the state of the sitting as plain data; nothing in it tells of the case at hand."""
     answers = desk.journal.answers()
     names = sorted({a["reader"] for a in answers} | {reader})
-    out = {
-        "reader": reader,
-        "learning": desk.worker.waiting,
-        "warnings": desk.warnings(),
-        "readers": {name: counts([a for a in answers if a["reader"] == name]) for name in names},
-        **counts(answers),
-    }
+    each = {name: counts([a for a in answers if a["reader"] == name]) for name in names}
+    out = {"reader": reader, "readers": each, **counts(answers)}
+    out |= {"learning": desk.worker.waiting, "warnings": desk.warnings()}
     if desk.data is None:
         return out
     (data, model), before = desk.ready(), desk.before

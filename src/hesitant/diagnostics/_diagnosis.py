@@ -269,16 +269,10 @@ def diagnose(
         found |= {f"n_{name}": group.size, f"{name}_entropy": group}
         for average in (np.mean, np.median):
             found[f"{average.__name__}_{name}"] = float(average(group)) if group.size else np.nan
-    return Diagnosis(
-        **_decide(fits, tests, found),
-        **found,
-        n_not_reviewed=int(fits.rows.tally.n) - sum(fits.counts),
-        asked=list(tests.values()),
-        family=fits.ignorance.family_.in_words,
-        remarks=remarks,
-        ignorance=fits.ignorance,
-        full=fits.full,
-    )
+    found |= {"ignorance": fits.ignorance, "full": fits.full, "asked": list(tests.values())}
+    found |= {"family": fits.ignorance.family_.in_words, "remarks": remarks}
+    unseen = int(fits.rows.tally.n) - sum(fits.counts)
+    return Diagnosis(**_decide(fits, tests, found), **found, n_not_reviewed=unseen)
 
 
 def of_split_readers(found: Diagnosis, rows: str, statements: str) -> Diagnosis:
@@ -322,14 +316,10 @@ def _decide(fits: Fits, tests: dict[str, Any], found: dict[str, Any]) -> dict[st
         own["best"] = found["suggested"]
         cautions.append(_CAUTIONS["shares"].format_map(own))
     evidence = _EVIDENCE.get(finding, _EVIDENCE[usual]).format_map(words)
-    return {
-        "finding": finding,
-        "decisive": test,
-        "headline": _HEADLINES[shown].format_map(words),
-        "explanation": f"{evidence} {_MEANING.get(shown, '')}".strip(),
-        "caution": " ".join(cautions),
-        "caveats": [caveat.format_map(words) for caveat in _CAVEATS.values()],
-    }
+    out = {"finding": finding, "decisive": test, "caution": " ".join(cautions)}
+    out["headline"] = _HEADLINES[shown].format_map(words)
+    out["explanation"] = f"{evidence} {_MEANING.get(shown, '')}".strip()
+    return out | {"caveats": [caveat.format_map(words) for caveat in _CAVEATS.values()]}
 
 
 def _finding(fits: Fits, test: Test | None, harder_share: float) -> str:

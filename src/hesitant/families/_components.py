@@ -44,8 +44,7 @@ class Components(Family):
     in_words = "mixture"
 
     def __init__(self, family: Family, components: Any = 2) -> None:
-        self.family = family
-        self.components = components
+        self.family, self.components = family, components
         self._base = self._rough = family
 
     def specialise(self, covariance: Any, reg_covar: float) -> Self:

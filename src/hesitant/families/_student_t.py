@@ -68,8 +68,7 @@ class StudentT(Gaussian):
     _limit = "Gaussian"
 
     def __init__(self, dof: float | Sequence[float] | None = None, tied_dof: bool = False) -> None:
-        self.dof = dof
-        self.tied_dof = tied_dof
+        self.dof, self.tied_dof = dof, tied_dof
 
     def specialise(self, covariance: Any, reg_covar: float) -> Self:
         if not isinstance(self.tied_dof, bool | np.bool_):

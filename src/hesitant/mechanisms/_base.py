@@ -214,10 +214,9 @@ class Mechanism(BaseEstimator):
         seen = f"{'every' if labelled else 'no'} reviewed row is labelled"
         if not (labelled or blank):
             seen = "no row was reviewed"
-        return Ignorable(), [
-            f"The mechanism cannot be estimated: {seen}, so blanks have no pattern. The classes "
-            "were fitted by the ignorance likelihood (labels assumed missing at random)."
-        ]
+        why = f"The mechanism cannot be estimated: {seen}, so blanks have no pattern. The classes"
+        how = "were fitted by the ignorance likelihood (labels assumed missing at random)."
+        return Ignorable(), [f"{why} {how}"]
 
     def initial(self) -> FloatArray:
         return np.zeros(self.n_parameters)

@@ -189,6 +189,7 @@ def _classes() -> dict[str, Any]:
 
 def _encode_fit(clf: Any) -> dict[str, Any]:
     """Return the numbers of a fit from which a reader can work out the rest."""
+    theta, rate = encode("theta", clf.state_.theta), getattr(clf.mechanism_, "rate_", None)
     document = {
         "n_features": int(clf.n_features_in_),
         "classes": encode("the class labels", clf.classes_),
@@ -198,8 +199,8 @@ def _encode_fit(clf: Any) -> dict[str, Any]:
         "params": _take_apart(clf.state_.params),
         "mechanism": {
             "object": encode("mechanism", clone(clf.mechanism_)),
-            "theta": encode("theta", clf.state_.theta),
-            "rate": getattr(clf.mechanism_, "rate_", None),
+            "theta": theta,
+            "rate": rate,
         },
         "record": {name: encode(name, getattr(clf, f"{name}_")) for name in _RECORD},
         "family_more": _attributes(clf.family_),

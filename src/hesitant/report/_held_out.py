@@ -36,23 +36,15 @@ def judged_by_labels(case: Case) -> Section:
     claimed, agreed = expected.mean(), agrees.mean()
     lower, upper = wilson(accuracy, right.size)
     blank_rows, blank = _of_blank_rows(case, rows), case.blank.mean()
-    return {
-        "available": True,
-        "why_not": "",
-        "rows": right.size,
-        "accuracy": accuracy,
-        "lower": lower,
-        "upper": upper,
-        "claimed": claimed,
-        "agreed": agreed,
-        # printed probabilities would be certainties that the data refute
-        "contradicted": bool(claimed > max(agreed + TOO_SURE, wilson(agreed, agrees.size)[1])),
-        "all_rows": None if blank_rows is None else (1 - blank) * accuracy + blank * blank_rows,
-        "blank_rows": blank_rows,
-        "guess": np.bincount(codes).max() / codes.size,
-        "confusion": confusion_matrix(codes, said, labels=range(len(case.classes))),
-        "reliability": _reliability(expected, agrees),
-    }
+    found: Section = {"available": True, "why_not": "", "rows": right.size}
+    found |= {"accuracy": accuracy, "lower": lower, "upper": upper}
+    found |= {"claimed": claimed, "agreed": agreed, "blank_rows": blank_rows}
+    # printed probabilities would be certainties that the data refute
+    found["contradicted"] = bool(claimed > max(agreed + TOO_SURE, wilson(agreed, agrees.size)[1]))
+    found["all_rows"] = None if blank_rows is None else (1 - blank) * accuracy + blank * blank_rows
+    found["guess"] = np.bincount(codes).max() / codes.size
+    found["confusion"] = confusion_matrix(codes, said, labels=range(len(case.classes)))
+    return found | {"reliability": _reliability(expected, agrees)}
 
 
 def _of_blank_rows(case: Case, rows: IntArray) -> float | None:

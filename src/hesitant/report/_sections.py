@@ -44,27 +44,16 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> A
     answer = {"paragraphs": [*told["what"], *told["sure"], *told["next"]]}
     # The curve is a picture, not numbers to read; the notes and the method say the rest.
     hidden = {"curve", "remarks", "caveats"}
-    return plain(
-        {
-            "name": name,
-            "classes": case.classes,
-            "features": case.features,
-            "held_out": held_out,
-            "labels": labels,
-            "separation": _records(apart),
-            "triage": triage,
-            "doubtful_labels": doubtful,
-            "readers": _readers(case) if case.panel else {},
-            "evidence": {k: v for k, v in found.to_dict().items() if k not in hidden},
-            "change": change,
-            "parameters": _parameters(case),
-            "candidates": candidates,
-            "method": _method(case, candidates),
-            "repeat": repeat,
-            "verdict": {"finding": found.finding, "headline": found.headline, **told, **answer},
-            "notes": list(dict.fromkeys(map(case.wording, (*notes, *found.remarks)))),
-        }
-    )
+    page = {"name": name, "classes": case.classes, "features": case.features}
+    page |= {"held_out": held_out, "labels": labels, "separation": _records(apart)}
+    page |= {"triage": triage, "doubtful_labels": doubtful}
+    page["readers"] = _readers(case) if case.panel else {}
+    page["evidence"] = {k: v for k, v in found.to_dict().items() if k not in hidden}
+    page |= {"change": change, "parameters": _parameters(case), "candidates": candidates}
+    page |= {"method": _method(case, candidates), "repeat": repeat}
+    page["verdict"] = {"finding": found.finding, "headline": found.headline, **told, **answer}
+    page["notes"] = list(dict.fromkeys(map(case.wording, (*notes, *found.remarks))))
+    return plain(page)
 
 
 def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str]:
@@ -233,12 +222,9 @@ def _readers(case: Case) -> Section:
     share = np.where(shown > 0, given / np.maximum(shown, 1), np.nan)
     columns = {"reader": said.readers, "shown": shown, "labelled": given, "share": share}
     found = getattr(case.main, "readers_", None)  # none if all that was said is in the labels
-    return {
-        "names": list(said.readers),
-        "rows": _records(columns | ({} if found is None else found.to_dict("list"))),
-        "agreement": said.agreement(),
-        "confusion": case.confusion,
-    }
+    records = _records(columns | ({} if found is None else found.to_dict("list")))
+    agreed = {"agreement": said.agreement(), "confusion": case.confusion}
+    return {"names": list(said.readers), "rows": records, **agreed}
 
 
 def _change(case: Case) -> Section:
@@ -274,18 +260,11 @@ def _change(case: Case) -> Section:
         words += f"; it sharpens the estimates about as much as {more} more rows like these would"
     if not uses_pattern:
         words += ". The model described in this report does without it"
-    return {
-        "available": True,
-        "model_uses_pattern": uses_pattern,
-        "moved": moved.size,
-        "moved_blank": of_blank.sum(),
-        "blank": blank.sum(),
-        "rows": _records(_named(case, first) | rows),
-        "classes": _records(each),
-        "precision_gain": gain,
-        "if_by_class": if_by_class or "",
-        "words": f"{words}.",
-    }
+    found: Section = {"available": True, "model_uses_pattern": uses_pattern}
+    found |= {"moved": moved.size, "moved_blank": of_blank.sum(), "blank": blank.sum()}
+    found |= {"rows": _records(_named(case, first) | rows), "classes": _records(each)}
+    found |= {"precision_gain": gain, "if_by_class": if_by_class or ""}
+    return found | {"words": f"{words}."}
 
 
 def _precision_gain(case: Case) -> float | None:
@@ -313,11 +292,9 @@ def _parameters(case: Case) -> Section:
         kind, _, rest = record["parameter"].partition("[")
         of = _PARAMETERS.get(record["parameter"], rest.removesuffix("]") or kind)
         groups.setdefault(_GROUPS.get(kind, "Other parameters"), []).append({**record, "of": of})
-    return {
-        "level": found.level,
-        "remarks": [case.wording(remark) for remark in found.remarks],
-        "groups": [{"title": title, "rows": rows} for title, rows in groups.items() if rows],
-    }
+    kept = [{"title": title, "rows": rows} for title, rows in groups.items() if rows]
+    remarks = [case.wording(remark) for remark in found.remarks]
+    return {"level": found.level, "remarks": remarks, "groups": kept}
 
 
 def _candidates(whole: Any) -> list[Section]:

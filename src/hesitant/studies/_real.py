@@ -157,23 +157,18 @@ def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict
     space = type(X)(full.sample(_SAMPLE, random_state=0)[0], columns=X.columns)
     # Labels that go missing by a coin need one parameter less.
     chance = likelihood.chance_log_likelihood(data.n_labelled, data.n_blank)
-    row = {
-        "dataset": reading.dataset,
-        "mechanism": "entropy",
-        "intercept": full.mechanism_.intercept_,
-        "intercept_se": new["full_se"]["intercept"],
-        "slope": full.mechanism_.coef_[0],
-        "slope_se": new["full_se"]["coef[u]"],
-        "log_likelihood": full.log_likelihood_,
-        "likelihood_ratio": 2 * (full.log_likelihood_ - ignorance.log_likelihood_ - chance),
-        "unlabelled_moved": changed[blank].sum(),
-        "labelled_moved": changed[~blank].sum(),
-        "space_moved": (ignorance.predict(space) != full.predict(space)).mean(),
-        "mean_posterior_change_unlabelled": np.abs(tau[0] - tau[1]).max(axis=1)[blank].mean(),
-        "median_se_ratio": table["se_ratio"].median(),  # of those that are known
-        "largest_shift": table["shift"].abs().max(),
-        **_ending(full),
-    }
+    row, own = {"dataset": reading.dataset, "mechanism": "entropy"}, full.mechanism_
+    row |= {"intercept": own.intercept_, "intercept_se": new["full_se"]["intercept"]}
+    row |= {"slope": own.coef_[0], "slope_se": new["full_se"]["coef[u]"]}
+    gain = full.log_likelihood_ - ignorance.log_likelihood_ - chance
+    row |= {"log_likelihood": full.log_likelihood_, "likelihood_ratio": 2 * gain}
+    row |= {"unlabelled_moved": changed[blank].sum(), "labelled_moved": changed[~blank].sum()}
+    row["space_moved"] = (ignorance.predict(space) != full.predict(space)).mean()
+    change = np.abs(tau[0] - tau[1]).max(axis=1)[blank].mean()
+    row |= {"mean_posterior_change_unlabelled": change}
+    # of those that are known
+    row |= {"median_se_ratio": table["se_ratio"].median()}
+    row |= {"largest_shift": table["shift"].abs().max(), **_ending(full)}
     parameters = table.assign(dataset=reading.dataset).reset_index().to_dict("records")
     moves = moved[changed & blank].to_dict("records")
     return full, {"full": [row], "full_parameters": parameters, "full_moved": moves}
