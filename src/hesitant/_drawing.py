@@ -88,8 +88,7 @@ def legend_handles(classes: Sequence[str], codes: IntArray) -> list[Any]:
 
 def share_between(X: FloatArray, tau: FloatArray) -> FloatArray:
     """Return of each feature the share of its variance between classes, of weights tau (n, g)."""
-    weight = np.maximum(tau.sum(axis=0), 1e-9)
-    Z = X - np.nanmedian(X, axis=0)
+    weight, Z = np.maximum(tau.sum(axis=0), 1e-9), X - np.nanmedian(X, axis=0)
     with np.errstate(all="ignore"):
         Z = np.nan_to_num(Z / np.nanstd(Z, axis=0))
         means = tau.T @ Z / weight[:, None]

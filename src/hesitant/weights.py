@@ -69,8 +69,7 @@ def _kernel_chance(X: FloatArray, labelled: BoolArray, seen: BoolArray) -> Float
     own = np.flatnonzero(seen)
     base = own[:: -(-len(own) // REFERENCE)]  # enough to learn a smooth function from
     scale = np.quantile(X, 0.75, axis=0) - np.quantile(X, 0.25, axis=0)
-    Z = X / np.where(scale > 0, scale / 1.349, 1.0)
-    r = labelled[base].astype(float)
+    Z, r = X / np.where(scale > 0, scale / 1.349, 1.0), labelled[base].astype(float)
 
     def estimate(squares: FloatArray, h: float) -> FloatArray:
         K = np.exp(-0.5 / h**2 * squares)

@@ -64,9 +64,8 @@ def reproduce(
         how: dict[str, Any] = {"data": data, "resume": resume, "force": force}
         how |= {"replications": replications, "n_jobs": -1 if jobs is None else jobs}
         how |= {"random_state": seed, "progress": not (terminal.json or terminal.quiet)}
-        result = hesitant.studies.reproduce(
-            [str(part) for part in parts or ()] or None, out, **how
-        )
+        names = [str(part) for part in parts or ()] or None
+        result = hesitant.studies.reproduce(names, out, **how)
         document = result.to_dict()
         for part in document["parts"].values():
             part["problems"] = [in_options(problem) for problem in part["problems"]]

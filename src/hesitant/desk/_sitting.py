@@ -83,10 +83,10 @@ class Journal:
             self._do("BEGIN IMMEDIATE")
             try:
                 yield
+                self._do("COMMIT")
             except BaseException:
-                self._do("ROLLBACK")
+                self._db.rollback()
                 raise
-            self._do("COMMIT")
 
     def note(self, **facts: Any) -> None:
         for name, value in facts.items():
@@ -271,7 +271,7 @@ class Desk:
         return self.data, self.model
 
     def _current(self) -> tuple[Data, Model]:
-        """Return table and model, or refuse if another desk has made the journal one of others."""
+        """Return table and model, or refuse if the journal is about something else by now."""
         data, model = self.ready()
         if _fixed(self.journal.fact("setup")) != _fixed(dataclasses.asdict(data.setup)):
             other = "A later desk of this table has another label, id or other classes"

@@ -309,10 +309,8 @@ def _decide(fits: Fits, tests: dict[str, Any], found: dict[str, Any]) -> dict[st
         shown = "by class" if finding in told else finding
         ranked = sorted(found["by_class"], key=lambda r: r["labelled"] - r["expected"])
         share_of = "{} of class {} (of rows as hard, {})".format
-        ends = [
-            (percent(r["labelled"]), short(r["class"]), percent(r["expected"])) for r in ranked
-        ]
-        own = {"least": share_of(*ends[0]), "most": share_of(*ends[-1])}
+        had = [(percent(r["labelled"]), short(r["class"]), percent(r["expected"])) for r in ranked]
+        own = {"least": share_of(*had[0]), "most": share_of(*had[-1])}
         own["best"] = found["suggested"]
         cautions.append(_CAUTIONS["shares"].format_map(own))
     evidence = _EVIDENCE.get(finding, _EVIDENCE[usual]).format_map(words)

@@ -130,8 +130,7 @@ class RegionsDisplay(draw.Drawing):
         """Draw on ``ax``, or on a new figure."""
         with draw.drawing():
             self.use(ax, (5.6, 4.4))
-            ax = self.ax_
-            logs = np.log(np.maximum(self.proba, 1e-300))
+            ax, logs = self.ax_, np.log(np.maximum(self.proba, 1e-300))
             levels = [*(level for level, _ in _SHADES), 1e4]
             for h in range(len(self.classes)):
                 odds = logs[..., h] - np.delete(logs, h, axis=2).max(axis=2)
@@ -201,8 +200,7 @@ def choose_plane(rows: FloatArray, features: Sequence[Any] | None, names: list[s
 
 def _outlines(clf: Any, plane: Plane) -> list[tuple[int, FloatArray]]:
     """Return the class of each component and an ellipse that holds about half of its rows."""
-    model = getattr(clf, "model_", clf)
-    around = np.linspace(0, 2 * np.pi, 90)
+    model, around = getattr(clf, "model_", clf), np.linspace(0, 2 * np.pi, 90)
     circle = np.sqrt(2 * np.log(2)) * np.column_stack((np.cos(around), np.sin(around)))
     out = []
     for k, h in enumerate(getattr(model, "component_classes_", ())):

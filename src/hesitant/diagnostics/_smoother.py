@@ -63,10 +63,8 @@ def labelling_curve(
     mass, *means = _smooth(sums, h)[:, near]
     p, mean = np.clip(means / mass, 0.0, 1.0)
     lower, upper = wilson(p, mass**2 / squares[near], level)
-    grid = np.linspace(*shown_range(t), POINTS)
-    order = np.argsort(t)
-    where = np.interp(grid, t[order], share[order]) * (BINS - 1)
-    bins = np.flatnonzero(near)
+    grid, order = np.linspace(*shown_range(t), POINTS), np.argsort(t)
+    where, bins = np.interp(grid, t[order], share[order]) * (BINS - 1), np.flatnonzero(near)
     p, lower, upper, mean = (np.interp(where, bins, curve) for curve in (p, lower, upper, mean))
     return LabellingCurve(grid, p, lower, upper, None if fitted is None else mean, h, rule, level)
 

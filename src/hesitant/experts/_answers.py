@@ -222,8 +222,7 @@ class Probabilities(Answers):
 
     def _mean(self, tau: FloatArray, theta: FloatArray) -> tuple[FloatArray, ...]:
         """Return basis, posteriors kept off 0, their coordinates, and the means by class."""
-        near = FLOOR + (1 - self.n_classes * FLOOR) * tau
-        basis = helmert(self.n_classes).T
+        near, basis = FLOOR + (1 - self.n_classes * FLOOR) * tau, helmert(self.n_classes).T
         model = np.log(near) @ basis
         slope, insight = np.exp(theta[..., -3, None]), np.exp(theta[..., -2, None, None])
         return basis, near, model, (theta[..., :-3] + slope * model)[:, None] + insight * basis
@@ -277,8 +276,7 @@ class Grades(Answers):
 
     def _predictor(self, tau: FloatArray, theta: FloatArray) -> tuple[FloatArray, ...]:
         """Return posteriors kept off 0, their log odds, gaps and cuts by class (J, 2, R + 1)."""
-        k = self.n_grades - 1
-        near = FLOOR + (1 - 2 * FLOOR) * tau
+        k, near = self.n_grades - 1, FLOOR + (1 - 2 * FLOOR) * tau
         gaps = np.exp(theta[:, None, 1:k] + theta[:, None, k:-2] * SIDE[:, None])
         first = (theta[:, :1] - np.exp(theta[:, -1:]) * SIDE)[..., None]
         inner = np.concatenate((first, first + np.cumsum(gaps, axis=2)), axis=2)

@@ -82,11 +82,9 @@ class Panel(Mechanism):
         return [(hesitation.natural(a), self.answers.natural(b, classes)) for a, b in both]
 
     def natural(self, theta: FloatArray) -> dict[str, float]:
-        return {
-            name + self.suffix(reader): value
-            for reader, own in zip(self.readers, self.each(theta), strict=True)
-            for name, value in (own[0] | own[1]).items()
-        }
+        both = zip(self.readers, self.each(theta), strict=True)
+        parts = [(self.suffix(reader), hesitates | says) for reader, (hesitates, says) in both]
+        return {name + suffix: value for suffix, own in parts for name, value in own.items()}
 
     def suffix(self, reader: str) -> str:
         return "" if self.pooling == "shared" else f" ({reader})"
@@ -183,19 +181,16 @@ class Panel(Mechanism):
         own, weight = theta.reshape(J, -1)[:, places], 1 / np.maximum(variance, 1e-12)
         total = weight.sum(axis=0)
         excess = (weight * (own - (weight * own).sum(axis=0) / total) ** 2).sum(axis=0) - (J - 1)
-        between = excess / (total - (weight**2).sum(axis=0) / total)
-        out = copy.copy(self)
+        between, out = excess / (total - (weight**2).sum(axis=0) / total), copy.copy(self)
         out.spread = np.clip(between, LEAST_SPREAD, FIRST_SPREAD).tolist()
         return out
 
     def speaking(self, log_tau: FloatArray, tau: FloatArray, classes: Any = None) -> FloatArray:
         """Return the chance that each reader would speak of each row (n, J)."""
         counts = self.counts or [(1, 1)] * len(self.readers)
-        chances = [
-            self.hesitation.fitted(own, said / max(shown, 1)).probability(log_tau, tau, classes)
-            for own, (shown, said) in zip(self.split(self.parameters_)[0], counts, strict=True)
-        ]
-        return np.column_stack(chances)
+        each = zip(self.split(self.parameters_)[0], counts, strict=True)
+        own = [self.hesitation.fitted(theta, n / max(shown, 1)) for theta, (shown, n) in each]
+        return np.column_stack([one.probability(log_tau, tau, classes) for one in own])
 
     def probability(self, log_tau: FloatArray, tau: FloatArray, classes: Any = None) -> FloatArray:
         return self.speaking(log_tau, tau, classes).mean(axis=1)
@@ -228,8 +223,7 @@ class Panel(Mechanism):
     ) -> Statements:
         """Return what the readers would say of rows of these classes, were they shown them all."""
         chance = self.speaking(log_tau, tau, np.eye(tau.shape[1])[codes])
-        spoke = rng.random(chance.shape) < chance
-        each = self.split(self.parameters_)[1]
+        spoke, each = rng.random(chance.shape) < chance, self.split(self.parameters_)[1]
         said = np.stack([self.answers.draw(codes, tau, own, rng) for own in each], axis=1)
         chances = None
         if said.ndim == 3:

@@ -223,8 +223,7 @@ class Components(Family):
         place = np.arange(len(params.owner)) - _starts(params.owner)[params.owner]
         each = zip(params.owner, place, sizes, strict=True)
         own = [f"{names[h]} ({k + 1} of {m:g})" if m > 1 else names[h] for h, k, m in each]
-        out = self._base.remarks(params.base, own)
-        gone = params.shares < 0.02 / sizes
+        out, gone = self._base.remarks(params.base, own), params.shares < 0.02 / sizes
         if gone.any():
             out.append(
                 f"Of the components, {listed(np.compress(gone, own).tolist())} all but vanished "

@@ -63,8 +63,7 @@ class KernelDensity(Family):
         """Return a copy that has the kernels: their places, classes, masses and rates."""
         check_number("most", self.most, Integral, 1)
         X, codes, weight = sample()
-        out = copy.copy(self)
-        rows = np.flatnonzero((codes >= 0) & (weight > 0))
+        out, rows = copy.copy(self), np.flatnonzero((codes >= 0) & (weight > 0))
         rows = rows[:: -(-len(rows) // self.most) or 1]
         out.rows_, out.masses_ = np.array(X[rows], dtype=np.float64), weight[rows].astype(float)
         out.codes_, out.n_classes_ = codes[rows].astype(np.int64), len(classes)
@@ -87,8 +86,7 @@ class KernelDensity(Family):
         Z = Z / spread  # single precision would not hold any unit of measurement
         apart = np.abs(Z.T[:, :, None] - Z.T[:, None, :]).astype(np.float32).reshape(p, -1)
         left = (own * mass[:, None]).sum(axis=0) - own * mass[:, None] + _SHARED
-        factor = (own.sum(axis=0) + 1.0) / left
-        shared = _SHARED / mass.sum()
+        factor, shared = (own.sum(axis=0) + 1.0) / left, _SHARED / mass.sum()
 
         def objective(logs: FloatArray, start: FloatArray) -> tuple[float, FloatArray]:
             rates, move = np.exp(logs), logs - start

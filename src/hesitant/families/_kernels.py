@@ -79,8 +79,7 @@ def _quantiles(column: FloatArray) -> tuple[float, ...]:
         return (0.0,) * 5
     last = distinct.size - 1
     low, middle, high = (distinct[last * k // 4] for k in (1, 2, 3))
-    most = -(-9 * last // 10)
-    reach = max(distinct[-1] - middle, middle - distinct[0])
+    most, reach = -(-9 * last // 10), max(distinct[-1] - middle, middle - distinct[0])
     return low, middle, high, np.partition(np.abs(distinct - middle), most)[most], reach
 
 

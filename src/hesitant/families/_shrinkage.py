@@ -74,8 +74,7 @@ def held_out(
 
 def likely(value: FloatArray, grid: Sequence[FloatArray]) -> FloatArray:
     """Return a mean of the grid's strengths: a maximum alone jumps from sample to sample."""
-    chance = np.exp(value - value.max())
-    logs = np.log(np.maximum(list(product(*grid)), 1e-300))
+    chance, logs = np.exp(value - value.max()), np.log(np.maximum(list(product(*grid)), 1e-300))
     return np.exp(chance.ravel() @ logs / chance.sum())
 
 

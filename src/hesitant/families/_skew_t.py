@@ -191,8 +191,7 @@ class SkewT(StudentT):
         if "shapes" in given:
             raise ValueError(f"init has {sorted(given)}: 'shapes' need 'locations' and 'scales'.")
         symmetric = self._symmetric()
-        params = symmetric.from_attributes(given, X)
-        rows = some_rows(X)
+        params, rows = symmetric.from_attributes(given, X), some_rows(X)
         return self._lean(params, rows, softmax(symmetric.log_density(params, rows), axis=1))
 
     def _symmetric(self) -> StudentT:
@@ -256,8 +255,7 @@ class SkewT(StudentT):
         return {**super().attributes(params), "shapes": params.shapes}
 
     def remarks(self, params: Any, names: list[str]) -> list[str]:
-        out = super().remarks(params, names)
-        size = np.linalg.norm(params.slant, axis=1)
+        out, size = super().remarks(params, names), np.linalg.norm(params.slant, axis=1)
         steep = (size > _STEEP) & (params.slant_share[0] > _STEEP_SHARE**2)
         if steep.any():
             which = f"{of_classes(names, steep, 'is', 'are')} skewed as far as can be"

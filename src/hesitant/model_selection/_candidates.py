@@ -49,8 +49,7 @@ def auto_candidates(
     p, gaps = X.shape[1], bool(np.isnan(X).any())
     fewest = np.bincount(codes[codes >= 0], minlength=n_classes).min()
     fallible = as_readers(experts).fallible
-    fractions = (codes < 0).any() and fewest and not fallible
-    models = []
+    fractions, models = (codes < 0).any() and fewest and not fallible, []
     for shape in SHAPES:
         needed = max(shape.get("labels", 0), shape.get("rows", 0.0) * p)
         if p > shape.get("features", np.inf) or fewest < needed:

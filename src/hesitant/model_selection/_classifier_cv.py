@@ -203,8 +203,7 @@ class MixtureClassifierCV(PatternClassifier):
                     found[np.where(needed, value, -np.inf).argmax()] = KEPT_SHARE
         else:
             near = gap[inside] <= (error[inside] if self.combine == "one_se" else 0.0)
-            found = np.zeros(len(inside))
-            small = np.where(near, np.array(size)[inside], np.inf)
+            found, small = np.zeros(len(inside)), np.where(near, np.array(size)[inside], np.inf)
             found[np.lexsort((gap[inside], small))[0]] = 1.0
         order = np.argsort(-found, kind="stable")
         weights = {names[k]: float(found[k]) for k in order if found[k] > 0}

@@ -95,8 +95,7 @@ def try_fold(
     """
     keep, starts, done = np.setdiff1d(data.sample, out), dict(starts), []
     for clf in models:
-        begin = time.perf_counter()
-        shape = shape_of(clf)
+        begin, shape = time.perf_counter(), shape_of(clf)
         options: dict[str, Any] = {"tol": max(clf.tol, tol)}
         if shape in starts and clf.init is None:
             options["init"] = starts[shape]
@@ -163,10 +162,8 @@ def scores(
 
 def paired_gaps(score: FloatArray, weight: FloatArray, best: int) -> tuple[FloatArray, FloatArray]:
     """Return how far candidates are behind one of them, with the differences' standard errors."""
-    total = weight.sum()
-    lost = score[:, [best]] - score
-    gap = weight @ lost / total
-    effective = total**2 / (weight**2).sum()
+    total, lost = weight.sum(), score[:, [best]] - score
+    gap, effective = weight @ lost / total, total**2 / (weight**2).sum()
     return gap, np.sqrt(weight @ (lost - gap) ** 2 / total / max(effective - 1, 1))
 
 

@@ -71,8 +71,7 @@ def deal_out(
     Classes are dealt out one after the other, so that every fold has its share of each. With
     ``fewer`` there are as many folds as labels allow, and none for a single label.
     """
-    rng = as_random_state(random_state)
-    counts = np.bincount(codes[codes >= 0], minlength=1)
+    rng, counts = as_random_state(random_state), np.bincount(codes[codes >= 0], minlength=1)
     several = [np.flatnonzero(codes == h) for h in np.flatnonzero(counts > 1)]
     order = np.concatenate([np.zeros(0, dtype=int), *map(rng.permutation, several)])
     if fewer:
@@ -124,7 +123,6 @@ def seen_probability(clf: Any, X: Any) -> AnyArray:
     """Return the probability of each label, and of a blank in the last column (n, g + 1)."""
     # Classes may be labelled at rates of their own: what a blank says of the class tells how the
     # labels share what is left.
-    tau = clf.predict_proba(X)
-    blank = (1 - clf.labelling_probability(X))[:, None]
+    tau, blank = clf.predict_proba(X), (1 - clf.labelling_probability(X))[:, None]
     given_blank = clf.resolve(X, np.full(len(tau), None, dtype=object))
     return np.hstack((np.maximum(tau - blank * given_blank, 0.0), blank))

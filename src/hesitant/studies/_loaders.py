@@ -144,10 +144,8 @@ def load_gastrointestinal(
     told |= {"panel": panel, "at_least": at_least, "experts": len(members), "how": how}
     told |= {"labelled": labels.notna().sum(), "blank": labels.isna().sum()}
     about = FACTS["about"]["gastrointestinal"].format(**told)
-    beside = {
-        "light": records["light"].map({1: "white", 2: "nbi"}),
-        "histology": opinions["truth"],
-    }
+    beside = {"light": records["light"].map({1: "white", 2: "nbi"})}
+    beside["histology"] = opinions["truth"]
     beside["n_resection"] = (judged == "resection").sum(axis=1)
     details = records[["lesion"]].assign(**beside, **judged[list(DOCTORS)])
     made = "gastrointestinal", records[names], labels, tuple(names), about, truth

@@ -233,12 +233,9 @@ def replicate(design: Design, replication: int) -> tuple[int, list[Row]]:
 
 
 def scores(log_tau: FloatArray, truth: IntArray) -> Row:
-    predicted = log_tau.argmax(axis=1)
-    return {
-        "adjusted_rand": float(adjusted_rand_score(truth, predicted)),
-        "log_loss": float(-log_tau[np.arange(len(truth)), truth].sum()),
-        "error_rate": float(np.mean(predicted != truth)),
-    }
+    predicted, lost = log_tau.argmax(axis=1), -log_tau[np.arange(len(truth)), truth].sum()
+    found = adjusted_rand_score(truth, predicted), lost, np.mean(predicted != truth)
+    return dict(zip((*MEASURES, "error_rate"), map(float, found), strict=True))
 
 
 def true_log_posterior(X: FloatArray) -> FloatArray:

@@ -26,8 +26,7 @@ class DataContentWarning(UserWarning):
 
 
 def _read_cells(path: Path, columns: Sequence[str]) -> Frame:
-    pandas = need("pandas")
-    beside = path.with_name("dlbcl030_labels.csv")
+    pandas, beside = need("pandas"), path.with_name("dlbcl030_labels.csv")
     if not beside.exists():
         raise FileNotFoundError(f"{path} needs {beside.name} beside it, the gate of each event")
     events = pandas.read_csv(path)
