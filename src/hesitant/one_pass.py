@@ -44,13 +44,14 @@ def room(family: Any, mechanism: Any, state: Any, block: Any, weight: FloatArray
     return sums, (*rows, *model, *out, *here)
 
 
-def _scratch(p: int, g: int) -> list[Any]:
+def _scratch(p: int, g: int) -> Any:
     """Return the strips of this thread; what no feature fills stays zero."""
-    if getattr(_OWN, "size", None) != (p, g):
+    size, strips = getattr(_OWN, "kept", (None, None))
+    if size != (p, g):
         shapes = (3, p + -p % 4), (2, g), (11,)
-        _OWN.strips = [*(strips_room(*rows, LENGTH) for rows in shapes), *pools_room(p, g)]
-        _OWN.size = p, g
-    return _OWN.strips
+        strips = [*(strips_room(*rows, LENGTH) for rows in shapes), *pools_room(p, g)]
+        _OWN.kept = (p, g), strips  # at once, whatever interrupts
+    return strips
 
 
 def sum_strips(  # type: ignore[no-untyped-def]
