@@ -35,11 +35,16 @@ from hesitant.desk._sitting import Desk, Refused, reader_name
 from hesitant.tables.errors import option
 
 MOST_BYTES = 64 * 1024
-_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-_POLICY += "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-_HEADERS = {f"Cross-Origin-{kind}-Policy": "same-origin" for kind in ("Resource", "Opener")}
-_HEADERS |= {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
-_HEADERS |= {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
 _IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg"}
 Given = dict[str, Any]
 _SAID, _who = ("reader", "row", "answer", "label"), itemgetter("reader", "window")

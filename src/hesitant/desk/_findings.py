@@ -81,24 +81,38 @@ def state(desk: Desk, reader: str) -> dict[str, Any]:
     """Return the state of the sitting as plain data; nothing in it tells of the case at hand."""
     answers = desk.journal.answers()
     names = sorted({a["reader"] for a in answers} | {reader})
-    each = {name: counts([a for a in answers if a["reader"] == name]) for name in names}
-    out = {"reader": reader, "readers": each, **counts(answers)}
-    out |= {"learning": desk.worker.waiting, "warnings": desk.warnings()}
+    out = {
+        "reader": reader,
+        "learning": desk.worker.waiting,
+        "warnings": desk.warnings(),
+        "readers": {name: counts([a for a in answers if a["reader"] == name]) for name in names},
+        **counts(answers),
+    }
     if desk.data is None:
         return out
     (data, model), before = desk.ready(), desk.before
     left, moved = data.usable & (model.codes < 0), None
     if model.clf is not None and before is not None and before.clf is not None:
         moved = int((before.guess != model.guess)[left].sum())
-    out |= {"classes": data.setup.classes, "table_labels": int((data.codes >= 0).sum())}
-    out |= {"left": int(left.sum()), "incomplete": int((~data.usable).sum())}
-    out |= {"model": model.number, "model_knows": model.answers, "queued": len(model.queue)}
-    out |= {"can_learn": model.clf is not None, "panel": model.panel is not None}
-    out |= {"audit": guessed(answers, audit=True), "chosen": guessed(answers, audit=False)}
-    out |= {"held_out": share(*(desk.held_out or (0, 0))), "notes": model.notes}
-    # blank rows that have another guess than before the sitting
-    out |= {"moved": moved, "stop": when_to_stop(desk, model)}
-    return out | {"disagreement": disagreements(answers)}
+    return {
+        **out,
+        "classes": data.setup.classes,
+        "table_labels": int((data.codes >= 0).sum()),
+        "left": int(left.sum()),
+        "incomplete": int((~data.usable).sum()),
+        "model": model.number,
+        "can_learn": model.clf is not None,
+        "queued": len(model.queue),
+        "model_knows": model.answers,
+        "panel": model.panel is not None,
+        "notes": model.notes,
+        "audit": guessed(answers, audit=True),
+        "chosen": guessed(answers, audit=False),
+        "held_out": share(*(desk.held_out or (0, 0))),
+        "moved": moved,  # blank rows that have another guess than before the sitting
+        "stop": when_to_stop(desk, model),
+        "disagreement": disagreements(answers),
+    }
 
 
 def ranges(model: Model, row: int) -> list[dict[str, Any]]:

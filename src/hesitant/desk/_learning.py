@@ -230,10 +230,16 @@ def _estimator(known: Model, panel: Any, old: Any) -> Any:
     enough = min((reviewed & (codes >= 0)).sum(), (reviewed & (codes < 0)).sum()) >= 5
     shape = "full" if counts[counts > 0].min() >= setup.enough else "shrunk"
     warm = old is not None and list(old.classes_) == classes and old.covariance == shape
-    how: dict[str, Any] = {"classes": classes, "missing_label": None, "random_state": 0}
-    how |= {"covariance": shape, "experts": "right" if panel is None else "fallible"}
-    how |= {"mechanism": "entropy" if enough else None, "init": old if warm else None}
-    return MixtureClassifier(**how, n_jobs=1)  # other cores are for those who wait for a page
+    return MixtureClassifier(
+        covariance=shape,
+        mechanism="entropy" if enough else None,
+        experts="right" if panel is None else "fallible",
+        classes=classes,
+        missing_label=None,
+        init=old if warm else None,
+        n_jobs=1,  # the other cores are for those who wait for a page
+        random_state=0,
+    )
 
 
 def learn(model: Model, start: Model) -> Model:

@@ -8,8 +8,12 @@ from hesitant.families._gaussian import Gaussian
 from hesitant.families._skew_t import SkewNormal, SkewT
 from hesitant.families._student_t import StudentT
 
-FAMILIES: dict[str, type[Family]] = {"gaussian": Gaussian, "t": StudentT}
-FAMILIES |= {"skew_t": SkewT, "skew_normal": SkewNormal}
+FAMILIES: dict[str, type[Family]] = {
+    "gaussian": Gaussian,
+    "t": StudentT,
+    "skew_t": SkewT,
+    "skew_normal": SkewNormal,
+}
 
 __all__ = ["FAMILIES", "Components", "Coordinates", "Defect", "Family", "Gaussian"]
 __all__ += ["KernelDensity", "Ranked", "Shrunk", "SkewNormal", "SkewT", "StepError", "StudentT"]

@@ -196,5 +196,10 @@ class Shrunk(Full):
         return float(matrices + p * (apart.sum() + 1 - apart.mean()))
 
 
-STRUCTURES: dict[str, type[Structure]] = {"full": Full, "tied": Tied, "diag": Diagonal}
-STRUCTURES |= {"spherical": Spherical, "shrunk": Shrunk}
+STRUCTURES: dict[str, type[Structure]] = {
+    "full": Full,
+    "tied": Tied,
+    "diag": Diagonal,
+    "spherical": Spherical,
+    "shrunk": Shrunk,
+}

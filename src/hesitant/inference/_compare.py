@@ -27,8 +27,13 @@ from hesitant.model_selection._held_out import FAILED, FAILURES, Data, Judge, pa
 from hesitant.model_selection._labelled import deal_out
 from hesitant.uncertainty import Shannon
 
-CRITERIA = {name: name.upper() for name in ("bic", "aic", "icl")}
-CRITERIA |= {"cv_log_loss": "held-out log loss", "log_likelihood": "log-likelihood"}
+CRITERIA = {
+    "bic": "BIC",
+    "aic": "AIC",
+    "icl": "ICL",
+    "cv_log_loss": "held-out log loss",
+    "log_likelihood": "log-likelihood",
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -172,11 +172,17 @@ def sensitivity(
     differs = classes != classes[np.searchsorted(grid, 0.0)]
     order = np.argsort(np.abs(grid), kind="stable")
     first = order[differs[order].argmax(axis=0)]
-    turns = np.where(differs.any(axis=0), grid[first], np.nan)
-    each = [(clf.log_likelihood_, clf.weights_, _errors(clf)) for clf in models]
-    values, shares, errors = map(np.array, zip(*each, strict=True))
-    found = values, shares, errors, differs.mean(axis=1), turns, models
-    return Sensitivity(names[h], names, grid, *found)
+    return Sensitivity(
+        of=names[h],
+        classes=names,
+        tilts=grid,
+        log_likelihood=np.array([model.log_likelihood_ for model in models]),
+        shares=np.array([model.weights_ for model in models]),
+        errors=np.array([_errors(model) for model in models]),
+        changed=differs.mean(axis=1),
+        turns=np.where(differs.any(axis=0), grid[first], np.nan),
+        models=models,
+    )
 
 
 def _errors(model: Any) -> list[float]:

@@ -26,9 +26,14 @@ __all__ += ["EntropyMechanism", "Evidence", "Functions", "Ignorable", "Linear", 
 __all__ += ["Logistic", "Logit", "Mechanism", "MixedMechanism", "Polynomial", "RowTerm", "Spline"]
 __all__ += ["row_term"]
 
-MECHANISMS: dict[str, type[Mechanism]] = {"entropy": EntropyMechanism, "class": ClassMechanism}
-MECHANISMS |= {"entropy+class": EntropyClassMechanism, "mixed": MixedMechanism}
-MECHANISMS |= dict.fromkeys(("none", "ignorable"), Ignorable)
+MECHANISMS: dict[str, type[Mechanism]] = {
+    "entropy": EntropyMechanism,
+    "class": ClassMechanism,
+    "entropy+class": EntropyClassMechanism,
+    "mixed": MixedMechanism,
+    "none": Ignorable,
+    "ignorable": Ignorable,
+}
 
 
 def as_mechanism(value: str | Mechanism | None) -> Mechanism:
