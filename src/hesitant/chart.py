@@ -37,17 +37,18 @@ class Chart:
     def decode(self, vector: FloatArray) -> State:
         """Return the state at a point of the chart."""
         i, j = self.splits
-        logits = self.log_weights + self.weight_axes @ vector[:i]
+        # dot takes a third of the time of @ for such short vectors, as do sums in Python
+        logits = self.log_weights + self.weight_axes.dot(vector[:i])
         weights = np.exp(logits - max(logits.tolist()))
-        theta = self.reference.theta + self.theta_axes @ vector[j:]
-        return State(weights / np.add.reduce(weights), self.family.decode(vector[i:j]), theta)
+        theta = self.reference.theta + self.theta_axes.dot(vector[j:])
+        return State(weights / sum(weights.tolist()), self.family.decode(vector[i:j]), theta)
 
     def gradient(self, state: State, evaluation: Evaluation) -> FloatArray:
         """Return the objective's gradient in the chart."""
         toward = evaluation.counts - self.total * state.weights
         parts = self.family.gradient(state.params, evaluation.statistics)
-        mechanism = evaluation.theta_gradient @ self.theta_axes
-        return np.concatenate((toward @ self.weight_axes, parts, mechanism))
+        mechanism = evaluation.theta_gradient.dot(self.theta_axes)
+        return np.concatenate((toward.dot(self.weight_axes), parts, mechanism))
 
 
 def _weight_axes(pi: FloatArray) -> FloatArray:
@@ -60,7 +61,7 @@ def _weight_axes(pi: FloatArray) -> FloatArray:
     mirror = s.copy()
     mirror[0] += 1.0
     axes = np.zeros((pi.size, keep.size - 1))
-    axes[keep] = (np.eye(s.size) - np.outer(mirror, mirror / mirror[0]))[:, 1:] / s[:, None]
+    axes[keep] = (np.eye(s.size) - mirror[:, None] * (mirror / mirror[0]))[:, 1:] / s[:, None]
     return axes
 
 

@@ -109,10 +109,11 @@ def _from_labels(
         place = chosen * n_classes + codes[chosen]
         w = np.bincount(place, weight[chosen], codes.size * n_classes).astype(float)
         w = w.reshape(-1, n_classes)
-        empty = np.flatnonzero(w.sum(axis=0) == 0)
-        if empty.size:
-            _seed(X, weight, w, empty, rng())
-        counts = w.sum(axis=0) + 1.0
+        counts = np.einsum("ih->h", w)
+        if not counts.all():
+            _seed(X, weight, w, np.flatnonzero(counts == 0), rng())
+            counts = np.einsum("ih->h", w)
+        counts += 1.0
         yield State(counts / counts.sum(), likelihood.family.initial(X, w), theta)
         chosen = rng().choice(labelled, labelled.size)
 

@@ -155,7 +155,7 @@ class Panel(Mechanism):
         own, q = self.own(theta), self.hesitation.n_parameters
         J, width = own.shape
         blocks = np.zeros((J, width, width)) + curvature
-        blocks[:, :q, :q] += np.diag(self.hesitation.strength(own[:, :q]))
+        blocks[:, :q, :q] += self.hesitation.strength(own[:, :q]) * np.eye(q)
         blocks[:, q:, q:] += self.answers.prior(own[:, q:])[2]
         out, at = np.zeros((J, width, J, width)), np.arange(J)
         out[at, :, at] = blocks

@@ -155,7 +155,7 @@ class Gaussian(Family):
         center, spread = self._units(X)
         X = complete(X, center, spread)
         Z, p = (X - center) / spread, X.shape[1]
-        count, first = np.maximum(weights.sum(axis=0), 1e-12), weights.T @ Z
+        count, first = np.maximum(np.einsum("ih->h", weights), 1e-12), weights.T @ Z
         location = first / count[:, None]
         scatter = np.array([(Z.T * w) @ Z for w in weights.T])
         scatter -= first[:, :, None] * location[:, None, :]
@@ -293,7 +293,7 @@ class Gaussian(Family):
         sums = self._with_prior(params, (count, mass, first, second))
         shift = sums[2] / sums[1][:, None]
         scatter = sums[3] - sums[2][:, :, None] * shift[:, None, :]
-        np.einsum("hjj->hj", scatter)[:] += self._prior_scatter(len(scatter))
+        scatter += self._prior_scatter(len(scatter)) * np.eye(scatter.shape[1])
         return params.moved(
             location=params.location + shift,
             whitener=whiten(self.structure.pool(scatter, sums[0])),
@@ -332,6 +332,6 @@ class Gaussian(Family):
 
 def positive_counts(count: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the rows of each class; an empty class stays where it is, very wide."""
-    if count.min() < 0 or mass.min() < 0:
+    if np.minimum(count, mass).min() < 0:
         raise StepError("a class has a negative weight")
     return np.maximum(count, 1e-12), np.maximum(mass, 1e-12)

@@ -21,6 +21,7 @@ class LocationScaleChart(Coordinates):
     def __init__(self, family: Any, reference: Any, counts: FloatArray) -> None:
         self.family, self.reference = family, reference
         self.g, self.p = reference.location.shape
+        self.prior = family._prior_scatter(self.g)
         self.half = np.linalg.inv(reference.whitener)
         to_pooled, _, to_mean = reference.shrinkage if reference.shrinkage.size else np.zeros(3)
         self.layout, self.counts = family.structure.layout(self.g, self.p), counts
@@ -33,30 +34,30 @@ class LocationScaleChart(Coordinates):
 
     def decode(self, vector: FloatArray) -> Any:
         free = vector[: self.unit.size] * self.unit
-        a = free[: self.g * self.p].reshape(self.g, self.p, 1)
-        return self.reference.moved(
-            location=self.reference.location + (self.half @ a)[:, :, 0],
-            whitener=self.layout.unfold(free[self.g * self.p :]) @ self.reference.whitener,
+        here, split = self.reference, self.g * self.p
+        a = free[:split].reshape(self.g, self.p, 1)
+        return here.moved(
+            location=here.location + (self.half @ a)[:, :, 0],
+            whitener=self.layout.unfold(free[split:]) @ here.whitener,
         )
 
     def gradient(self, params: Any, statistics: Statistics) -> FloatArray:
-        # The score in whitened residuals z is −E[W] z, so its sums are moments.
+        # Against the score in whitened residuals z is E[W] z, so its sums are moments.
         count, _, first, second = self.family._with_prior(params, statistics[:4])
         W = params.whitener
-        return self.fold(W, count, -(W @ first[:, :, None])[:, :, 0], -W @ second)
+        return self.fold(W, count, (W @ first[:, :, None])[:, :, 0], W @ second)
 
     def fold(
-        self, whitener: FloatArray, count: FloatArray, pull: FloatArray, outer: FloatArray
+        self, whitener: FloatArray, count: FloatArray, push: FloatArray, outer: FloatArray
     ) -> FloatArray:
-        """Turn Σ w g_z and Σ w g_z uᵀ, g_z the score in z = W u, into the chart's gradient."""
+        """Turn Σ w g_z and Σ w g_z uᵀ, −g_z the score in z = W u, into the chart's gradient."""
         M = whitener @ self.half
-        d_a = -(pull[:, None, :] @ M).ravel()
-        prior = self.family._prior_scatter(self.g) * whitener
-        d_M = (outer - prior) @ self.reference.whitener.transpose(0, 2, 1)
-        diagonal = d_M.reshape(self.g, -1)[:, :: self.p + 1]  # of those the logarithms are free
+        d_a = (push[:, None, :] @ M).reshape(-1)
+        against = (outer + self.prior * whitener) @ self.reference.whitener.transpose(0, 2, 1)
+        diagonal = against.reshape(self.g, -1)[:, :: self.p + 1]  # the logarithms are free
         diagonal *= M.diagonal(0, 1, 2)
-        diagonal += count[:, None]
-        return np.concatenate((d_a, self.layout.fold(d_M))) * self.unit
+        diagonal -= count[:, None]
+        return np.concatenate((d_a, -self.layout.fold(against))) * self.unit
 
     def row_scores(self, X: AnyArray, h: int) -> tuple[AnyArray, FloatArray]:
         here = self.reference
@@ -104,7 +105,7 @@ class GaussianChart(LocationScaleChart):
         _, mass, first, second = self.family._with_prior(here, statistics[:4])
         if statistics[4].any():  # rows with empty cells
             return None
-        whole = second + self.family._prior_scatter(self.g) * np.eye(self.p)
+        whole = second + self.prior * np.eye(self.p)
         z, zz = (W @ first[:, :, None])[:, :, 0], W @ whole @ W.transpose(0, 2, 1)
         parts: list[tuple[AnyArray, AnyArray, FloatArray]] = []
         for h in range(self.g):

@@ -56,31 +56,26 @@ def some_rows(X: AnyArray) -> FloatArray:
 
 def robust_units(X: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Return a robust centre and spread of each feature."""
-    rows = some_rows(X)
     # Each in one piece, as kernels are compiled for.
-    low, center, high, far, reach = np.array([*map(_quantiles, rows.T)]).T.copy()
-    spread = (high - low) / 1.349
-    # Two values have no quartiles, a constant no deviation, a column of zeros no size. Most
-    # values must be in reach of the spread; one may be anywhere.
-    reach = np.minimum(reach, 1e300)
-    floor = np.maximum(np.maximum(1e-14 * np.abs(center), 1e-15 * far), 1e-100 * reach) + 1e-290
-    for instead in (reach, np.abs(center), np.ones(len(center))):
-        if (spread > floor).all():
-            break
-        spread = np.where(spread > floor, spread, instead)
+    center, spread = np.array([*map(_unit, some_rows(X).T)]).T.copy()
     return center, spread
 
 
-def _quantiles(column: FloatArray) -> tuple[float, ...]:
-    """Return quartiles of the distinct values, and how far from them nine in ten lie, and all."""
+def _unit(column: FloatArray) -> tuple[float, float]:
+    """Return the median of the distinct values, and their spread by the quartiles."""
     # Distinct, so that a row of weight two and a row given twice lead to the same units.
-    distinct = np.unique(column[~np.isnan(column)])
-    if not distinct.size:
-        return (0.0,) * 5
-    last = distinct.size - 1
-    low, middle, high = (distinct[last * k // 4] for k in (1, 2, 3))
-    most, reach = -(-9 * last // 10), max(distinct[-1] - middle, middle - distinct[0])
-    return low, middle, high, np.partition(np.abs(distinct - middle), most)[most], reach
+    distinct = np.unique(column)
+    last = distinct.size - 1 - int(np.isnan(distinct[-1]))  # NaN comes last, once
+    if last < 0:
+        return 0.0, 1.0
+    least, low, middle, high, top = (float(distinct[last * k // 4]) for k in range(5))
+    # Two values have no quartiles, a constant no deviation, a column of zeros no size. Most
+    # values must be in reach of the spread; one may be anywhere.
+    most, reach = -(-9 * last // 10), min(max(top - middle, middle - least), 1e300)
+    far = float(np.partition(np.abs(distinct[: last + 1] - middle), most)[most])
+    floor = max(1e-14 * abs(middle), 1e-15 * far, 1e-100 * reach) + 1e-290
+    sizes = (high - low) / 1.349, reach, abs(middle)
+    return middle, next((size for size in sizes if size > floor), 1.0)
 
 
 def _distances_room(X: AnyArray, place: Place, whitener: FloatArray) -> tuple[Any, Any]:

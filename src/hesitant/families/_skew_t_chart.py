@@ -242,7 +242,7 @@ class SkewTChart(HeavyTailedChart):
     def gradient(self, params: SkewTParams, statistics: Statistics) -> FloatArray:
         count, mass, first, second, _, drive, driven = statistics
         W, slant = params.whitener, params.slant
-        pull = drive[:, None] * slant - times(W, first)
+        push = times(W, first) - drive[:, None] * slant
         pulled, _, _, second = self.family._with_prior(params, (count, mass, first, second))
         # The prior's pull on the slant, as one on η and on W
         held = times(inverse(W), -params.ridge[:, None] * slant)
@@ -256,7 +256,7 @@ class SkewTChart(HeavyTailedChart):
         d_aside = d_zeta * (root / np.cosh(self.bend))[:, None]
         d_aside -= dot(d_aside, self.toward)[:, None] * self.toward
         d_slant = (d_along[:, None] * self.toward + d_aside).ravel()
-        d_scale = self.fold(W, pulled, pull, -outer(slant, held) - W @ second)
+        d_scale = self.fold(W, pulled, push, outer(slant, held) + W @ second)
         free = np.concatenate((d_scale, self.dof_gradient(params, statistics), d_slant))
         out = free.copy()
         for places, axes in self.blocks:

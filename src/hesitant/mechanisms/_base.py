@@ -252,14 +252,14 @@ class Mechanism(BaseEstimator):
         pull = np.zeros((0, seen.tau.shape[1])) if seen.du is None else weight[:, None] * rows.pull
         return Pattern(float(weight @ rows.log_p), pull, gradient[0], curvature[0])
 
-    def strength(self, theta: FloatArray) -> FloatArray:
-        """Return the precision of each parameter's weak normal prior about zero."""
-        return np.array([self.ridge] * theta.shape[-1])
+    def strength(self, theta: FloatArray) -> FloatArray | float:
+        """Return the precision of the weak normal prior about zero, or of each parameter's."""
+        return self.ridge
 
     def add_prior(self, theta: FloatArray, value: float, gradient: FloatArray) -> Value:
         """Add what the weak prior and :mod:`hesitant.leverage` say to sums over rows."""
         inward = self.strength(theta) * theta
-        value, gradient = value - 0.5 * float(inward @ theta), gradient - inward
+        value, gradient = value - 0.5 * float(inward.dot(theta)), gradient - inward
         if self.leverage_ is not None:
             toward = self.steepness_ @ theta
             factor = 1.0 + self.leverage_ * float(theta @ toward)
@@ -269,7 +269,7 @@ class Mechanism(BaseEstimator):
 
     def information(self, theta: FloatArray, curvature: FloatArray | float) -> FloatArray:
         """Return the curvature (q, q) of rows and prior, from its sums over rows."""
-        out = curvature + np.diag(self.strength(theta))
+        out = curvature + self.strength(theta) * np.eye(theta.size)
         if self.leverage_ is not None:
             toward = self.steepness_ @ theta
             size = float(theta @ toward)

@@ -220,12 +220,12 @@ class EntropyMechanism(Mechanism):
             return super().pattern(seen, codes, said, weight, theta)
         return Pattern(*_sum_logistic(self, seen, codes, said, weight, theta))
 
-    def strength(self, theta: FloatArray) -> FloatArray:
+    def strength(self, theta: FloatArray) -> FloatArray | float:
         link: Any = self.link  # prepared, as nobody asks before
-        out = super().strength(theta)
-        if link.names:
-            out[-len(link.names) :] += link.prior
-        return out
+        if not link.names:
+            return self.ridge
+        own = theta.shape[-1] - len(link.names)
+        return np.array([self.ridge] * own + [self.ridge + link.prior] * len(link.names))
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
         out = super().fitted(theta, rate)

@@ -90,14 +90,14 @@ def maximise(
     """
     x = np.zeros(size)
     value, gradient = yield x
-    squares = float(gradient @ gradient)
+    squares = float(gradient.dot(gradient))  # of short vectors, a third of the time of @
     steps, changes = np.zeros((MEMORY, size)), np.zeros((MEMORY, size))
     products, stored, scale = np.zeros((MEMORY, MEMORY), order="F"), 0, 1.0
     while True:
         known = slice(stored)
         past = steps[known], changes[known], products[known, known]
         direction = _direction(*past, scale, gradient) if stored else gradient
-        slope = float(direction @ gradient)
+        slope = float(direction.dot(gradient))
         # Half the slope is the gain that a quadratic model promises, half the squared gradient
         # that of complete data. Both must be small: one bad pair of steps can spoil the first,
         # and until some curvature is known the second promises too little.
@@ -109,7 +109,7 @@ def maximise(
             s = t * direction
             after, gradient_after = yield x + s
             climbed = after >= value + 1e-4 * t * slope
-            squares = float(gradient_after @ gradient_after)
+            squares = float(gradient_after.dot(gradient_after))
             if climbed and math.isfinite(squares):
                 break
             if t * slope < 1e-14 * (1.0 + abs(value)) or t < 1e-30:
@@ -119,11 +119,11 @@ def maximise(
             t = min(max(shorter, 0.1 * t), 0.5 * t)
         y = gradient - gradient_after
         x, value, gradient = x + s, after, gradient_after
-        along, across = float(s @ y), float(y @ y)
+        along, across = float(s.dot(y)), float(y.dot(y))
         if along > 1e-10 * across:
             k = stored % MEMORY  # charts do not live so long that it begins anew
             steps[k], changes[k] = s, y
-            products[: k + 1, k] = steps[: k + 1] @ y
+            products[: k + 1, k] = steps[: k + 1].dot(y)
             # The chart has unit information, so steps of one are right to begin with; after one
             # steep direction s·y / y·y alone would make all others creep.
             stored, scale = k + 1, max(along / across, 1.0)
@@ -142,7 +142,7 @@ def _direction(
 
     The two recursions of L-BFGS are triangular systems in the products of steps and changes.
     """
-    along = dtrsv(products, steps @ gradient)
-    out = scale * (gradient - along @ changes)
-    rest = products.diagonal() * along - changes @ out
-    return np.asarray(out + dtrsv(products, rest, trans=1) @ steps)
+    along = dtrsv(products, steps.dot(gradient))
+    out = scale * (gradient - along.dot(changes))
+    rest = products.diagonal() * along - changes.dot(out)
+    return np.asarray(out + dtrsv(products, rest, trans=1).dot(steps))
