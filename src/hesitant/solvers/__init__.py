@@ -75,8 +75,7 @@ class Solver:
         try:
             with np.errstate(all="ignore"):  # in another process, too
                 if rough and not self.ignorable_only:
-                    # Of very many parameters quasi-Newton learns little in steps it remembers.
-                    steps = max(family.warm_up, family.n_parameters(state.params) // 100)
+                    steps = _warm_up_steps(likelihood, state)
                     state = warm_up(likelihood.ignoring(), state, progress, steps)
                     if progress.exhausted:
                         return Fit(*likelihood.refit_mechanism(state), progress)
@@ -90,6 +89,16 @@ class Solver:
                 return Fit(state, evaluation, progress)
         except FAILURES as error:
             return str(error)
+
+
+def _warm_up_steps(likelihood: Likelihood, state: State) -> int:
+    """Return how many EM steps to take at most from a rough state."""
+    family, free = likelihood.family, likelihood.family.n_parameters(state.params)
+    known = 2 * likelihood.alpha * float(likelihood.rough.tally.labelled.sum())
+    if known > max(0.5 * likelihood.total, 20 * free) and not family.adaptive_prior:
+        return 1  # so many labels lead near enough by themselves
+    # Of very many parameters quasi-Newton learns little in steps it remembers.
+    return max(family.warm_up, free // 100)
 
 
 SOLVERS: dict[str, Solver] = {

@@ -120,7 +120,7 @@ def warm_up(likelihood: Likelihood, state: State, progress: Progress, steps: int
         params = likelihood.family.update_prior(state.params, evaluation.statistics)
         state = likelihood.maximise(State(state.weights, params, state.theta), evaluation)
     # What the last of them gained, the next stage will see.
-    progress.finish(f"EM: {steps} steps taken", False)
+    progress.finish(f"EM: {steps} step{'s' * (steps != 1)} taken", False)
     return state
 
 
