@@ -14,7 +14,7 @@ from joblib import cpu_count
 # Whether other tasks run beside this one: they would fight for cores, so each keeps to one thread.
 BESIDE_OTHERS = ContextVar("BESIDE_OTHERS", default=False)
 _LOCK = threading.Lock()
-_BEFORE: list[int] = []  # threads of each library
+_BEFORE: list[tuple[Any, int]] = []  # libraries that had several threads, and how many
 _USERS = 0
 
 
@@ -24,8 +24,9 @@ def one_blas_thread() -> Iterator[None]:
     global _USERS
     with _LOCK:  # the limit is the process's: set by whoever comes first, lifted by the last
         if _USERS == 0:
-            _BEFORE[:] = [library.num_threads for library in _libraries()]
-            for library in _libraries():
+            found = [(library, library.num_threads) for library in _libraries()]
+            _BEFORE[:] = [(library, threads) for library, threads in found if threads != 1]
+            for library, _ in _BEFORE:
                 library.set_num_threads(1)
         _USERS += 1
     try:
@@ -34,7 +35,7 @@ def one_blas_thread() -> Iterator[None]:
         with _LOCK:
             _USERS -= 1
             if _USERS == 0:
-                for library, threads in zip(_libraries(), _BEFORE, strict=True):
+                for library, threads in _BEFORE:
                     library.set_num_threads(threads)
 
 

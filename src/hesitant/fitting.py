@@ -106,10 +106,9 @@ def _from_labels(
     labelled = chosen = np.flatnonzero(codes >= 0)
     rng = cache(partial(generator, random_state))  # most fits never need one
     while True:
-        place = chosen * n_classes + codes[chosen]
-        w = np.bincount(place, weight[chosen], codes.size * n_classes).astype(float)
-        w = w.reshape(-1, n_classes)
-        counts = np.einsum("ih->h", w)
+        mine, own = codes[chosen], weight[chosen]
+        w = np.bincount(chosen * n_classes + mine, own, codes.size * n_classes).astype(float)
+        w, counts = w.reshape(-1, n_classes), np.bincount(mine, own, n_classes).astype(float)
         if not counts.all():
             _seed(X, weight, w, np.flatnonzero(counts == 0), rng())
             counts = np.einsum("ih->h", w)

@@ -1,6 +1,7 @@
 """What users call y, turned into class codes and blanks."""
 
 import dataclasses
+import itertools
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -65,7 +66,8 @@ def encode(
     ordered = combine(seen) if classes is None else _check_classes(classes, missing_label)
     codes = np.full(len(values), -1, dtype=np.min_scalar_type(-len(ordered) - 1))
     for k, (part, places) in enumerate(parts):
-        codes[k * PART : (k + 1) * PART] = np.append(_positions(part, ordered, names), -1)[places]
+        own = np.array([*_positions(part, ordered, names), -1])
+        codes[k * PART : (k + 1) * PART] = own[places]
     return Labels(codes, ordered)
 
 
@@ -97,7 +99,8 @@ def _factorise(values: AnyArray, missing_label: Any) -> tuple[AnyArray, IntArray
         distinct = object_array([value for _, value in place])
         inverse = np.fromiter(map(place.__getitem__, keys), dtype=np.int64, count=len(keys))
     known = [not is_blank(v, missing_label) for v in distinct.tolist()]
-    places = np.where(known, np.cumsum(known) - 1, -1).astype(np.min_scalar_type(-len(known) - 1))
+    number, kind = itertools.count(), np.min_scalar_type(-len(known) - 1)
+    places = np.array([next(number) if k else -1 for k in known], dtype=kind)
     return _tidy(distinct[np.array(known, dtype=bool)]), places[inverse.reshape(-1)]
 
 
@@ -203,14 +206,14 @@ def _check_classes(classes: Sequence[Any], missing_label: Any) -> AnyArray:
     return ordered
 
 
-def _positions(seen: AnyArray, ordered: AnyArray, names: tuple[str, str]) -> IntArray:
+def _positions(seen: AnyArray, ordered: AnyArray, names: tuple[str, str]) -> list[int]:
     place = {c: k for k, c in enumerate(ordered.tolist())}
     for value in seen.tolist():
         if value not in place:
             known = f"{names[1]}={list(place)!r}: add it to {names[1]}"
             words = f"which is not among {known}, or mark those rows as blank."
             raise ValueError(f"{names[0]} contains {value!r}, {words}")
-    return np.array([place[value] for value in seen.tolist()], dtype=np.int64)
+    return [place[value] for value in seen.tolist()]
 
 
 def look_alike(classes: Iterable[Any]) -> list[str]:

@@ -6,7 +6,6 @@ maximised, the likelihood of the mechanism's parameters β has the factor ``|I +
 what blanks say about the classes, in units of what rows and prior say; for small β quadratic.
 """
 
-import copy
 import math
 
 import numpy as np
@@ -54,7 +53,5 @@ def steadied(likelihood: Likelihood, state: State) -> Mechanism:
         if not np.isfinite(products).all():
             return mechanism
         values = np.linalg.eigvalsh(flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat)
-    out = copy.copy(mechanism)
-    out.leverage_ = np.maximum(values, 0.0)
-    out.steepness_ = products / max(float(np.trace(products)), 1e-300)
-    return out
+    steepness = products / max(float(np.trace(products)), 1e-300)
+    return mechanism.moved(leverage_=np.maximum(values, 0.0), steepness_=steepness)

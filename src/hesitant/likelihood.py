@@ -71,7 +71,7 @@ class Likelihood:
     def total(self) -> float:
         """Sum of the rows' weights."""
         tally = self.rows.tally
-        return 2 * (self.alpha * float(tally.labelled.sum()) + (1 - self.alpha) * tally.blank)
+        return 2 * (self.alpha * sum(tally.labelled.tolist()) + (1 - self.alpha) * tally.blank)
 
     def sample(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return features, codes and weights of all rows that count, or of about ``size``."""
@@ -133,7 +133,7 @@ class Likelihood:
             gain = float(step @ gradient)
             if failed or gain < max(tol, 1e-14 * abs(value)):
                 break
-            for share in 0.5 ** np.arange(5):
+            for share in (1.0, 0.5, 0.25, 0.125, 0.0625):
                 after = total(theta + share * step)
                 if after[0] >= value + 1e-4 * share * gain:
                     theta, hold = theta + share * step, 0.1 * hold

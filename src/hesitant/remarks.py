@@ -135,7 +135,7 @@ def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
         ]
     # Probabilities well inside (0, 1) at different uncertainties: nothing to look for.
     _, loose = dpotrf(curvature - 100 * mechanism.ridge * np.eye(len(curvature)))
-    if np.trace(curvature) > 10 and not loose:
+    if curvature.trace() > 10 and not loose:
         return []
     value, vector = np.linalg.eigh(curvature)
     if mechanism.by_class and value[0] <= 100 * mechanism.ridge:

@@ -4,7 +4,6 @@ What they said of row i is evidence about its class, ``a_ih = Σ_j [log chance t
 at all] + [log chance of what j then says]``: by a missing-label mechanism, and a model of answers.
 """
 
-import copy
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, Self, cast
@@ -76,8 +75,7 @@ class Panel(Mechanism):
     def each(self, theta: FloatArray) -> list[tuple[dict[str, float], dict[str, float]]]:
         """Return natural parameters of each reader's hesitation and answers."""
         classes = self.class_names or [str(h) for h in range(self.n_classes)]
-        hesitation = copy.copy(self.hesitation)
-        hesitation.class_names = classes
+        hesitation = self.hesitation.moved(class_names=classes)
         both = zip(*self.split(theta), strict=True)
         return [(hesitation.natural(a), self.answers.natural(b, classes)) for a, b in both]
 
@@ -98,10 +96,9 @@ class Panel(Mechanism):
         return tuple(name for name in self.parameter_names if name.startswith("P("))
 
     def prepare(self, n_classes: int) -> Self:
-        out = copy.copy(self)
-        out.hesitation = self.hesitation.prepare(n_classes)
-        out.uncertainty, out.n_classes = out.hesitation.uncertainty, n_classes
-        return out
+        hesitation = self.hesitation.prepare(n_classes)
+        known = {"uncertainty": hesitation.uncertainty, "n_classes": n_classes}
+        return self.moved(hesitation=hesitation, **known)
 
     def begin(self, statements: Statements, rough: IntArray) -> Self:
         """Return the panel with parameters to start from, given rough classes of the rows."""
@@ -181,9 +178,8 @@ class Panel(Mechanism):
         own, weight = theta.reshape(J, -1)[:, places], 1 / np.maximum(variance, 1e-12)
         total = weight.sum(axis=0)
         excess = (weight * (own - (weight * own).sum(axis=0) / total) ** 2).sum(axis=0) - (J - 1)
-        between, out = excess / (total - (weight**2).sum(axis=0) / total), copy.copy(self)
-        out.spread = np.clip(between, LEAST_SPREAD, FIRST_SPREAD).tolist()
-        return out
+        between = excess / (total - (weight**2).sum(axis=0) / total)
+        return self.moved(spread=np.clip(between, LEAST_SPREAD, FIRST_SPREAD).tolist())
 
     def speaking(self, log_tau: FloatArray, tau: FloatArray, classes: Any = None) -> FloatArray:
         """Return the chance that each reader would speak of each row (n, J)."""

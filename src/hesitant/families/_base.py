@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 from sklearn.base import BaseEstimator
 
-from hesitant._typing import AnyArray, BoolArray, FloatArray
+from hesitant._typing import AnyArray, BoolArray, FloatArray, Movable
 from hesitant._words import listed
 
 Params: TypeAlias = Any
@@ -89,7 +89,7 @@ def standard_steps(information: FloatArray) -> FloatArray:
     return steps
 
 
-class Family(BaseEstimator):
+class Family(Movable, BaseEstimator):
     """Base of the families. A family knows nothing of labels.
 
     A new one writes the abstract methods: EM and one-step-late EM then work. With

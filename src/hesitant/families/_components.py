@@ -1,6 +1,5 @@
 """Classes of several components: each class is a mixture of its family's distributions."""
 
-import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -48,7 +47,7 @@ class Components(Family):
         self._base = self._rough = family
 
     def specialise(self, covariance: Any, reg_covar: float) -> Self:
-        out = copy.copy(self)
+        out = self.moved()
         # A component of few rows would shrink onto them: one row's worth of what all components
         # share keeps it from that, and means nothing to others.
         scaled = isinstance(self.family, Gaussian)
@@ -70,7 +69,7 @@ class Components(Family):
         return f"mixtures of components that are {self._base.describe()}"
 
     def prepare(self, sample: Callable[[], Sequence[AnyArray]], classes: AnyArray) -> Self:
-        out = copy.copy(self)
+        out = self.moved()
         if self.components == "auto":
             X, codes, weight = sample()
             out.components = [out._choose(X, weight * (codes == h)) for h in range(len(classes))]
@@ -119,9 +118,7 @@ class Components(Family):
 
     def _guessing(self, components: list[int]) -> Self:
         """Return a copy for first guesses."""
-        out = copy.copy(self)
-        out._base, out.components = self._rough, components
-        return out
+        return self.moved(_base=self._rough, components=components)
 
     def _start(self, X: AnyArray, own: FloatArray, owner: IntArray) -> Any:
         return ComponentsParams(self._base.initial(X, own), _shares(own.sum(axis=0), owner), owner)

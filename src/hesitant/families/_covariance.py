@@ -47,7 +47,7 @@ class Structure(BaseEstimator, ABC):
         coordinate = np.concatenate([own for _, own, _, _ in parts])
         place = np.concatenate([(h * p + row) * p + column for h, _, row, column in parts])
         diagonal = np.concatenate([row == column for _, _, row, column in parts])
-        return Layout(coordinate, place, diagonal, (g, p, p))
+        return Layout(coordinate, place, diagonal, (g, p, p), int(coordinate.max()) + 1)
 
     def units(self, spread: FloatArray) -> FloatArray:
         """Return the units of the features, from their spreads."""
@@ -61,11 +61,7 @@ class Layout(NamedTuple):
     place: IntArray  # of each entry, in M as one long vector
     diagonal: BoolArray
     shape: tuple[int, int, int]  # of M
-
-    @property
-    def size(self) -> int:
-        """Number of coordinates."""
-        return int(self.coordinate.max()) + 1
+    size: int  # number of coordinates
 
     def unfold(self, vector: FloatArray) -> FloatArray:
         """Return M; zeros give identities."""

@@ -1,6 +1,5 @@
 """Classes that take their shape from the rows: kernels at each, or features by their ranks."""
 
-import copy
 import dataclasses
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -63,7 +62,8 @@ class KernelDensity(Family):
         """Return a copy that has the kernels: their places, classes, masses and rates."""
         check_number("most", self.most, Integral, 1)
         X, codes, weight = sample()
-        out, rows = copy.copy(self), np.flatnonzero((codes >= 0) & (weight > 0))
+        out = self.moved()
+        rows = np.flatnonzero((codes >= 0) & (weight > 0))
         rows = rows[:: -(-len(rows) // self.most) or 1]
         out.rows_, out.masses_ = np.array(X[rows], dtype=np.float64), weight[rows].astype(float)
         out.codes_, out.n_classes_ = codes[rows].astype(np.int64), len(classes)
@@ -177,13 +177,11 @@ class Ranked(Family):
         self._base = Gaussian() if family is None else family
 
     def specialise(self, covariance: Any, reg_covar: float) -> Self:
-        out = copy.copy(self)
-        out._base = out._base.specialise(covariance, reg_covar)
-        out.adaptive_prior = out._base.adaptive_prior
-        return out
+        base = self._base.specialise(covariance, reg_covar)
+        return self.moved(_base=base, adaptive_prior=base.adaptive_prior)
 
     def prepare(self, sample: Callable[[], Sequence[AnyArray]], classes: AnyArray) -> Self:
-        out = copy.copy(self)
+        out = self.moved()
         X, codes, weight = sample()
         out.knots_ = _knots(np.asarray(X[weight > 0], dtype=np.float64))
         base = out._base.prepare(lambda: (out._spread(X)[0], codes, weight), classes)

@@ -6,7 +6,6 @@ Statistics begin with Σ w, Σ w E[W], Σ w E[W] u and Σ w E[W] u uᵀ, with w 
 about a class's location and E[W] the expected precision of a row (one, if tails are Gaussian).
 """
 
-import copy
 import math
 from collections.abc import Mapping
 from typing import Any, Self, TypeAlias
@@ -69,12 +68,10 @@ class Gaussian(Family):
         return self.structure.adaptive
 
     def specialise(self, covariance: Any, reg_covar: float) -> Self:
-        out = copy.copy(self)
-        out.structure = choose("covariance", covariance, STRUCTURES, Structure)
-        if isinstance(out.structure, Shrunk):
-            out.structure.given()  # or it says what is wrong
-        out.reg_covar = reg_covar
-        return out
+        structure = choose("covariance", covariance, STRUCTURES, Structure)
+        if isinstance(structure, Shrunk):
+            structure.given()  # or it says what is wrong
+        return self.moved(structure=structure, reg_covar=reg_covar)
 
     # What classes of other tails do in their own way.
 
@@ -325,7 +322,7 @@ class Gaussian(Family):
 
     def defects(self, params: Any, weights: FloatArray, total: float) -> list[Defect]:
         g, p = params.location.shape
-        prior = np.full((g, 1, 1), self._prior_scatter(g)) * np.eye(p)
+        prior = self._prior_scatter(g) * np.ones((g, 1, 1)) * np.eye(p)
         alone = self.structure.pool(prior, np.maximum(weights * total, 1e-300))[:, 0, 0]
         return narrow_classes(params, alone, self.reg_covar, weights, total)
 

@@ -57,7 +57,7 @@ def some_rows(X: AnyArray) -> FloatArray:
 def robust_units(X: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Return a robust centre and spread of each feature."""
     # Each in one piece, as kernels are compiled for.
-    center, spread = np.array([*map(_unit, some_rows(X).T)]).T.copy()
+    center, spread = map(np.array, zip(*map(_unit, some_rows(X).T), strict=True))
     return center, spread
 
 
@@ -65,14 +65,14 @@ def _unit(column: FloatArray) -> tuple[float, float]:
     """Return the median of the distinct values, and their spread by the quartiles."""
     # Distinct, so that a row of weight two and a row given twice lead to the same units.
     distinct = np.unique(column)
-    last = distinct.size - 1 - int(np.isnan(distinct[-1]))  # NaN comes last, once
+    last = len(distinct) - 1 - math.isnan(distinct[-1])  # those come last, and once
     if last < 0:
         return 0.0, 1.0
-    least, low, middle, high, top = (float(distinct[last * k // 4]) for k in range(5))
+    places = [0, last // 10, last // 4, last // 2, last * 3 // 4, -(-9 * last // 10), last]
+    least, below, low, middle, high, above, top = distinct[places].tolist()
     # Two values have no quartiles, a constant no deviation, a column of zeros no size. Most
     # values must be in reach of the spread; one may be anywhere.
-    most, reach = -(-9 * last // 10), min(max(top - middle, middle - least), 1e300)
-    far = float(np.partition(np.abs(distinct[: last + 1] - middle), most)[most])
+    far, reach = max(above - middle, middle - below), min(max(top - middle, middle - least), 1e300)
     floor = max(1e-14 * abs(middle), 1e-15 * far, 1e-100 * reach) + 1e-290
     sizes = (high - low) / 1.349, reach, abs(middle)
     return middle, next((size for size in sizes if size > floor), 1.0)

@@ -2,11 +2,11 @@
 
 import dataclasses
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from hesitant._typing import FloatArray
+from hesitant._typing import FloatArray, Movable
 from hesitant.families._base import Defect
 from hesitant.families._kernels import Place, inverse
 
@@ -28,7 +28,7 @@ _WITHIN = {
 
 
 @dataclasses.dataclass(frozen=True)
-class LocationScaleParams:
+class LocationScaleParams(Movable):
     """Parameters of all classes, in standardised units: ``center + spread · value``.
 
     The rest is empty unless a prior pulls classes together: strengths, and where to.
@@ -53,12 +53,6 @@ class LocationScaleParams:
         """The parameters that each class has of its own, by name."""
         shared = ("center", "spread", *self.prior)
         return {name: value for name, value in vars(self).items() if name not in shared}
-
-    def moved(self, **changed: FloatArray) -> Self:
-        """Return a copy with other values: a third of the time of ``dataclasses.replace``."""
-        out = object.__new__(type(self))
-        vars(out).update(vars(self), **changed)
-        return out
 
     @property
     def place(self) -> Place:
@@ -92,7 +86,7 @@ def narrow_classes(
     ``alone`` are the variances that the prior alone would make of each class.
     """
     g = len(weights)
-    if not np.einsum("hjj->hj", params.whitener).all():
+    if not params.whitener.diagonal(0, 1, 2).all():
         return [Defect("A class is wider than numbers can say, and no row is its own.")]
     floor = 3.0 * alone + 1e-13
     # No direction is narrower than the whole of its class, in this sense.

@@ -7,7 +7,6 @@ class y is known, ``log Σ_h τ_ih exp(a_ih)`` elsewhere. Its derivative in the 
 features and what was said: a pull on the row's class weights that sums to zero.
 """
 
-import copy
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import reduce
@@ -18,7 +17,7 @@ import numpy as np
 from scipy.special import logit
 from sklearn.base import BaseEstimator
 
-from hesitant._typing import BoolArray, FloatArray, IntArray
+from hesitant._typing import BoolArray, FloatArray, IntArray, Movable
 from hesitant.rows import Tally
 from hesitant.uncertainty import Shannon, Uncertainty
 
@@ -137,7 +136,7 @@ class Pattern(NamedTuple):
     curvature: FloatArray  # a negative Hessian, or a stand-in; of readers a block each
 
 
-class Mechanism(BaseEstimator):
+class Mechanism(Movable, BaseEstimator):
     """Base of the mechanisms.
 
     To add one, subclass it, set ``uncertainty`` and ``n_parameters``, and write
@@ -202,9 +201,7 @@ class Mechanism(BaseEstimator):
     def prepare(self, n_classes: int) -> Self:
         """Return a copy checked and made ready for this many classes."""
         self.uncertainty.check(n_classes)
-        out = copy.copy(self)
-        out.n_classes = n_classes
-        return out
+        return self.moved(n_classes=n_classes)
 
     def estimable(self, tally: Tally) -> tuple["Mechanism", list[str]]:
         """Return itself, or what to use instead, and why, where blanks have no pattern."""
@@ -285,9 +282,7 @@ class Mechanism(BaseEstimator):
 
     def fitted(self, theta: FloatArray, rate: float) -> Self:
         """Return a copy that knows its parameters, and the share of rows labelled."""
-        out = copy.copy(self)
-        out.parameters_ = np.asarray(theta, dtype=float)
-        return out
+        return self.moved(parameters_=np.asarray(theta, dtype=float))
 
     def probability(self, log_tau: FloatArray, tau: FloatArray, classes: Any = None) -> FloatArray:
         """Return Pr(labelled) of each row, a mean over posteriors (or better known classes)."""

@@ -1,6 +1,5 @@
 """The paper's mechanism and its kin: the chance of a label by difficulty and by class."""
 
-import copy
 import math
 from collections.abc import Sequence
 from numbers import Real
@@ -152,9 +151,9 @@ class EntropyMechanism(Mechanism):
             wrong = f"uncertainty={self.uncertainty!r} is not an Uncertainty"
             raise TypeError(f"{wrong}: give Renyi(order), {ways}.")
         measure.check(n_classes)
-        out = copy.copy(self)
-        out.order, out.uncertainty = 1.0, measure  # where the order lives from here on
-        out.basis, out.link, out.n_classes = self._basis(), self._link(), n_classes
+        # where the order lives from here on
+        out = self.moved(order=1.0, uncertainty=measure, n_classes=n_classes)
+        out.basis, out.link = self._basis(), self._link()
         out.link.check()
         out.maximum = measure.maximum(n_classes)
         out.basis.check(out.maximum)
