@@ -75,8 +75,7 @@ class Solver:
         try:
             with np.errstate(all="ignore"):  # in another process, too
                 if rough and not self.ignorable_only:
-                    steps = _warm_up_steps(likelihood, state)
-                    state = warm_up(likelihood.ignoring(), state, progress, steps)
+                    state = _nearer(likelihood, state, progress)
                     if progress.exhausted:
                         return Fit(*likelihood.refit_mechanism(state), progress)
                 params = family.inside_bounds(state.params)
@@ -91,14 +90,17 @@ class Solver:
             return str(error)
 
 
-def _warm_up_steps(likelihood: Likelihood, state: State) -> int:
-    """Return how many EM steps to take at most from a rough state."""
+def _nearer(likelihood: Likelihood, state: State, progress: Progress) -> State:
+    """Take EM steps from a rough state."""
     family, free = likelihood.family, likelihood.family.n_parameters(state.params)
-    known = 2 * likelihood.alpha * float(likelihood.rough.tally.labelled.sum())
-    if known > max(0.5 * likelihood.total, 20 * free) and not family.adaptive_prior:
-        return 1  # so many labels lead near enough by themselves
-    # Of very many parameters quasi-Newton learns little in steps it remembers.
-    return max(family.warm_up, free // 100)
+    known = 2 * likelihood.alpha * sum(likelihood.rough.tally.labelled.tolist())
+    if family.adaptive_prior or known < max(0.5 * likelihood.total, 20 * free):
+        # Of very many parameters quasi-Newton learns little in steps it remembers.
+        return warm_up(likelihood.ignoring(), state, progress, max(family.warm_up, free // 100))
+    # So many labels lead near enough by themselves. Without slopes a mechanism pulls at no class:
+    # one look at the rows then does for its own first step, too (from zero, Newton's climbs).
+    both = likelihood.in_one_pass and not state.theta.any()
+    return warm_up(likelihood if both else likelihood.ignoring(), state, progress, 1)
 
 
 SOLVERS: dict[str, Solver] = {

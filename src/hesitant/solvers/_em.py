@@ -5,6 +5,8 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TypeAlias
 
+from scipy.linalg.lapack import dposv
+
 from hesitant.families import StepError
 from hesitant.likelihood import Evaluation, Likelihood, State
 
@@ -108,7 +110,10 @@ def em(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
 
 
 def warm_up(likelihood: Likelihood, state: State, progress: Progress, steps: int) -> State:
-    """Take EM steps that bring another stage near; a prior that follows the data does so too."""
+    """Take EM steps that bring another stage near; a prior that follows the data does so too.
+
+    A mechanism that enters (none that pulls at the classes may) takes a step of Newton's at last.
+    """
     progress.begin("EM")
     near = max(0.1, 1e-4 * likelihood.total)  # many rows tell soon where the next does better
     for _ in range(steps):
@@ -121,7 +126,11 @@ def warm_up(likelihood: Likelihood, state: State, progress: Progress, steps: int
         state = likelihood.maximise(State(state.weights, params, state.theta), evaluation)
     # What the last of them gained, the next stage will see.
     progress.finish(f"EM: {steps} step{'s' * (steps != 1)} taken", False)
-    return state
+    if not likelihood.mechanism.informative:
+        return state
+    bend = likelihood.mechanism.information(state.theta, evaluation.theta_curvature)
+    _, step, failed = dposv(bend, evaluation.theta_gradient)
+    return state if failed else State(state.weights, state.params, state.theta + step)
 
 
 def one_step_late(likelihood: Likelihood, state: State, progress: Progress) -> Climb:
