@@ -61,7 +61,7 @@ def _weight_axes(pi: FloatArray) -> FloatArray:
     mirror = s.copy()
     mirror[0] += 1.0
     axes = np.zeros((pi.size, keep.size - 1))
-    axes[keep] = (np.eye(s.size) - mirror[:, None] * (mirror / mirror[0]))[:, 1:] / s[:, None]
+    axes[keep] = (np.eye(s.size)[:, 1:] - mirror[:, None] * (mirror[1:] / mirror[0])) / s[:, None]
     return axes
 
 

@@ -4,7 +4,7 @@ import contextlib
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -104,17 +104,19 @@ def _from_labels(
     if own.size and not (own.max() < 1e6 and own.min() > 1e-6):  # more than squares can bear
         weight = np.where(weight > 0, np.clip(weight / np.median(own), 1e-3, 1e3), 0.0)
     labelled = chosen = np.flatnonzero(codes >= 0)
-    rng = cache(partial(generator, random_state))  # most fits never need one
+    rng: Any = None  # most fits never need one
     while True:
         mine, own = codes[chosen], weight[chosen]
         w = np.bincount(chosen * n_classes + mine, own, codes.size * n_classes).astype(float)
         w, counts = w.reshape(-1, n_classes), np.bincount(mine, own, n_classes).astype(float)
         if not counts.all():
-            _seed(X, weight, w, np.flatnonzero(counts == 0), rng())
+            rng = rng or generator(random_state)
+            _seed(X, weight, w, np.flatnonzero(counts == 0), rng)
             counts = np.einsum("ih->h", w)
         counts += 1.0
         yield State(counts / counts.sum(), likelihood.family.initial(X, w), theta)
-        chosen = rng().choice(labelled, labelled.size)
+        rng = rng or generator(random_state)
+        chosen = rng.choice(labelled, labelled.size)
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -66,8 +66,8 @@ def encode(
     ordered = combine(seen) if classes is None else _check_classes(classes, missing_label)
     codes = np.full(len(values), -1, dtype=np.min_scalar_type(-len(ordered) - 1))
     for k, (part, places) in enumerate(parts):
-        own = np.array([*_positions(part, ordered, names), -1])
-        codes[k * PART : (k + 1) * PART] = own[places]
+        own = [*_positions(part, ordered, names), -1]
+        codes[k * PART : (k + 1) * PART] = np.array(own)[places]
     return Labels(codes, ordered)
 
 
@@ -78,7 +78,7 @@ def combine(seen: Sequence[AnyArray]) -> AnyArray:
         return np.zeros(0, dtype=int)
     if len({part.dtype.kind for part in found}) > 1:  # let the message show one of each
         found = [_tidy(object_array([v for part in found for v in part.tolist()]))]
-    together = np.concatenate(found)
+    together = np.concatenate(found) if len(found) > 1 else found[0]
     if not (together[1:] > together[:-1]).all():
         together = np.unique(together)
     if together.dtype.kind == "f":  # only floats can be a continuous target by mistake

@@ -129,7 +129,8 @@ class Likelihood:
         value, gradient, curvature, best, evaluation = total(theta)
         for _ in range(100):
             bend = mechanism.information(theta, curvature)
-            _, step, failed = dposv(bend + hold * np.diag(bend.diagonal()), gradient)
+            stiff = bend + hold * np.diag(bend.diagonal()) if hold else bend
+            _, step, failed = dposv(stiff, gradient)
             gain = float(step @ gradient)
             if failed or gain < max(tol, 1e-14 * abs(value)):
                 break

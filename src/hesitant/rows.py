@@ -5,6 +5,7 @@ blocks, so a result is the same to the last bit however many cores compute it.
 """
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial, reduce
@@ -226,7 +227,7 @@ def tally_block(block: Block, n_classes: int) -> tuple[Any, ...]:
     total = np.bincount(place, block.weight, n_classes + 1)
     blank, labelled = np.bincount(block.labelled, block.review, 2).tolist()
     counting = np.bincount(place[block.weight > 0], minlength=n_classes + 1)
-    gaps = float(np.isnan(np.add.reduce(block.X, axis=None)))
+    gaps = float(math.isnan(np.add.reduce(block.X, axis=None)))
     counts = float(len(place)), counting.astype(float), gaps
     return total[:-1], float(total[-1]), labelled, blank, *counts
 

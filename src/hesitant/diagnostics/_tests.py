@@ -5,7 +5,6 @@ With few rows for the parameters the likelihood ratio and Wald tests reject pure
 Below that none does, the bootstrap included: ``benchmarks/study_tests.py``.
 """
 
-import copy
 import dataclasses
 import math
 from collections.abc import Callable
@@ -343,9 +342,7 @@ def shape_test(fits: Fits) -> Test:
     axes = _scores.find_axes(model.family, chart)
     if own.leverage_ is not None:
         # a prior that knows the basis's own slopes alone, and keeps them from their maximum
-        own = copy.copy(own)
-        own.leverage_ = None
-        free = dataclasses.replace(model, mechanism=own)
+        free = dataclasses.replace(model, mechanism=own.moved(leverage_=None))
         state, _ = free.likelihood(rows).refit_mechanism(model.state)
         model = dataclasses.replace(free, state=state)
     theta, curve = model.state.theta, _splines(own.basis, own.maximum)

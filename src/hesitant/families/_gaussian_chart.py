@@ -6,7 +6,7 @@ import numpy as np
 
 from hesitant._typing import AnyArray, FloatArray
 from hesitant.families._base import Coordinates, Statistics
-from hesitant.families._kernels import standardise
+from hesitant.families._kernels import inverse, standardise
 
 
 class LocationScaleChart(Coordinates):
@@ -22,7 +22,7 @@ class LocationScaleChart(Coordinates):
         self.family, self.reference = family, reference
         self.g, self.p = reference.location.shape
         self.prior = family._prior_scatter(self.g)
-        self.half = np.linalg.inv(reference.whitener)
+        self.half = inverse(reference.whitener)
         to_pooled, _, to_mean = reference.shrinkage if reference.shrinkage.size else np.zeros(3)
         self.layout, self.counts = family.structure.layout(self.g, self.p), counts
         information = self._information(counts + to_mean, counts + to_pooled)

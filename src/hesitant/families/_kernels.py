@@ -293,11 +293,11 @@ def whiten(scales: FloatArray) -> FloatArray:
 
 
 def _whiteners(scales: FloatArray) -> FloatArray | None:
-    roots, failed = zip(*(dpotrf(scale.T, lower=1) for scale in scales), strict=True)
-    out = np.array([dtrtri(root, lower=1)[0] for root in roots])
+    roots = [dpotrf(scale.T, lower=1) for scale in scales]
+    out = np.array([dtrtri(root, lower=1)[0] for root, _ in roots])
     # of each variance, how many times as much as the features before it leave
     times = scales.diagonal(0, 1, 2) * out.diagonal(0, 1, 2) ** 2
-    if any(failed) or not (times <= 1 / _SMALLEST).all():
+    if any(failed for _, failed in roots) or not times.max() <= 1 / _SMALLEST:
         for scale, whitener in zip(scales, out, strict=True):
             root = np.zeros_like(scale)
             if not cholesky(scale, np.arange(len(scale)), root):
@@ -308,10 +308,8 @@ def _whiteners(scales: FloatArray) -> FloatArray | None:
 
 def inverse(whitener: FloatArray) -> Any:
     """Return inverses, NaN where a step led out of bounds."""
-    try:
-        return np.linalg.inv(whitener)
-    except np.linalg.LinAlgError:
-        return np.full_like(whitener, np.nan)
+    found = [dtrtri(each, lower=1) for each in whitener]
+    return np.array([np.full_like(half, np.nan) if failed else half for half, failed in found])
 
 
 def add_to_columns(table: FloatArray, values: FloatArray) -> None:

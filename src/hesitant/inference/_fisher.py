@@ -9,7 +9,6 @@ meet, each with the weight that makes averages those of the model (importance sa
 defensive mixture: no weight exceeds two).
 """
 
-import copy
 import dataclasses
 import math
 from collections.abc import Callable
@@ -311,9 +310,8 @@ def _said(model: FittedModel, review: Review, batches: int, *drawn: FloatArray, 
         shown, settled = review.like.shown[place], review.like.truth[place] >= 0
     said = panel.draw(codes, log_tau, tau, model.classes, rng)
     said = dataclasses.replace(said, said=np.where(shown, said.said, NOT_SHOWN))
-    ignoring, q, theta = copy.copy(panel), panel.hesitation.n_parameters, model.state.theta
-    ignoring.hesitation = Ignorable()
-    ways = []
+    q, theta, ways = panel.hesitation.n_parameters, model.state.theta, []
+    ignoring = panel.moved(hesitation=Ignorable())
     for mechanism, own in ((ignoring, panel.own(theta)[:, q:].ravel()), (panel, theta)):
         evidence = mechanism.evidence(mechanism.difficulty(log_tau, tau), said, own)
         rows = row_term(evidence, log_tau, tau, np.where(settled, codes, -1))

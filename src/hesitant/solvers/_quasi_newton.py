@@ -104,9 +104,8 @@ def maximise(
         promised = 0.5 * max(slope, squares)
         if promised < (tol if stored > 2 else 1e-3 * tol):
             return True
-        t = 1.0
+        t, s = 1.0, direction
         while True:
-            s = t * direction
             after, gradient_after = yield x + s
             climbed = after >= value + 1e-4 * t * slope
             squares = float(gradient_after.dot(gradient_after))
@@ -117,6 +116,7 @@ def maximise(
             ahead = value + t * slope - after
             shorter = 0.5 * t * t * slope / ahead if math.isfinite(ahead) else 0.0
             t = min(max(shorter, 0.1 * t), 0.5 * t)
+            s = t * direction
         y = gradient - gradient_after
         x, value, gradient = x + s, after, gradient_after
         along, across = float(s.dot(y)), float(y.dot(y))
