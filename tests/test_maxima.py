@@ -303,3 +303,15 @@ def test_signed_weights_never_break_a_step(paper, build):
     one_step_late(likelihood, state, progress)
     assert progress.converged
     assert np.diff(progress.history).min() > -1e-9
+
+
+@pytest.mark.parametrize("mechanism", ["entropy", "entropy+class", None])
+@pytest.mark.parametrize("few", [False, True])
+def test_where_most_rows_are_labelled_one_step_of_em_leads_near(mechanism, few, capsys):
+    X, y, _ = read_simulated("simulated/train_00.csv")
+    y = np.where(few & (np.arange(len(y)) % 4 > 0), -1, y)
+    clf = MixtureClassifier(mechanism=mechanism, tol=1e-9, verbose=1).fit(X, y)
+    assert ("EM: 1 step taken" in capsys.readouterr().out) != few
+    ignorance = MixtureClassifier(mechanism=None).fit(X, y)
+    later = MixtureClassifier(mechanism=mechanism, tol=1e-9, init=ignorance).fit(X, y)
+    assert later.log_likelihood_ == pytest.approx(clf.log_likelihood_, abs=1e-8)
