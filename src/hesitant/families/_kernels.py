@@ -64,10 +64,11 @@ def robust_units(X: AnyArray) -> tuple[FloatArray, FloatArray]:
 def _unit(column: FloatArray) -> tuple[float, float]:
     """Return the median of the distinct values, and their spread by the quartiles."""
     # Distinct, so that a row of weight two and a row given twice lead to the same units.
-    distinct = np.unique(column)
-    last = len(distinct) - 1 - math.isnan(distinct[-1])  # those come last, and once
-    if last < 0:
+    ordered = np.sort(column)
+    distinct = ordered[np.concatenate(([True], ordered[1:] > ordered[:-1]))]  # without NaN, then
+    if math.isnan(distinct[0]):
         return 0.0, 1.0
+    last = len(distinct) - 1
     places = [0, last // 10, last // 4, last // 2, last * 3 // 4, -(-9 * last // 10), last]
     least, below, low, middle, high, above, top = distinct[places].tolist()
     # Two values have no quartiles, a constant no deviation, a column of zeros no size. Most
