@@ -22,7 +22,7 @@ from hesitant._optional import need
 
 from .annotations import tool_of
 from .cells import BLANK_CELLS
-from .errors import TableError, check_shape, option, quote, quote_all, ways
+from .errors import TableError, check_shape, is_number, option, quote, quote_all, ways
 from .output import UNGUARD
 from .sources import EMPTY, Source, TableSource, blaming, check_size, decode, open_source
 
@@ -41,6 +41,7 @@ _ROW_LABELS = re.compile(r"__index_level_\d+__")  # an index that pandas saved w
 # A compressed buffer of an Arrow file: its length when unpacked, and a frame of LZ4 or Zstandard.
 _FRAME = re.compile(rb"(?s)(.{6})\0\0(?:\x04\x22\x4d\x18|\x28\xb5\x2f\xfd)")
 _SAMPLE = 1 << 16
+_NAN = {"NaN", "nan"}  # numbers that are blank
 _BOOLEANS = ["True", "TRUE", "true", "False", "FALSE", "false"]
 
 
@@ -271,14 +272,15 @@ def _read_delimited(
         what = f"{quote(decimal)} cannot be the decimal mark of cells separated by"
         remedy = f"Give {option('decimal')} '.' or ',', unlike the delimiter."
         raise source.error(f"{what} {quote(delimiter)}.", remedy)
-    lines = io.TextIOWrapper(io.BytesIO(content.encode()), encoding="utf-8", newline="")
+    data, content = content.encode(), ""  # a large table is in memory often enough
+    lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
     rows = records(lines, delimiter, source)
     header_line, header = next(rows, (0, []))
     if not header:
         raise source.error(*EMPTY)
     names = [re.sub(*UNGUARD, c.strip()) or f"Unnamed: {i}" for i, c in enumerate(header)]
     check_shape(names, source.name)
-    last, columns = _cut(content, delimiter, rows, header_line, len(names))
+    last, columns = _cut(data, delimiter, rows, header_line, len(names))
     check_shape(names, source.name, rows=len(columns))
     # columns with neither a name nor a cell come from a delimiter at the end of every line
     kept = {
@@ -293,23 +295,24 @@ def _read_delimited(
     return frame
 
 
-def _cut(text: str, delimiter: str, rows: Iterator[Any], header_line: int, width: int) -> Any:
+def _cut(data: bytes, delimiter: str, rows: Iterator[Any], header_line: int, width: int) -> Any:
     """Return the last line and the columns below the header.
 
     Arrow cuts cells many times as fast as the csv module, where there are neither quotes nor
     blank lines, and says less of what is wrong.
     """
     names = [str(k) for k in range(width)]
-    if width > 1 and not any(odd in text for odd in ('"', "\r", "\n\n")):
+    if width > 1 and b'"' not in data and b"\r" not in data:
         with suppress(pa.ArrowInvalid):  # of rows of different lengths, or none
             table = pyarrow.csv.read_csv(
-                pa.BufferReader(text.encode()),
+                pa.BufferReader(data),
                 pyarrow.csv.ReadOptions(column_names=names, skip_rows=header_line),
                 pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False),
                 pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_string())),
             )
-            columns = [pc.utf8_ltrim(column, " ") for column in table.columns]
-            return header_line + table.num_rows, columns
+            last = header_line + table.num_rows
+            if last == data.count(b"\n") + (not data.endswith(b"\n")):  # no blank line
+                return last, [pc.utf8_ltrim(column, " ") for column in table.columns]
     last, batches = 0, []
     for batch in iter(lambda: list(islice(rows, 1 << 16)), []):
         last = batch[-1][0]
@@ -320,6 +323,11 @@ def _cut(text: str, delimiter: str, rows: Iterator[Any], header_line: int, width
 
 def _column(cells: Any, na: Collection[str], decimal: str, *, as_text: bool) -> "pd.Series[Any]":
     """Return cells of text as numbers or True and False if they all are, else as text."""
+    kinds = () if as_text else (pa.int64(), pa.float64())  # whole numbers stay whole
+    # Most columns are numbers and nothing else: no cell of theirs needs a look for blanks.
+    for kind in () if decimal == "," or any(map(is_number, {*na} - _NAN)) else kinds:
+        with suppress(pa.ArrowInvalid):
+            return pc.cast(cells, kind).to_pandas()
     trimmed = pc.utf8_trim_whitespace(cells)
     blank = pc.is_in(trimmed, value_set=pa.array(sorted({"", *na}), pa.large_string()))
     values = pc.if_else(blank, None, trimmed)
@@ -330,7 +338,7 @@ def _column(cells: Any, na: Collection[str], decimal: str, *, as_text: bool) -> 
         truths = pc.is_in(values.drop_null(), value_set=pa.array(_BOOLEANS, pa.large_string()))
         if len(truths) and pc.all(truths).as_py():
             return pc.equal(pc.utf8_lower(values), "true").to_pandas()
-        for kind in (pa.int64(), pa.float64()):  # whole numbers stay whole, all digits of them
+        for kind in kinds:
             with suppress(pa.ArrowInvalid):
                 return pc.cast(values, kind).to_pandas()
     return pc.replace_substring_regex(pc.if_else(blank, None, cells), *UNGUARD).to_pandas()
