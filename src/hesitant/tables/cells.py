@@ -12,7 +12,7 @@ import pandas as pd
 
 from hesitant._typing import AnyArray, BoolArray, FloatArray
 from hesitant._words import did_you_mean, noun
-from hesitant.labels import as_shown
+from hesitant.labels import as_shown, object_array
 
 from .errors import TableError, check_shape, looks_like_data, option, quote, quote_all, ways
 
@@ -88,10 +88,13 @@ class Sheet(dict[str, "Column"]):
         mend, code = "correct or empty the cell", f"give its number to {option('empty')}"
         remedy, or_empty = ways(mend, self.leave_out), ways(mend, code, self.leave_out)
         for j, name in enumerate(names):
-            X[:, j] = self[name].numbers(remedy)
-            X[np.isclose(X[:, [j]], self.empty, SINGLE, 0).any(axis=1), j] = np.nan
-            huge = np.isfinite(X[:, j]) & (np.abs(X[:, j]) > _LARGEST)
+            values = self[name].numbers(remedy)
+            if self.empty:
+                coded = np.isclose(values[:, None], self.empty, SINGLE, 0).any(axis=1)
+                values = np.where(coded, np.nan, values)
+            huge = np.isfinite(values) & (np.abs(values) > _LARGEST)
             self[name].refuse(huge, "is too large to compute with", or_empty)
+            X[:, j] = values
         return X
 
 
@@ -107,6 +110,9 @@ class Column:
 
     @cached_property
     def cells(self) -> AnyArray:
+        if isinstance(self.series.dtype, pd.StringDtype):  # mostly a few words, often repeated
+            codes, words = pd.factorize(self.series)
+            return object_array([*map(_word, words), None])[codes]  # a blank's code is −1
         cells = self.series.astype(object).to_numpy(copy=True)
         cells[self.series.isna().to_numpy()] = None
         kinds = set(map(type, cells)) - {type(None)}
@@ -253,8 +259,7 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
             found[name] = "is the same in every row"
         elif original != name:
             found[name] = f"repeats {quote(original)}"
-        elif len(values) >= _FEW and len(np.unique(values)) == len(values):
-            # whole numbers, or those of cases and their parts: 17.01, 17.02, 18.01
+        elif _is_counted(values[:_FEW]) and len(np.unique(values)) == len(values):
             parts = np.unique(np.round(values % 1, 6))
             counted = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
             counted &= parts[0] in (0, 0.1, 0.01, 0.001)
@@ -264,6 +269,12 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
             if named or (counted and (parted or steps > _COUNTING)):
                 found[name] = "seems to number the rows"
     return found
+
+
+def _is_counted(values: FloatArray) -> bool:
+    """Whether these are whole, or numbers of cases and their parts: 17.01, 17.02, 18.01."""
+    parts = 1000 * np.round(values % 1, 6)
+    return len(values) == _FEW and np.allclose(parts, np.round(parts), 0, 0.02)
 
 
 def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]:

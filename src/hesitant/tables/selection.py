@@ -115,9 +115,10 @@ def select_columns(
         sheet.leave_out = f"leave such columns out with {option('drop')}"
     if features is not None and not len(features):
         raise sheet.error("No feature is named.", f"Name at least one with {option('features')}.")
-    chosen = _default_features(sheet, taken) if features is None else (list(features), [], {})
-    names, ignored, aside = chosen
-    X = sheet.features(names)
+    if features is None:
+        names, X, ignored, aside = _default_features(sheet, taken)
+    else:
+        names, X, ignored, aside = [*features], sheet.features(features), [], {}
     sheet.notes += _codes(sheet, X, names)
     dropped = _unusable_rows(sheet, X, names, on_missing)
     kept = np.delete(np.arange(len(frame)), dropped)
@@ -125,7 +126,7 @@ def select_columns(
     y = opinions = None
     counts: Counter[object] = Counter()
     if readers:
-        said = np.array(_read_labels(sheet, readers, missing), dtype=object).T[kept]
+        said = np.stack(_read_labels(sheet, readers, missing), axis=1)[kept]
         y = said[:, 0]
         if len(readers) > 1:
             from hesitant.datasets import consensus
@@ -181,7 +182,7 @@ def _roles(sheet: Sheet, parts: dict[str, Any]) -> dict[str, str]:
 
 def _default_features(
     sheet: Sheet, taken: dict[str, str]
-) -> tuple[list[str], list[str], dict[str, str]]:
+) -> tuple[list[str], FloatArray, list[str], dict[str, str]]:
     """Return the numeric columns without a part, those not numeric, and why others are aside."""
     chosen, text, aside = list[str](), list[str](), dict[str, str]()
     learning = "label" in taken.values()  # a model whose features have no names takes them all
@@ -203,7 +204,8 @@ def _default_features(
         also = f"; these are text: {quote_all(text)}" if text else ""
         remedy = "Check the table, or the columns that are given another part or left out."
         raise sheet.error(f"No numeric column is left to use as a feature{also}.", remedy)
-    unfit = unfit_features(sheet.features(chosen), chosen) if learning else {}
+    X = sheet.features(chosen)
+    unfit = unfit_features(X, chosen) if learning else {}
     if len(unfit) < len(chosen):  # where nothing else is left, it is for the fit to judge
         aside |= unfit
     if text:
@@ -212,7 +214,9 @@ def _default_features(
         why = "; ".join(f"{quote(name)} {reason}" for name, reason in aside.items())
         features = option("features")
         sheet.notes.append(f"Columns set aside, unless you name them with {features}: {why}.")
-    return [name for name in chosen if name not in aside], text, aside
+    left = [j for j, name in enumerate(chosen) if name not in aside]
+    X = X if len(left) == len(chosen) else X.take(left, axis=1)
+    return [chosen[j] for j in left], X, text, aside
 
 
 def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> Iterator[str]:
@@ -227,7 +231,7 @@ def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> Iterator[str]:
         yield f"{far}, and is taken for a number. {remedy}: such cells are then empty."
 
 
-def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[Any]]:
+def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[AnyArray]:
     """Return what each reader said, None where blank; note what is listed as missing in vain."""
     labels = {name: sheet[name].labels() for name in readers}
     every = {label for said in labels.values() for label in said.values()}
@@ -253,7 +257,8 @@ def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[list[An
         # to whoever fits, numbers that are not whole would be measurements: words are classes
         said |= {cell: as_shown(v) for cell, v in said.items() if isinstance(v, float)}
     _write_alike(sheet, labels)
-    return [[said.get(cell) for cell in sheet[name].cells] for name, said in labels.items()]
+    each = [(said, sheet[name].cells) for name, said in labels.items()]
+    return [np.fromiter(map(said.get, cells), object, len(cells)) for said, cells in each]
 
 
 def _write_alike(sheet: Sheet, labels: dict[str, dict[Any, Any]]) -> None:
