@@ -90,13 +90,14 @@ def _factorise(values: AnyArray, missing_label: Any) -> tuple[AnyArray, IntArray
     if values.dtype != object:
         distinct = np.unique(values)
         inverse = np.searchsorted(distinct, values)  # for its own, `unique` would sort the rows
-    else:  # by type as well: True and 1 are the same to a dict
-        keys = list(zip(map(type, values), values, strict=True))
+    else:  # by type as well, if there are several: True and 1 are the same to a dict
+        one = len({*map(type, values)} - {type(None)}) < 2
+        keys = values.tolist() if one else [*zip(map(type, values), values, strict=True)]
         try:
             place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
         except TypeError as error:
             raise TypeError(f"y holds what is no label ({error}): give a value a row.") from None
-        distinct = object_array([value for _, value in place])
+        distinct = object_array([key if one else key[1] for key in place])
         inverse = np.fromiter(map(place.__getitem__, keys), dtype=np.int64, count=len(keys))
     known = [not is_blank(v, missing_label) for v in distinct.tolist()]
     number, kind = itertools.count(), np.min_scalar_type(-len(known) - 1)
