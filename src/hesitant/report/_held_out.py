@@ -60,10 +60,11 @@ def _of_blank_rows(case: Case, rows: IntArray) -> float | None:
     rng = np.random.default_rng(0)
     held, left = (rng.permutation(of)[:MOST_NEAR] for of in (rows, np.flatnonzero(case.blank)))
     Z = np.nan_to_num(StandardScaler().fit_transform(case.values[np.r_[held, left]]))
-    apart = cdist(Z[: held.size], Z, "sqeuclidean")
-    np.fill_diagonal(apart, np.inf)  # a row is not near itself
-    k = min(NEAREST, len(Z) - 1)
-    near = apart.argpartition(k, axis=1)[:, :k]
+    k, near = min(NEAREST, len(Z) - 1), np.empty((held.size, NEAREST), dtype=int)[:, : len(Z) - 1]
+    for some in np.split(np.arange(held.size), range(100, held.size, 100)):  # in little memory
+        apart = cdist(Z[some], Z, "sqeuclidean")
+        apart[np.arange(some.size), some] = np.inf  # a row is not near itself
+        near[some] = apart.argpartition(k, axis=1)[:, :k]
     blanks = (near >= held.size).sum(axis=1) + left.size / len(Z)
     odds = blanks / (k + 1 - blanks)
     pair = case.held_out[0][held], case.posterior[case.blank]
