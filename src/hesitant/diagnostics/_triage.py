@@ -107,7 +107,8 @@ def triage(
             reader, chance = model.mechanism.ask(logs, features, tau, rows.said)
     fitted_to = clf.fit_rows if new else rows
     known = known_of(model, rows, fitted_to)
-    least = -np.inf if fitted_to is None else least_density(model, fitted_to)
+    own = density if fitted_to is rows else None
+    least = -np.inf if fitted_to is None else least_density(model, fitted_to, own)
     blank, far = np.flatnonzero(rows.codes < 0), density < least
     places, gain = np.zeros(0, dtype=np.int64), np.zeros(0)
     for group in (blank[~far[blank]], blank[far[blank]]):
@@ -127,13 +128,17 @@ def triage(
     return need(library, "data").DataFrame(columns)
 
 
-def least_density(model: FittedModel, rows: ManyRows) -> float:
-    """Return the log density that nearly all labelled rows exceed; below, a row fits no class."""
+def least_density(model: FittedModel, rows: ManyRows, density: Any = None) -> float:
+    """Return the log density that nearly all labelled rows exceed; below, a row fits no class.
+
+    That of all rows may be given.
+    """
     if isinstance(rows, Rows):
         labelled = rows.codes >= 0 if rows.said is None else rows.said.given.any(axis=1)
         if labelled.sum() >= FEWEST:
-            density = model.by_rows(rows.X[labelled], lambda *found: found[2], 1)
-            return float(np.quantile(density, UNUSUAL))
+            if density is None:
+                density = model.by_rows(rows.X, lambda *found: found[2], rows.threads)
+            return float(np.quantile(density[labelled], UNUSUAL))
     return -np.inf
 
 
@@ -178,16 +183,20 @@ def rank(
     most, step = entropy * chance, rows.threads * BLOCK
     places = places[np.argsort(-most[places], kind="stable")]
     gain = entropy[places] if known is None else np.zeros(0)
+    worth, least = gain * chance[places[: gain.size]], -np.inf  # of those that are listed
+    top = places.size if top is None else top
     for start in range(gain.size, places.size, step):
-        worth = np.sort(gain * chance[places[:start]])
-        if top is not None and start >= top and (not top or worth[-top] >= most[places[start]]):
-            break
+        if start >= top:
+            least = np.partition(worth, start - top)[start - top] if top else np.inf
+            if least >= most[places[start]]:
+                break
         some = places[start : start + step]
         parts = np.split(some, range(BLOCK, some.size, BLOCK))
         found = in_threads(rows.threads, lambda k: _gains(known, rows.X[k], tau[k]), parts)
-        gain = np.append(gain, np.fmin(np.concatenate([*found]), entropy[some]))
-    places = places[: gain.size]
-    best = np.lexsort((places, -entropy[places], -gain * chance[places]))[:top]
+        more = np.fmin(np.concatenate([*found]), entropy[some])
+        gain, worth = np.append(gain, more), np.append(worth, more * chance[some])
+    near = np.flatnonzero(worth >= least)  # to sort them all would take longer
+    best = near[np.lexsort((places[near], -entropy[places[near]], -worth[near]))[:top]]
     return places[best], gain[best]
 
 
