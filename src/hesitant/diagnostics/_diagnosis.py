@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import rankdata
 
 from hesitant._cores import one_blas_thread
 from hesitant._optional import need
@@ -74,6 +73,11 @@ class Diagnosis(Result):
         """One of each kind; Wald's is found when they are first asked for."""
         with one_blas_thread(), np.errstate(all="ignore"):
             return [test() if callable(test) else test for test in self.asked]
+
+    def knowing(self, information: ObservedInformation) -> "Diagnosis":
+        """Return the same, whose tests need not find the information of the full fit."""
+        asked = [partial(t, known=information) if callable(t) else t for t in self.asked]
+        return dataclasses.replace(self, asked=asked)
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"asked": self.tests}  # the rows to find them do not travel
@@ -331,7 +335,7 @@ def _finding(fits: Fits, test: Test | None, harder_share: float) -> str:
         return "few"
     if test.p_value >= ALPHA:
         return "random" if min(n_labelled, n_blank) >= FEW else "few"
-    difficulty = rankdata(fits.measured.entropy)
+    difficulty = _smoother.ranks(fits.measured.entropy)
     falls = (difficulty - difficulty.mean()) @ fits.measured.probability < 0  # by and large
     if (harder_share > 0.5) != falls:
         return "mixed"

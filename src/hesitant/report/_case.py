@@ -51,8 +51,6 @@ class Case:
             counts = f"ids has {len(ids)} entries and X has {self.n} rows"
             raise ValueError(f"{counts}: give one for each row.")
         self.rows = np.arange(1, self.n + 1) if rows is None else np.asarray(rows)
-        numbered = zip(self.rows.tolist(), [None] * self.n if ids is None else ids, strict=True)
-        self.names = [str(row if name is None else name) for row, name in numbered]
         self.classes, self.features = self.clf.fitted_.class_names, self.clf.fitted_.feature_names
         self.values = np.asarray(given.X, dtype=float)
         self.diagnosis = diagnose(self.data, None, estimator=self.clf, n_jobs=clf.n_jobs, **how)
@@ -71,8 +69,8 @@ class Case:
         self.posterior = np.where(self.blank[:, None], clf.resolve(given), self.proba)
         self.ignorant_posterior = np.asarray(self.diagnosis.ignorance.predict_proba(self.data))
         # less likely than nearly all labelled rows: fits no class
-        least = least_density(self.clf.fitted_, self.data)
-        self.unusual = np.asarray(self.clf.score_samples(self.data) < least)
+        self.density = np.asarray(self.clf.score_samples(self.data))
+        self.unusual = self.density < least_density(self.clf.fitted_, self.data, self.density)
         # of each feature the share of its variance between the classes, and the best ones first
         given_class = np.eye(len(self.classes))[self.labels.codes]
         known = np.where(self.blank[:, None], self.posterior, given_class)
@@ -82,6 +80,10 @@ class Case:
         order = np.random.default_rng(0).permutation(self.n)
         groups = order[~self.blank[order]][:MOST_LABELLED], order[self.blank[order]][:MOST_BLANK]
         self.drawn = np.sort(np.concatenate(groups))
+
+    def name(self, i: int) -> str:
+        """Return what to call a row: its own name, or its number."""
+        return str(self.rows[i] if self.ids is None or self.ids[i] is None else self.ids[i])
 
     @cached_property
     def held_out(self) -> tuple[FloatArray, str]:
@@ -125,9 +127,12 @@ class Case:
             many = f"The model has {k:,} parameters, too many for a report to wait for their"
             return f"{many} standard errors. Ask for them in Python with clf.summary()."
         try:
-            return information(self.clf, self.data)
+            found = information(self.clf, self.data)
         except (ValueError, np.linalg.LinAlgError) as error:
             return f"There are no standard errors: {error}"
+        if self.diagnosis.full is self.clf:
+            self.diagnosis = self.diagnosis.knowing(found)
+        return found
 
     @cached_property
     def plane(self) -> tuple[int, int]:

@@ -183,7 +183,7 @@ def _points(case: Case, contradicted: bool) -> str:
     told = {}
     for i in case.drawn.tolist():
         first, second = np.argsort(-case.posterior[i], kind="stable")[:2]
-        words = [("row " if case.ids is None else "") + short(case.names[i], 40)]
+        words = [("row " if case.ids is None else "") + short(case.name(i), 40)]
         if not case.blank[i]:
             words.append(f"label {short(case.classes[case.labels.codes[i]])}")
         if case.unusual[i]:

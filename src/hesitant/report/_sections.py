@@ -41,19 +41,34 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> A
         "cautions": [*_cautions(case, held_out)],
     }
     told = {part: [case.wording(text) for text in texts] for part, texts in told.items()}
-    answer = {"paragraphs": [*told["what"], *told["sure"], *told["next"]]}
     # The curve is a picture, not numbers to read; the notes and the method say the rest.
     hidden = {"curve", "remarks", "caveats"}
-    page = {"name": name, "classes": case.classes, "features": case.features}
-    page |= {"held_out": held_out, "labels": labels, "separation": _records(apart)}
-    page |= {"triage": triage, "doubtful_labels": doubtful}
-    page["readers"] = _readers(case) if case.panel else {}
-    page["evidence"] = {k: v for k, v in found.to_dict().items() if k not in hidden}
-    page |= {"change": change, "parameters": _parameters(case), "candidates": candidates}
-    page |= {"method": _method(case, candidates), "repeat": repeat}
-    page["verdict"] = {"finding": found.finding, "headline": found.headline, **told, **answer}
-    page["notes"] = list(dict.fromkeys(map(case.wording, (*notes, *found.remarks))))
-    return plain(page)
+    return plain(
+        {
+            "name": name,
+            "classes": case.classes,
+            "features": case.features,
+            "held_out": held_out,
+            "labels": labels,
+            "separation": _records(apart),
+            "triage": triage,
+            "doubtful_labels": doubtful,
+            "readers": _readers(case) if case.panel else {},
+            "evidence": {k: v for k, v in case.diagnosis.to_dict().items() if k not in hidden},
+            "change": change,
+            "parameters": _parameters(case),
+            "candidates": candidates,
+            "method": _method(case, candidates),
+            "repeat": repeat,
+            "verdict": {
+                "finding": found.finding,
+                "headline": found.headline,
+                **told,
+                "paragraphs": [*told["what"], *told["sure"], *told["next"]],
+            },
+            "notes": list(dict.fromkeys(map(case.wording, (*notes, *found.remarks)))),
+        }
+    )
 
 
 def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str]:
@@ -163,7 +178,7 @@ def _triage(case: Case) -> Section:
     chance = (case.clf if case.panel else case.whole).labelling_probability(case.data)
     usual = np.flatnonzero(case.blank & ~case.unusual)
     apart = np.flatnonzero(case.blank & case.unusual)
-    apart = apart[np.argsort(case.clf.score_samples(case.data)[apart], kind="stable")]
+    apart = apart[np.argsort(case.density[apart], kind="stable")]
     known, by = None, "how uncertain their class is and by the chance of an answer"
     if not isinstance(case.information, str):
         known = known_from(case.information.axes, case.information.chart_information)
@@ -193,7 +208,7 @@ def _rows(case: Case, rows: IntArray, tau: FloatArray) -> Section:
 
 
 def _named(case: Case, rows: IntArray) -> Section:
-    return {"row": case.rows[rows], "position": rows, "name": [case.names[i] for i in rows]}
+    return {"row": case.rows[rows], "position": rows, "name": [*map(case.name, rows)]}
 
 
 def _doubtful_labels(case: Case, held_out: Section) -> Section:
@@ -230,7 +245,8 @@ def _readers(case: Case) -> Section:
 def _change(case: Case) -> Section:
     if case.informed is None:
         return {"available": False}
-    before, after = case.ignorant_posterior, case.informed.predict_proba(case.data)
+    before, own = case.ignorant_posterior, case.informed is case.whole
+    after = case.proba if own else case.informed.predict_proba(case.data)
     old, new, blank = before.argmax(axis=1), after.argmax(axis=1), case.blank
     moved, g = np.flatnonzero(old != new), len(case.classes)
     # those that change most come first
