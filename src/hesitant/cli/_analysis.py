@@ -125,8 +125,7 @@ def analyse(
     with terminal.stage("Drawing and writing"):
         origin = {"data": data["name"], "data_sha256": data["sha256"], "command": command}
         origin["options"] = json.dumps(options)
-        told = clf.resolve(checked)  # a blank may tell something of the class
-        predictions = tables.prediction_frame(clf, checked, columns, frame, told)
+        predictions = tables.prediction_frame(clf, checked, columns, frame, report._case.known())
         targets: dict[Path, str | bytes] = {
             files["report"]: report.to_html(),
             files["predictions"]: output.table_bytes(predictions, files["predictions"]),

@@ -123,14 +123,13 @@ def table_notes(columns: "Columns", command: str = "") -> list[str]:
 
 
 def prediction_frame(
-    model: Any, X: Any, columns: "Columns", table: "pd.DataFrame", told: Any = None
+    model: Any, X: Any, columns: "Columns", table: "pd.DataFrame", known: Any = None
 ) -> "pd.DataFrame":
     """Return what a model says of rows, beside the table's own columns and in its order.
 
-    A column of the table that has one of our names is called ``... (table)``. ``told`` are class
-    probabilities given what was said of the rows: of blank rows, and of a panel's, they count.
+    A column of the table that has one of our names is called ``... (table)``. ``known`` is what
+    has been found of the rows already, such as "tau", class probabilities given what was said.
     """
-    import numpy as np
     import pandas as pd
 
     from hesitant.diagnostics._triage import least_of
@@ -141,21 +140,21 @@ def prediction_frame(
         classifier = model[-1]
         kind = "pandas" if hasattr(classifier, "feature_names_in_") else "default"
         Z = model[:-1].set_output(transform=kind).transform(X)
-    tau = classifier.predict_proba(Z)
-    if told is not None and columns.y is not None:
-        settled = pd.isna(columns.y) | (columns.opinions is not None)
-        tau = np.where(settled[:, None], told, tau)
+    ask = {"tau": classifier.predict_proba, "entropy": classifier.entropy}
+    ask["chance"], found = classifier.labelling_probability, dict(known or {})
+    found |= {name: find(Z) for name, find in ask.items() if name not in found}
+    if "unusual" not in found and (least := least_of(classifier)) is not None:
+        found["unusual"] = getattr(classifier, "model_", classifier).score_samples(Z) < least
+    tau = found["tau"]
     said: list[tuple[str, Any]] = [
         # as objects: an array of text would repeat the longest name's length in every row
         ("predicted", classifier.classes_.astype(object)[tau.argmax(axis=1)]),
         ("probability", tau.max(axis=1)),
-        ("entropy", classifier.entropy(Z)),
-        ("labelling_probability", classifier.labelling_probability(Z)),
+        ("entropy", found["entropy"]),
+        ("labelling_probability", found["chance"]),
     ]
-    least = least_of(classifier)
-    if least is not None:
-        main = getattr(classifier, "model_", classifier)
-        said.append(("unusual", main.score_samples(Z) < least))
+    if "unusual" in found:
+        said.append(("unusual", found["unusual"]))
     said += [(f"P({name})", tau[:, h]) for h, name in enumerate(names_of(classifier.classes_))]
     ours = {"row", *(name for name, _ in said)}
     own = table.iloc[columns.rows].reset_index(drop=True)

@@ -85,6 +85,25 @@ class Case:
         """Return what to call a row: its own name, or its number."""
         return str(self.rows[i] if self.ids is None or self.ids[i] is None else self.ids[i])
 
+    def known(self) -> dict[str, FloatArray]:
+        """Return what predictions of the rows are made of, as far as it has been found."""
+        if self.panel:
+            return {"tau": self.whole.resolve(self.given)}
+        found = {"tau": self.posterior, "chance": self.chance, "unusual": self.unusual}
+        return found | ({"entropy": self.entropy} if self.whole is self.clf else {})
+
+    @cached_property
+    def chance(self) -> FloatArray:
+        """The chance of a label of each row."""
+        return np.asarray(
+            (self.clf if self.panel else self.whole).labelling_probability(self.data)
+        )
+
+    @cached_property
+    def entropy(self) -> FloatArray:
+        """How uncertain the class of each row is."""
+        return np.asarray(self.clf.entropy(self.data))
+
     @cached_property
     def held_out(self) -> tuple[FloatArray, str]:
         """Class probabilities of rows by models without them (NaN: none), or why not."""

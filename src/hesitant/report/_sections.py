@@ -175,7 +175,7 @@ def _labels(case: Case) -> Section:
 
 def _triage(case: Case) -> Section:
     # the chance of an answer is part of the order: whoever withheld the hardest labels may again
-    chance = (case.clf if case.panel else case.whole).labelling_probability(case.data)
+    chance = case.chance
     usual = np.flatnonzero(case.blank & ~case.unusual)
     apart = np.flatnonzero(case.blank & case.unusual)
     apart = apart[np.argsort(case.density[apart], kind="stable")]
@@ -183,7 +183,7 @@ def _triage(case: Case) -> Section:
     if not isinstance(case.information, str):
         known = known_from(case.information.axes, case.information.chart_information)
         by = "how much their label is expected to tell, times the chance that it is given"
-    looked = case.posterior, case.clf.entropy(case.data), chance
+    looked = case.posterior, case.entropy, chance
     order, gain = rank(known, case.data, usual, looked, KEPT)
     worth = gain * chance[order]
     ranked = {"rank": np.arange(len(order)) + 1, "chance": chance[order], "gain": gain}
