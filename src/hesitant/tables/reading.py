@@ -312,7 +312,10 @@ def _cut(data: bytes, delimiter: str, rows: Iterator[Any], header_line: int, wid
             )
             last = header_line + table.num_rows
             if last == data.count(b"\n") + (not data.endswith(b"\n")):  # no blank line
-                return last, [pc.utf8_ltrim(column, " ") for column in table.columns]
+                trim = (
+                    partial(pc.utf8_ltrim, characters=" ") if b" " in data else lambda cells: cells
+                )
+                return last, [*map(trim, table.columns)]
     last, batches = 0, []
     for batch in iter(lambda: list(islice(rows, 1 << 16)), []):
         last = batch[-1][0]
