@@ -130,6 +130,7 @@ def prediction_frame(
     A column of the table that has one of our names is called ``... (table)``. ``known`` is what
     has been found of the rows already, such as "tau", class probabilities given what was said.
     """
+    import numpy as np
     import pandas as pd
 
     from hesitant.diagnostics._triage import least_of
@@ -149,7 +150,7 @@ def prediction_frame(
     said: list[tuple[str, Any]] = [
         # as objects: an array of text would repeat the longest name's length in every row
         ("predicted", classifier.classes_.astype(object)[tau.argmax(axis=1)]),
-        ("probability", tau.max(axis=1)),
+        ("probability", np.max([*tau.T], axis=0)),
         ("entropy", found["entropy"]),
         ("labelling_probability", found["chance"]),
     ]

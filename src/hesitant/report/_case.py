@@ -64,12 +64,16 @@ class Case:
         # each class's chance of a label, if a combination allows for it
         self.label_rates = getattr(self.whole, "label_rates_", None)
         # class probabilities: by the features alone, of blank rows also by their being blank, and
-        # under the fit that ignores the pattern of blanks
-        self.proba = np.asarray(clf.predict_proba(given))
-        self.posterior = np.where(self.blank[:, None], clf.resolve(given), self.proba)
+        # under the fit that ignores the pattern of blanks; chances of a label
+        if self.clf is clf:  # one look at the rows tells all
+            self.proba, _, told, self.chance, self.density = clf.fitted_.predict(given)
+        else:
+            self.proba, told = np.asarray(clf.predict_proba(given)), clf.resolve(given)
+            self.chance = (self.clf if self.panel else clf).labelling_probability(self.data)
+            self.density = np.asarray(self.clf.score_samples(self.data))
+        self.posterior = np.where(self.blank[:, None], told, self.proba)
         self.ignorant_posterior = np.asarray(self.diagnosis.ignorance.predict_proba(self.data))
         # less likely than nearly all labelled rows: fits no class
-        self.density = np.asarray(self.clf.score_samples(self.data))
         self.unusual = self.density < least_density(self.clf.fitted_, self.data, self.density)
         # of each feature the share of its variance between the classes, and the best ones first
         given_class = np.eye(len(self.classes))[self.labels.codes]
@@ -91,13 +95,6 @@ class Case:
             return {"tau": self.whole.resolve(self.given)}
         found = {"tau": self.posterior, "chance": self.chance, "unusual": self.unusual}
         return found | ({"entropy": self.entropy} if self.whole is self.clf else {})
-
-    @cached_property
-    def chance(self) -> FloatArray:
-        """The chance of a label of each row."""
-        return np.asarray(
-            (self.clf if self.panel else self.whole).labelling_probability(self.data)
-        )
 
     @cached_property
     def entropy(self) -> FloatArray:

@@ -1,7 +1,6 @@
 """`Report`: one analysis, as a page that needs nothing else or as plain data."""
 
 import base64
-import copy
 import hashlib
 import html
 import json
@@ -45,7 +44,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the pictures, as lists, numbers and strings."""
-        return copy.deepcopy(self._summary)  # what the caller changes must not change the report
+        return dict(json.loads(self.to_json()))  # what the caller changes is not the report's
 
     def to_json(self, indent: int | None = None) -> str:
         """Return :meth:`to_dict` as text."""

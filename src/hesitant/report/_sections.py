@@ -160,7 +160,8 @@ def _labels(case: Case) -> Section:
     expected = case.posterior[blank].sum(axis=0)
     assured = case.posterior[blank & ~case.unusual].max(axis=1)
     # judged by the fit that ignores the blanks, so that counts cannot be an echo of the assumption
-    band = np.digitize(case.ignorant_posterior.max(axis=1), BANDS[1:-1])
+    # the largest of every row; of a few columns NumPy finds it a row at a time, and slowly
+    band = np.digitize(np.max([*case.ignorant_posterior.T], axis=0), BANDS[1:-1])
     rows, without = (np.bincount(band[which], minlength=4) for which in (seen, seen & blank))
     classes = {"class": case.classes, "labelled": given, "blank_assigned": assigned}
     bands = {"from": BANDS[:-1], "to": BANDS[1:], "sure": BAND_NAMES, "rows": rows}
@@ -217,7 +218,7 @@ def _doubtful_labels(case: Case, held_out: Section) -> Section:
     tau = np.where(np.isfinite(every), every, case.proba)
     given = tau[np.arange(case.n), np.maximum(codes, 0)]
     judged = ~case.blank & ~case.unusual
-    wrong = judged & (tau.max(axis=1) >= SURE) & (given <= 1 - SURE)
+    wrong = judged & (np.max([*tau.T], axis=0) >= SURE) & (given <= 1 - SURE)
     # a model that is wrongly sure contradicts nobody
     rows = np.flatnonzero(wrong & (not held_out["contradicted"]))
     rows = rows[np.argsort(given[rows], kind="stable")]
@@ -250,7 +251,8 @@ def _change(case: Case) -> Section:
     old, new, blank = before.argmax(axis=1), after.argmax(axis=1), case.blank
     moved, g = np.flatnonzero(old != new), len(case.classes)
     # those that change most come first
-    order = moved[np.argsort(-np.abs(after - before).max(axis=1)[moved], kind="stable")]
+    apart = np.abs(after[moved] - before[moved]).max(axis=1)
+    order = moved[np.argsort(-apart, kind="stable")]
     first, classes = order[:MOST_LISTED], np.array(case.classes, dtype=object)
     rows = {"labelled": ~blank[first], "label": np.where(blank[first], "blank", "given")}
     each, fits = {"class": classes}, (case.diagnosis.ignorance, case.informed)

@@ -312,10 +312,8 @@ def _cut(data: bytes, delimiter: str, rows: Iterator[Any], header_line: int, wid
             )
             last = header_line + table.num_rows
             if last == data.count(b"\n") + (not data.endswith(b"\n")):  # no blank line
-                trim = (
-                    partial(pc.utf8_ltrim, characters=" ") if b" " in data else lambda cells: cells
-                )
-                return last, [*map(trim, table.columns)]
+                columns = table.columns  # the csv module skips blanks that come first, too
+                return last, [pc.utf8_ltrim(c, " ") for c in columns] if b" " in data else columns
     last, batches = 0, []
     for batch in iter(lambda: list(islice(rows, 1 << 16)), []):
         last = batch[-1][0]
