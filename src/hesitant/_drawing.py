@@ -77,8 +77,7 @@ def scatter(ax: Any, points: FloatArray, codes: IntArray) -> None:
 
 def legend_handles(classes: Sequence[str], codes: IntArray) -> list[Any]:
     """Return a legend entry for each class and for the blanks, with counts."""
-    Line2D = need("matplotlib.lines", "plot").Line2D
-    handles = []
+    Line2D, handles = need("matplotlib.lines", "plot").Line2D, []
     for h in [*range(len(classes)), *np.unique(codes[codes < 0])]:
         name = "blank" if h < 0 else as_text(classes[h])
         look: Any = {"marker": class_marker(h), "color": class_color(h), "markersize": 5}

@@ -44,8 +44,7 @@ def probe_mechanism(mechanism: Mechanism, n_classes: int) -> None:
 def probe_family(family: Family, params: Any, draw: Callable[[int], Any], n_classes: int) -> None:
     """Raise if a family's densities have the wrong shape or are not numbers."""
     if not is_ours(family):
-        X = draw(ROWS)[0]
-        name = f"{type(family).__name__}.log_density"
+        X, name = draw(ROWS)[0], f"{type(family).__name__}.log_density"
         _check_shape(name, family.log_density(params, X), (len(X), n_classes))
 
 

@@ -93,8 +93,7 @@ def _attempt(task: Callable[..., Any], rng: np.random.Generator) -> tuple[Any, s
     try:
         return task(rng), None
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-        first_sentence = str(error).split(": ")[0].split(". ")[0]
-        return None, f"{type(error).__name__}, {first_sentence}"
+        return None, f"{type(error).__name__}, {str(error).split(': ')[0].split('. ')[0]}"
 
 
 def like(clf: Any, start: Any = None, **changes: Any) -> Any:

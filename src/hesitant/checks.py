@@ -60,8 +60,7 @@ def renamed(**names: str) -> Callable[[F], F]:
 
 def is_ours(thing: object) -> bool:
     """Whether an object or class is one of the package's own, which its tests have tried."""
-    kind = thing if isinstance(thing, type) else type(thing)
-    return kind.__module__.startswith("hesitant.")
+    return (thing if isinstance(thing, type) else type(thing)).__module__.startswith("hesitant.")
 
 
 def refuse_incomplete(parameter: str, value: object, kind: type) -> None:
@@ -82,8 +81,7 @@ def check_number(name: str, value: Any, kind: type, low: float, high: float = ma
         return
     what = "a whole number" if kind is Integral else "a number"
     bounds = f">= {low}" if high == math.inf else f"from {low} to {high}"
-    error = ValueError if right else TypeError
-    raise error(f"{name}={value!r}: give {what} {bounds}.")
+    raise (ValueError if right else TypeError)(f"{name}={value!r}: give {what} {bounds}.")
 
 
 def check_jobs(name: str, value: Any) -> None:

@@ -138,8 +138,7 @@ def map_lazily(estimator: Any, X: Any, pick: Callable[..., AnyArray]) -> Any:
     like = np.asarray(pick(*model.posterior(np.zeros((1, model.n_features)))))
 
     def work(chunk: Any, place: int, first: float) -> AnyArray:
-        X = np.array(_numbers(chunk), dtype=np.float64, order="C")
-        counted = not math.isnan(first)
+        X, counted = np.array(_numbers(chunk), dtype=np.float64, order="C"), not math.isnan(first)
         try:
             start = int(first) if counted else 0
             refuse_not_finite(X, model.named_features, lambda: model.family.takes_gaps, start)

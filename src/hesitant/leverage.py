@@ -38,11 +38,9 @@ def steadied(likelihood: Likelihood, state: State) -> Mechanism:
         return mechanism
     log_tau, tau, _ = log_posterior(family, state, X)
     seen, theta = mechanism.difficulty(log_tau, tau), mechanism.without_slopes(tally.rate)
-    weight = np.full(len(X), math.sqrt(tally.weight / len(X)))
-    nudges = _NUDGE * np.eye(theta.size)
+    weight, nudges = np.full(len(X), math.sqrt(tally.weight / len(X))), _NUDGE * np.eye(theta.size)
     ways = [mechanism.pattern(seen, codes, codes >= 0, weight, theta + d).pull for d in nudges]
-    pulls = np.array(ways) / _NUDGE
-    V = np.zeros((theta.size, chart.size, len(X)))
+    pulls, V = np.array(ways) / _NUDGE, np.zeros((theta.size, chart.size, len(X)))
     for h, (axes, own) in enumerate(scores):
         V[:, axes] += own * pulls[:, None, :, h]
     size: FloatArray = np.einsum("qki,qki->qi", V, V)

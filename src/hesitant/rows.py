@@ -216,8 +216,7 @@ def make_block(X: AnyArray, codes: AnyArray, weight: Any, reviewed: Any, said: A
     if not X.flags.writeable:  # read-only arrays would be compiled for a second time
         X = X.copy()
     codes = codes.astype(np.int64)
-    labelled = codes >= 0
-    own = weight.astype(np.float64)
+    labelled, own = codes >= 0, weight.astype(np.float64)
     return Block(X, codes, labelled, labelled if said is None else said, own, own * reviewed)
 
 

@@ -151,8 +151,7 @@ class Statements:
         ordered, known, codes = _encode(members, n, classes=classes, **more)
         inside = np.zeros((n * J, len(ordered)), dtype=bool)
         inside[np.repeat(np.arange(n * J), [*map(len, cells)]), codes] = True
-        spoke = inside.any(axis=1) & ~inside.all(axis=1)
-        said = np.full(n * J, WITHHELD)
+        spoke, said = inside.any(axis=1) & ~inside.all(axis=1), np.full(n * J, WITHHELD)
         options, said[spoke] = np.unique(inside[spoke], axis=0, return_inverse=True)
         said = _hide(said.reshape(n, J), shown)
         return cls("sets", said, _names(readers, names, said), ordered, options, known)
@@ -287,8 +286,7 @@ class Statements:
         between = {"grades": "between", "probabilities": "on"}.get(self.kind, "of")
         head = f"Statements: {noun(n, 'row')}, {noun(J, 'reader')}, {NOUN[self.kind]} {between}"
         head += f" the classes {listed}{', …' * (len(self.classes) > 8)}"
-        table = replace(Table.of(self.counts), rest=".counts")
-        known = int((self.truth >= 0).sum())
+        table, known = replace(Table.of(self.counts), rest=".counts"), int((self.truth >= 0).sum())
         truth = f"\nThe class of {noun(known, 'row')} is known for certain." if known else ""
         return f"{head}\n{table.as_text()}{truth}"
 

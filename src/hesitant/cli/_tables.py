@@ -184,8 +184,7 @@ def predict(
     with terminal.stage("Loading the model"):
         fitted = hesitant.load(model)
     with terminal.stage("Reading"):
-        frame = read(table, min_columns=1)
-        names = getattr(fitted, "feature_names_in_", None)
+        frame, names = read(table, min_columns=1), getattr(fitted, "feature_names_in_", None)
         chosen: dict[str, Any] = {}
         if names is not None:
             chosen["features"] = [str(n) for n in names]

@@ -296,8 +296,7 @@ class Desk:
     def _next(self, reader: str) -> Shown | None:
         (data, model), now = self.ready(), time.monotonic()
         fresh = [(k[0], s) for k, s in self._windows.items() if now - s.time < RESERVED]
-        mine = {s.row for name, s in fresh if name == reader}
-        answers = self.journal.answers()
+        mine, answers = {s.row for name, s in fresh if name == reader}, self.journal.answers()
         own = {a["row"]: a for a in answers if a["reader"] == reader}
         # the same after a restart: nobody can wait an audit case away
         turn = random.Random(f"{self._seed} {reader} {len(own) + len(mine)}").random()

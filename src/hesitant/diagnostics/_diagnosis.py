@@ -74,11 +74,6 @@ class Diagnosis(Result):
         with one_blas_thread(), np.errstate(all="ignore"):
             return [test() if callable(test) else test for test in self.asked]
 
-    def knowing(self, information: ObservedInformation) -> "Diagnosis":
-        """Return the same, whose tests need not find the information of the full fit."""
-        asked = [partial(t, known=information) if callable(t) else t for t in self.asked]
-        return dataclasses.replace(self, asked=asked)
-
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"asked": self.tests}  # the rows to find them do not travel
 

@@ -117,9 +117,8 @@ class EntropyDisplay(draw.Drawing):
                 # Of very many rows, in order, a part draws the same curve at the same bandwidth.
                 part, scott = near[:: 1 + near.size // MOST_SMOOTHED], near.size**-0.2
                 width = scott * part.std(ddof=1)
-                each = [np.exp(-0.5 * ((x - part) / width) ** 2).sum() for x in grid]
-                whole = np.sqrt(2 * np.pi) * width * part.size
-                density = np.array(each) / whole * near.size / t.size
+                each = [np.exp(-0.5 * ((x - part) / width) ** 2).mean() for x in grid]
+                density = np.array(each) * (near.size / (np.sqrt(2 * np.pi) * width * t.size))
                 ax.plot(grid, density, **style, label=name)
                 ax.fill_between(grid, density, color=color, alpha=0.12, linewidth=0)
             else:

@@ -63,15 +63,13 @@ def labelling_curve(
     p, mean = np.clip(means / mass, 0.0, 1.0)
     lower, upper = wilson(p, mass**2 / squares[near], level)
     grid = np.linspace(*shown_range(t), POINTS)
-    where = np.interp(grid, np.sort(t), np.sort(share)) * (BINS - 1)
-    bins = np.flatnonzero(near)
+    where, bins = np.interp(grid, np.sort(t), np.sort(share)) * (BINS - 1), np.flatnonzero(near)
     p, lower, upper, mean = (np.interp(where, bins, curve) for curve in (p, lower, upper, mean))
     return LabellingCurve(grid, p, lower, upper, None if fitted is None else mean, h, rule, level)
 
 
 def ranks(t: FloatArray) -> FloatArray:
-    """Return the rank of each value, from 1; those that are equal share the mean of theirs."""
-    # as SciPy's rankdata, in a third of the time
+    """Return each value's rank, equal ones' mean, in a third of the time of SciPy's rankdata."""
     _, place, count = np.unique(t, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
 

@@ -264,11 +264,9 @@ def likelihood_ratio(fits: Fits) -> Test:
 
 
 @named("Wald")
-def wald_test(
-    model: FittedModel, rows: ManyRows, counts: tuple[int, int], known: Any = None
-) -> Test:
+def wald_test(model: FittedModel, rows: ManyRows, counts: Any, known: Any = None) -> Test:
     """Test the coefficients of a fit as it was: no verdict waits, so much may have changed."""
-    need_rows(*counts, SMALLEST_GROUP)
+    need_rows(counts[0], counts[1], SMALLEST_GROUP)
     need_information(model, rows)
     k, coef = model.n_parameters, model.mechanism.coef_
     if (rows.tally.n + 10 * k) * k**2 > MOST_WORK:

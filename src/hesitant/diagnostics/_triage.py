@@ -107,8 +107,7 @@ def triage(
             reader, chance = model.mechanism.ask(logs, features, tau, rows.said)
     fitted_to = clf.fit_rows if new else rows
     known = known_of(model, rows, fitted_to)
-    own = density if fitted_to is rows else None
-    least = -np.inf if fitted_to is None else least_density(model, fitted_to, own)
+    least = -np.inf if fitted_to is None else least_density(model, fitted_to)
     blank, far = np.flatnonzero(rows.codes < 0), density < least
     places, gain = np.zeros(0, dtype=np.int64), np.zeros(0)
     for group in (blank[~far[blank]], blank[far[blank]]):
@@ -129,10 +128,7 @@ def triage(
 
 
 def least_density(model: FittedModel, rows: ManyRows, density: Any = None) -> float:
-    """Return the log density that nearly all labelled rows exceed; below, a row fits no class.
-
-    That of all rows may be given.
-    """
+    """Return the log density that nearly all labelled rows exceed; below, a row fits no class."""
     if isinstance(rows, Rows):
         labelled = rows.codes >= 0 if rows.said is None else rows.said.given.any(axis=1)
         if labelled.sum() >= FEWEST:

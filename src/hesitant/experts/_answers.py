@@ -65,8 +65,7 @@ class Answers(BaseEstimator):
 
     def prior(self, theta: FloatArray) -> Prior:
         mean, sd = self.centre()
-        z = (theta - mean) / sd
-        curvature = np.tile(np.diag(1 / sd**2), (len(theta), 1, 1))
+        z, curvature = (theta - mean) / sd, np.tile(np.diag(1 / sd**2), (len(theta), 1, 1))
         return -0.5 * float(np.sum(z * z)), -z / sd, curvature
 
 
@@ -121,8 +120,7 @@ class Confusion(Certain):
         super().__init__(options)
         self.right, self.rows = right, rows
         self.free = ~np.eye(np.shape(options)[1], dtype=bool)  # entries that have a parameter
-        self.size = int(self.free.sum())
-        wrong = rows * (1 - right) / max(len(self.free) - 1, 1)
+        self.size, wrong = int(self.free.sum()), rows * (1 - right) / max(len(self.free) - 1, 1)
         self._counts = np.where(self.free, wrong, rows * right)
 
     def matrix(self, theta: FloatArray) -> FloatArray:

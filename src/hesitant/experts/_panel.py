@@ -120,8 +120,7 @@ class Panel(Mechanism):
         self, seen: Difficulty, said: Any, theta: FloatArray, who: Any = None
     ) -> Evidence:
         own, q = self.own(theta), self.hesitation.n_parameters
-        out = ways.Heard(seen.tau.shape, own.shape)
-        by_reader = np.ascontiguousarray(said.said.T)
+        out, by_reader = ways.Heard(seen.tau.shape, own.shape), np.ascontiguousarray(said.said.T)
         who, rows = np.nonzero(by_reader != NOT_SHOWN)
         what: AnyArray = by_reader[who, rows].astype(np.int64)
         spoke, whose = what >= 0, np.minimum(who, len(own) - 1)  # a shared one is everybody's

@@ -98,8 +98,7 @@ def _of_fold(
     mean = weights.T @ Z / np.maximum(count, 1e-12)[:, None]
     apart = [(weights[:, h] > 0, Z - mean[h]) for h in range(g)]
     scatter = np.array([(weights[i, h, None] * u[i]).T @ u[i] for h, (i, u) in enumerate(apart)])
-    grand_mean = count @ mean / count.sum()
-    prior = np.log((count + 1.0) / (count + 1.0).sum())
+    grand_mean, prior = count @ mean / count.sum(), np.log((count + 1.0) / (count + 1.0).sum())
     pull = to_mean[:, None] / np.maximum(count + to_mean[:, None], 1e-12)
     value = np.full((2, *map(len, grid)), -1e300)
     for j, d in enumerate(to_diagonal):

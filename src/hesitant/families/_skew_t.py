@@ -290,8 +290,7 @@ def _skewness(params: Any, X: AnyArray, q: FloatArray, weight: FloatArray, h: in
     # Rows drawn in by their expected precision: no outlier decides.
     shrink = np.sqrt((nu + p) / (nu + q[rows]))[:, None]
     u = (X[rows] - params.center) / params.spread - params.location[h]
-    u = np.where(shrink > 0, u * shrink, 0.0)
-    total = weight.sum() + 1e-12
+    u, total = np.where(shrink > 0, u * shrink, 0.0), weight.sum() + 1e-12
     mean = weight @ u / total
     u -= mean
     prior = p + 2.0  # rows' worth of the symmetric fit

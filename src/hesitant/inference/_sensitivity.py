@@ -171,7 +171,6 @@ def sensitivity(
     classes = np.stack([model.predict_log_proba(data).argmax(axis=1) for model in models])
     differs = classes != classes[np.searchsorted(grid, 0.0)]
     order = np.argsort(np.abs(grid), kind="stable")
-    first = order[differs[order].argmax(axis=0)]
     return Sensitivity(
         of=names[h],
         classes=names,
@@ -180,7 +179,7 @@ def sensitivity(
         shares=np.array([model.weights_ for model in models]),
         errors=np.array([_errors(model) for model in models]),
         changed=differs.mean(axis=1),
-        turns=np.where(differs.any(axis=0), grid[first], np.nan),
+        turns=np.where(differs.any(axis=0), grid[order[differs[order].argmax(axis=0)]], np.nan),
         models=models,
     )
 

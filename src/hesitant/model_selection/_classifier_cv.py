@@ -163,8 +163,7 @@ class MixtureClassifierCV(PatternClassifier):
         """Return the rows to hold out together, none if labels are too few."""
         codes, cv = data.codes, self.cv
         if not isinstance(cv, (Integral, type(None))):  # of None scikit-learn would not shuffle
-            parts = check_cv(cv).split(codes[:, None], codes)
-            folds = [np.asarray(test) for _, test in parts]
+            folds = [np.asarray(test) for _, test in check_cv(cv).split(codes[:, None], codes)]
             if any((codes[fold] >= 0).sum() == 0 for fold in folds):
                 raise ValueError(f"cv={self.cv!r}: a fold has no labelled row to judge by.")
             return data, folds
@@ -184,8 +183,7 @@ class MixtureClassifierCV(PatternClassifier):
         everyone = list(judged.trials)
         names = judged.choose_mechanisms() if self.scoring == "auto" else everyone
         score, weight = held_out.scores(trials, data, rows, self.scoring)
-        mean = weight @ score / weight.sum()
-        inside = np.array([everyone.index(k) for k in names])
+        mean, inside = weight @ score / weight.sum(), np.array([everyone.index(k) for k in names])
         gap, error = held_out.paired_gaps(score, weight, int(inside[mean[inside].argmax()]))
         size = [t.n_parameters for t in trials]
         if self.combine == "stack":
@@ -282,8 +280,7 @@ class MixtureClassifierCV(PatternClassifier):
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of each row."""
-        codes = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
         """Return the uncertainty of each row's class, Shannon's entropy unless told otherwise."""

@@ -239,8 +239,7 @@ class Judge:
         """Take those through all folds that are not hopeless after the first."""
         # With scoring "auto" the plain candidates go first; mechanisms are tried with those that
         # are left, and the two that predict best what was seen go on.
-        self.tol = ROUGHLY
-        groups = list(shapes(self.models))
+        self.tol, groups = ROUGHLY, list(shapes(self.models))
         plain = [g[0] for g in groups] if self.scoring == "auto" else list(self.models)
         names = self._promising(self._run(plain, self.folds[:1]))
         if self.scoring == "auto":

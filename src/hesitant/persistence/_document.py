@@ -119,8 +119,7 @@ def _decode_array(document: dict[str, Any]) -> AnyArray:
 
 
 def _encode_object(name: str, value: BaseEstimator) -> dict[str, Any]:
-    kind = type(value)
-    options = {k: encode(k, v) for k, v in value.get_params(deep=False).items()}
+    kind, options = type(value), {k: encode(k, v) for k, v in value.get_params(deep=False).items()}
     if _classes().get(_class_name(kind)) is not kind or kind.__module__ == "__main__":
         own = f"{name} is of a class of your own, {kind.__name__}, and a model file holds no code"
         raise ValueError(f"{own}: derive it, in a module, from a class of hesitant.")
@@ -275,8 +274,7 @@ def _decode_fit(clf: Any, document: Any) -> None:
     more = document.get("_more", {})
     names = decode(more.get("feature_names_in_"))
     expect(names is None or names.shape == (p,), "the features' names do not fit their number")
-    state = State(weights, params, mechanism.parameters_)
-    clf.n_features_in_ = p
+    state, clf.n_features_in_ = State(weights, params, mechanism.parameters_), p
     clf._publish(FittedModel(family, mechanism, state, classes, p, names, clf.alpha, **record))
     expect_answers(clf)
     _set_attributes(clf, more)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -65,15 +65,12 @@ class Case:
         self.label_rates = getattr(self.whole, "label_rates_", None)
         # class probabilities: by the features alone, of blank rows also by their being blank, and
         # under the fit that ignores the pattern of blanks; chances of a label
-        if self.clf is clf:  # one look at the rows tells all
-            self.proba, _, told, self.chance, self.density = clf.fitted_.predict(given)
-        else:
-            self.proba, told = np.asarray(clf.predict_proba(given)), clf.resolve(given)
-            self.chance = (self.clf if self.panel else clf).labelling_probability(self.data)
-            self.density = np.asarray(self.clf.score_samples(self.data))
-        self.posterior = np.where(self.blank[:, None], told, self.proba)
+        self.proba, self.entropy = clf.predict_proba(given), self.clf.entropy(self.data)
+        self.posterior = np.where(self.blank[:, None], clf.resolve(given), self.proba)
+        self.chance = (self.clf if self.panel else clf).labelling_probability(self.data)
         self.ignorant_posterior = np.asarray(self.diagnosis.ignorance.predict_proba(self.data))
         # less likely than nearly all labelled rows: fits no class
+        self.density = self.clf.score_samples(self.data)
         self.unusual = self.density < least_density(self.clf.fitted_, self.data, self.density)
         # of each feature the share of its variance between the classes, and the best ones first
         given_class = np.eye(len(self.classes))[self.labels.codes]
@@ -95,11 +92,6 @@ class Case:
             return {"tau": self.whole.resolve(self.given)}
         found = {"tau": self.posterior, "chance": self.chance, "unusual": self.unusual}
         return found | ({"entropy": self.entropy} if self.whole is self.clf else {})
-
-    @cached_property
-    def entropy(self) -> FloatArray:
-        """How uncertain the class of each row is."""
-        return np.asarray(self.clf.entropy(self.data))
 
     @cached_property
     def held_out(self) -> tuple[FloatArray, str]:
@@ -146,8 +138,9 @@ class Case:
             found = information(self.clf, self.data)
         except (ValueError, np.linalg.LinAlgError) as error:
             return f"There are no standard errors: {error}"
-        if self.diagnosis.full is self.clf:
-            self.diagnosis = self.diagnosis.knowing(found)
+        if self.diagnosis.full is self.clf:  # Wald's test needs it too
+            asked = [partial(t, known=found) if callable(t) else t for t in self.diagnosis.asked]
+            self.diagnosis = dataclasses.replace(self.diagnosis, asked=asked)
         return found
 
     @cached_property

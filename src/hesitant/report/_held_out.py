@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.spatial import cKDTree
 from scipy.special import softmax
 from sklearn.metrics import confusion_matrix
 from sklearn.preprocessing import StandardScaler
@@ -60,11 +60,8 @@ def _of_blank_rows(case: Case, rows: IntArray) -> float | None:
     rng = np.random.default_rng(0)
     held, left = (rng.permutation(of)[:MOST_NEAR] for of in (rows, np.flatnonzero(case.blank)))
     Z = np.nan_to_num(StandardScaler().fit_transform(case.values[np.r_[held, left]]))
-    k, near = min(NEAREST, len(Z) - 1), np.empty((held.size, NEAREST), dtype=int)[:, : len(Z) - 1]
-    for some in np.split(np.arange(held.size), range(100, held.size, 100)):  # in little memory
-        apart = cdist(Z[some], Z, "sqeuclidean")
-        apart[np.arange(some.size), some] = np.inf  # a row is not near itself
-        near[some] = apart.argpartition(k, axis=1)[:, :k]
+    k = min(NEAREST, len(Z) - 1)
+    near = cKDTree(Z).query(Z[: held.size], k + 1)[1]  # and the row itself, which is not blank
     blanks = (near >= held.size).sum(axis=1) + left.size / len(Z)
     odds = blanks / (k + 1 - blanks)
     pair = case.held_out[0][held], case.posterior[case.blank]

@@ -160,7 +160,6 @@ def _labels(case: Case) -> Section:
     expected = case.posterior[blank].sum(axis=0)
     assured = case.posterior[blank & ~case.unusual].max(axis=1)
     # judged by the fit that ignores the blanks, so that counts cannot be an echo of the assumption
-    # the largest of every row; of a few columns NumPy finds it a row at a time, and slowly
     band = np.digitize(np.max([*case.ignorant_posterior.T], axis=0), BANDS[1:-1])
     rows, without = (np.bincount(band[which], minlength=4) for which in (seen, seen & blank))
     classes = {"class": case.classes, "labelled": given, "blank_assigned": assigned}
@@ -176,16 +175,14 @@ def _labels(case: Case) -> Section:
 
 def _triage(case: Case) -> Section:
     # the chance of an answer is part of the order: whoever withheld the hardest labels may again
-    chance = case.chance
-    usual = np.flatnonzero(case.blank & ~case.unusual)
+    chance, usual = case.chance, np.flatnonzero(case.blank & ~case.unusual)
     apart = np.flatnonzero(case.blank & case.unusual)
     apart = apart[np.argsort(case.density[apart], kind="stable")]
     known, by = None, "how uncertain their class is and by the chance of an answer"
     if not isinstance(case.information, str):
         known = known_from(case.information.axes, case.information.chart_information)
         by = "how much their label is expected to tell, times the chance that it is given"
-    looked = case.posterior, case.entropy, chance
-    order, gain = rank(known, case.data, usual, looked, KEPT)
+    order, gain = rank(known, case.data, usual, (case.posterior, case.entropy, chance), KEPT)
     worth = gain * chance[order]
     ranked = {"rank": np.arange(len(order)) + 1, "chance": chance[order], "gain": gain}
     ranked |= {"expected_gain": worth, "worth": worth / max(worth.max(initial=0), 1e-300)}
@@ -216,8 +213,7 @@ def _doubtful_labels(case: Case, held_out: Section) -> Section:
     """List labels that the model contradicts, as far as it may: judged without the label."""
     every, codes = case.held_out[0], case.labels.codes
     tau = np.where(np.isfinite(every), every, case.proba)
-    given = tau[np.arange(case.n), np.maximum(codes, 0)]
-    judged = ~case.blank & ~case.unusual
+    given, judged = tau[np.arange(case.n), np.maximum(codes, 0)], ~case.blank & ~case.unusual
     wrong = judged & (np.max([*tau.T], axis=0) >= SURE) & (given <= 1 - SURE)
     # a model that is wrongly sure contradicts nobody
     rows = np.flatnonzero(wrong & (not held_out["contradicted"]))
@@ -226,8 +222,7 @@ def _doubtful_labels(case: Case, held_out: Section) -> Section:
     # are listed as leave at least every second of them wrong.
     small = np.sort(tau[judged].ravel())
     right = np.append(0.0, np.cumsum(small))[np.searchsorted(small, given[rows], side="right")]
-    enough = np.flatnonzero(right <= np.arange(1, rows.size + 1) / 2)
-    rows = rows[: enough.max(initial=-1) + 1]
+    rows = rows[: np.flatnonzero(right <= np.arange(1, rows.size + 1) / 2).max(initial=-1) + 1]
     first = rows[:MOST_LISTED]
     said = {"label": [case.classes[h] for h in codes[first]], "label_probability": given[first]}
     return {"total": rows.size, "rows": _records(_rows(case, first, tau) | said)}
@@ -246,13 +241,11 @@ def _readers(case: Case) -> Section:
 def _change(case: Case) -> Section:
     if case.informed is None:
         return {"available": False}
-    before, own = case.ignorant_posterior, case.informed is case.whole
-    after = case.proba if own else case.informed.predict_proba(case.data)
+    before, after = case.ignorant_posterior, case.informed.predict_proba(case.data)
     old, new, blank = before.argmax(axis=1), after.argmax(axis=1), case.blank
     moved, g = np.flatnonzero(old != new), len(case.classes)
     # those that change most come first
-    apart = np.abs(after[moved] - before[moved]).max(axis=1)
-    order = moved[np.argsort(-apart, kind="stable")]
+    order = moved[np.argsort(-np.abs(after - before)[moved].max(axis=1), kind="stable")]
     first, classes = order[:MOST_LISTED], np.array(case.classes, dtype=object)
     rows = {"labelled": ~blank[first], "label": np.where(blank[first], "blank", "given")}
     each, fits = {"class": classes}, (case.diagnosis.ignorance, case.informed)

@@ -88,13 +88,11 @@ class Sheet(dict[str, "Column"]):
         mend, code = "correct or empty the cell", f"give its number to {option('empty')}"
         remedy, or_empty = ways(mend, self.leave_out), ways(mend, code, self.leave_out)
         for j, name in enumerate(names):
-            values = self[name].numbers(remedy)
-            if self.empty:
-                coded = np.isclose(values[:, None], self.empty, SINGLE, 0).any(axis=1)
-                values = np.where(coded, np.nan, values)
-            huge = np.isfinite(values) & (np.abs(values) > _LARGEST)
+            X[:, j] = values = self[name].numbers(remedy)
+            for number in self.empty:
+                X[np.isclose(values, number, SINGLE, 0), j] = np.nan
+            huge = np.isfinite(X[:, j]) & (np.abs(X[:, j]) > _LARGEST)
             self[name].refuse(huge, "is too large to compute with", or_empty)
-            X[:, j] = values
         return X
 
 
@@ -171,8 +169,7 @@ class Column:
         swapped = rf"[+-]?\d*{re.escape(mark)}\d+(?:[eE][+-]?\d+)?"
         # marks between thousands: the same throughout, as a version or an address hardly has it
         grouped = rf"[+-]?\d{{1,3}}(?P<m>[{_GROUPING}])\d{{3}}(?:(?P=m)\d{{3}})*(?:[.,]\d+)?"
-        words = (str(value) for value, x in number.items() if x != x)
-        marks = None
+        words, marks = (str(value) for value, x in number.items() if x != x), None
         if all(re.fullmatch(f"{swapped}|{grouped}", word) for word in words):
             remedy = f"If the {word} is the decimal mark, give {mark!r} to {option('decimal')};"
             remedy += " if marks stand between thousands, remove them."
@@ -252,6 +249,9 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
     for name, column in zip(names, X.T, strict=True):
         rows = np.flatnonzero(np.isfinite(column))
         values = column[rows]
+        # whole numbers, or those of cases and their parts: 17.01, 17.02, 18.01
+        parts = 1000 * np.round(values[:_FEW] % 1, 6)
+        counted = len(parts) == _FEW and np.allclose(parts, np.round(parts), 0, 0.02)
         original = first.setdefault(hashlib.sha256((column + 0.0).tobytes()).digest(), name)
         if len(values) == 0:
             found[name] = "is empty"
@@ -259,7 +259,7 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
             found[name] = "is the same in every row"
         elif original != name:
             found[name] = f"repeats {quote(original)}"
-        elif _is_counted(values[:_FEW]) and len(np.unique(values)) == len(values):
+        elif counted and len(np.unique(values)) == len(values):
             parts = np.unique(np.round(values % 1, 6))
             counted = np.allclose(parts, parts[0] * np.arange(1, len(parts) + 1))
             counted &= parts[0] in (0, 0.1, 0.01, 0.001)
@@ -269,12 +269,6 @@ def unfit_features(X: FloatArray, names: Sequence[str]) -> dict[str, str]:
             if named or (counted and (parted or steps > _COUNTING)):
                 found[name] = "seems to number the rows"
     return found
-
-
-def _is_counted(values: FloatArray) -> bool:
-    """Whether these are whole, or numbers of cases and their parts: 17.01, 17.02, 18.01."""
-    parts = 1000 * np.round(values % 1, 6)
-    return len(values) == _FEW and np.allclose(parts, np.round(parts), 0, 0.02)
 
 
 def codes_in(X: FloatArray, names: Sequence[str]) -> dict[float, dict[str, int]]:

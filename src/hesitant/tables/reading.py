@@ -41,7 +41,6 @@ _ROW_LABELS = re.compile(r"__index_level_\d+__")  # an index that pandas saved w
 # A compressed buffer of an Arrow file: its length when unpacked, and a frame of LZ4 or Zstandard.
 _FRAME = re.compile(rb"(?s)(.{6})\0\0(?:\x04\x22\x4d\x18|\x28\xb5\x2f\xfd)")
 _SAMPLE = 1 << 16
-_NAN = {"NaN", "nan"}  # numbers that are blank
 _BOOLEANS = ["True", "TRUE", "true", "False", "FALSE", "false"]
 
 
@@ -170,8 +169,7 @@ def _read_fcs(
             # the usual parameters of cytometers
             measured = [k for k in file.fluoro_indices if not {*pairs[k], names[k]} & {*text}]
             events = scale(events, measured, t=262144, m=4.5, a=0)
-    frame = pd.DataFrame(events, columns=names)
-    aliases = dict(zip(detectors, names, strict=True))
+    frame, aliases = pd.DataFrame(events, columns=names), dict(zip(detectors, names, strict=True))
     aliases |= {m: name for m, name in zip(markers, names, strict=True) if markers.count(m) == 1}
     frame.attrs["hesitant"] = {"aliases": aliases}
     return frame
@@ -316,8 +314,7 @@ def _cut(data: bytes, delimiter: str, rows: Iterator[Any], header_line: int, wid
                 return last, [pc.utf8_ltrim(c, " ") for c in columns] if b" " in data else columns
     last, batches = 0, []
     for batch in iter(lambda: list(islice(rows, 1 << 16)), []):
-        last = batch[-1][0]
-        cells = zip(*(row for _, row in batch), strict=True)
+        last, cells = batch[-1][0], zip(*(row for _, row in batch), strict=True)
         batches.append([pa.array(column, pa.large_string()) for column in cells])
     return last, [pa.chunked_array(parts) for parts in zip(*batches, strict=True)]
 
@@ -326,7 +323,7 @@ def _column(cells: Any, na: Collection[str], decimal: str, *, as_text: bool) -> 
     """Return cells of text as numbers or True and False if they all are, else as text."""
     kinds = () if as_text else (pa.int64(), pa.float64())  # whole numbers stay whole
     # Most columns are numbers and nothing else: no cell of theirs needs a look for blanks.
-    for kind in () if decimal == "," or any(map(is_number, {*na} - _NAN)) else kinds:
+    for kind in () if decimal == "," or any(map(is_number, {*na} - {"NaN", "nan"})) else kinds:
         with suppress(pa.ArrowInvalid):
             return pc.cast(cells, kind).to_pandas()
     trimmed = pc.utf8_trim_whitespace(cells)

@@ -115,10 +115,9 @@ def select_columns(
         sheet.leave_out = f"leave such columns out with {option('drop')}"
     if features is not None and not len(features):
         raise sheet.error("No feature is named.", f"Name at least one with {option('features')}.")
-    if features is None:
-        names, X, ignored, aside = _default_features(sheet, taken)
-    else:
-        names, X, ignored, aside = [*features], sheet.features(features), [], {}
+    chosen = _default_features(sheet, taken) if features is None else (list(features), [], {})
+    names, ignored, aside = chosen
+    X = sheet.features(names)
     sheet.notes += _codes(sheet, X, names)
     dropped = _unusable_rows(sheet, X, names, on_missing)
     kept = np.delete(np.arange(len(frame)), dropped)
@@ -182,7 +181,7 @@ def _roles(sheet: Sheet, parts: dict[str, Any]) -> dict[str, str]:
 
 def _default_features(
     sheet: Sheet, taken: dict[str, str]
-) -> tuple[list[str], FloatArray, list[str], dict[str, str]]:
+) -> tuple[list[str], list[str], dict[str, str]]:
     """Return the numeric columns without a part, those not numeric, and why others are aside."""
     chosen, text, aside = list[str](), list[str](), dict[str, str]()
     learning = "label" in taken.values()  # a model whose features have no names takes them all
@@ -204,8 +203,7 @@ def _default_features(
         also = f"; these are text: {quote_all(text)}" if text else ""
         remedy = "Check the table, or the columns that are given another part or left out."
         raise sheet.error(f"No numeric column is left to use as a feature{also}.", remedy)
-    X = sheet.features(chosen)
-    unfit = unfit_features(X, chosen) if learning else {}
+    unfit = unfit_features(sheet.features(chosen), chosen) if learning else {}
     if len(unfit) < len(chosen):  # where nothing else is left, it is for the fit to judge
         aside |= unfit
     if text:
@@ -214,9 +212,7 @@ def _default_features(
         why = "; ".join(f"{quote(name)} {reason}" for name, reason in aside.items())
         features = option("features")
         sheet.notes.append(f"Columns set aside, unless you name them with {features}: {why}.")
-    left = [j for j, name in enumerate(chosen) if name not in aside]
-    X = X if len(left) == len(chosen) else X.take(left, axis=1)
-    return [chosen[j] for j in left], X, text, aside
+    return [name for name in chosen if name not in aside], text, aside
 
 
 def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> Iterator[str]:
