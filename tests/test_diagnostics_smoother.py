@@ -6,6 +6,7 @@ from scipy.special import expit
 from scipy.stats import norm, rankdata
 
 from hesitant.diagnostics import labelling_curve
+from hesitant.diagnostics._smoother import ranks
 
 
 def made(n, seed=0):
@@ -80,3 +81,10 @@ def test_awkward_values():
     all_seen = labelling_curve(np.linspace(0, 1, 40), np.ones(40, bool))
     np.testing.assert_allclose(all_seen.upper, 1)
     assert (all_seen.lower < 1).all()
+
+
+@pytest.mark.parametrize("ties", [1, 3, 50])
+def test_ranks_are_those_of_scipy(ties):
+    t = np.random.default_rng(0).normal(size=200).repeat(ties)
+    t[:7] = -np.inf
+    assert np.array_equal(ranks(t), rankdata(t))

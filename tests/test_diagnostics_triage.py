@@ -166,3 +166,12 @@ def test_a_row_that_fits_no_class_is_marked_for_a_panel_too(fitted):
     frame = triage(clf, X, said).set_index("row")
     assert frame.loc[0, "unusual"]
     assert frame["unusual"].mean() < 0.05
+
+
+def test_the_first_rows_are_the_same_however_many_are_asked_for():
+    data = simulate(n=30_000, random_state=3)
+    clf = MixtureClassifier().fit(data.features, data.labels)
+    every = clf.triage(data.features, data.labels)
+    for top in (1, 100, len(every) - 1, len(every) + 1):
+        first = clf.triage(data.features, data.labels, top=top)
+        pd.testing.assert_frame_equal(first, every[:top])

@@ -273,3 +273,21 @@ def test_file_names_cannot_garble_the_terminal(tmp_path: Path) -> None:
     with pytest.raises(TableError) as caught:
         read_table(tmp_path / "\x1b[2Jgone.csv")
     assert "\x1b" not in str(caught.value)
+
+
+def test_numbers_that_stand_for_nothing_are_blank_in_columns_of_numbers() -> None:
+    text = b"x,z,n\n1.5,-999,nan\n-999,2,3\n"
+    plain = read_table(io.BytesIO(text))
+    assert plain["z"].tolist() == [-999, 2]
+    assert plain["n"].isna().tolist() == [True, False]
+    frame = read_table(io.BytesIO(text), na=["-999"])
+    assert frame["x"].isna().tolist() == [False, True]
+    assert frame["z"].isna().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("blank", ["\n", "  \n", ""])
+@pytest.mark.parametrize("end", ["\n", "\n\n", ""])
+def test_blank_lines_are_no_rows_and_no_line_is_told(blank: str, end: str) -> None:
+    frame = read_table(io.BytesIO(f"x,y\n1,a\n{blank}2, b{end}".encode()))
+    assert frame.to_dict("list") == {"x": [1, 2], "y": ["a", "b"]}
+    assert ("first_line" in frame.attrs["hesitant"]) == (blank == "")

@@ -280,7 +280,8 @@ class MixtureClassifierCV(PatternClassifier):
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class of each row."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        codes = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[codes])
 
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
         """Return the uncertainty of each row's class, Shannon's entropy unless told otherwise."""

@@ -180,8 +180,7 @@ def stack_weights(
         share = p * w
         new = (weight / share.sum(axis=1)) @ share + prior
         new /= new.sum()
-        settled = np.abs(new - w).max() < 1e-7
-        w = new
+        settled, w = np.abs(new - w).max() < 1e-7, new
         if settled or step % 100 == 99:
             low = np.where((w > 0) & (w < least), w, np.inf)
             if np.isfinite(low).any():
