@@ -115,6 +115,7 @@ def test_wrong_data(paper, change, message):
     ("options", "message"),
     [
         ({"sample_weight": np.zeros(500)}, "sample_weight is zero for every row"),
+        ({"sample_weight": np.full(500, 1e-40)}, "or next to it: give some row more"),
         ({"sample_weight": -np.ones(500)}, r"sample_weight\[0\] is -1"),
         ({"sample_weight": np.ones(3)}, "sample_weight"),
         ({"sample_weight": "a"}, "sample_weight holds what is no number"),

@@ -127,8 +127,8 @@ def check_weight(sample_weight: Any, X: AnyArray, some: bool = True) -> FloatArr
         raise ValueError(f"sample_weight has shape {weight.shape}: give {len(X)}, one a row.")
     for row in np.flatnonzero(~((weight >= 0) & (weight < np.inf))).tolist():
         raise ValueError(f"sample_weight[{row}] is {weight[row]}: give finite numbers >= 0.")
-    if some and not weight.any():
-        raise ValueError("sample_weight is zero for every row: give some row a weight.")
+    if some and not weight.max(initial=0) > 1e-20:
+        raise ValueError("sample_weight is zero for every row, or next to it: give some row more.")
     return weight
 
 

@@ -27,16 +27,7 @@ from hesitant.experts import Panel
 from hesitant.families import Gaussian, StudentT
 from hesitant.families._kernels import whiten
 from hesitant.families._student_t import HeavyTailedParams
-from hesitant.inference._scores import (
-    NEGLIGIBLE,
-    Axes,
-    Scores,
-    find_axes,
-    is_diagonal,
-    outer,
-    spread,
-    told,
-)
+from hesitant.inference._scores import Axes, Scores, find_axes, is_diagonal, outer, spread, told
 from hesitant.likelihood import Likelihood, normalise
 from hesitant.mechanisms import Ignorable, row_term
 from hesitant.model import FittedModel
@@ -246,7 +237,7 @@ def draw_moments(
 def _counts(*weights: FloatArray | None) -> Any:
     """Whether rows have weights that are more than rounding."""
     sizes = [np.abs(w) for w in weights if w is not None]
-    return sum((s > NEGLIGIBLE * s.max(initial=0.0)).any(axis=(1, 2)) for s in sizes) > 0
+    return sum((s > 1e-6 * ROUNDING * s.max(initial=0)).any(axis=(1, 2)) for s in sizes) > 0
 
 
 def _kernel(log_tau: FloatArray, log_w: FloatArray) -> tuple[FloatArray, float]:

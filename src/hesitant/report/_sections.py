@@ -43,32 +43,16 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> A
     told = {part: [case.wording(text) for text in texts] for part, texts in told.items()}
     # The curve is a picture, not numbers to read; the notes and the method say the rest.
     hidden = {"curve", "remarks", "caveats"}
-    return plain(
-        {
-            "name": name,
-            "classes": case.classes,
-            "features": case.features,
-            "held_out": held_out,
-            "labels": labels,
-            "separation": _records(apart),
-            "triage": triage,
-            "doubtful_labels": doubtful,
-            "readers": _readers(case) if case.panel else {},
-            "evidence": {k: v for k, v in case.diagnosis.to_dict().items() if k not in hidden},
-            "change": change,
-            "parameters": _parameters(case),
-            "candidates": candidates,
-            "method": _method(case, candidates),
-            "repeat": repeat,
-            "verdict": {
-                "finding": found.finding,
-                "headline": found.headline,
-                **told,
-                "paragraphs": [*told["what"], *told["sure"], *told["next"]],
-            },
-            "notes": list(dict.fromkeys(map(case.wording, (*notes, *found.remarks)))),
-        }
-    )
+    page = {"name": name, "classes": case.classes, "features": case.features}
+    page |= {"held_out": held_out, "labels": labels, "separation": _records(apart)}
+    page |= {"triage": triage, "doubtful_labels": doubtful, "candidates": candidates}
+    page |= {"readers": _readers(case) if case.panel else {}, "change": change}
+    page["evidence"] = {k: v for k, v in case.diagnosis.to_dict().items() if k not in hidden}
+    page |= {"parameters": _parameters(case), "method": _method(case, candidates)}
+    answer = {"paragraphs": [*told["what"], *told["sure"], *told["next"]]}
+    page["verdict"] = {"finding": found.finding, "headline": found.headline, **told, **answer}
+    page["notes"] = list(dict.fromkeys(map(case.wording, (*notes, *found.remarks))))
+    return plain(page | {"repeat": repeat})
 
 
 def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str]:
