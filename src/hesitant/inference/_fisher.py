@@ -214,7 +214,7 @@ def draw_moments(
     # Where next to no class is in doubt a label is worth no more than rounding.
     if any(np.abs(c).sum() > 1e-4 * ROUNDING * n for c, *_ in ways):
         # For one expert what is lost follows from differences of two classes' scores.
-        asked |= {way: (*told, not panel) for way, told in zip(WAYS[1:], ways, strict=True)}
+        asked |= {way: (*seen, not panel) for way, seen in zip(WAYS[1:], ways, strict=True)}
     each, exact = np.zeros(axes.size), chart.family.complete
     if exact is None:
         asked["complete"] = complete(w, tau), *NONE, False
