@@ -19,7 +19,7 @@ import hesitant.report
 from hesitant import MixtureClassifier, Statements
 from hesitant import _words as words
 from hesitant.datasets import make_cytometry_like, simulate
-from hesitant.report import make_report
+from hesitant.report import _held_out, make_report
 from hesitant.tables import TableError
 
 SECTIONS = ["labels", "data", "accuracy", "triage", "evidence", "change", "details"]
@@ -189,6 +189,16 @@ def test_a_wrong_model_is_not_believed_where_experts_hesitated():
     claimed = own.max(axis=1).mean()
     assert claimed - right > 0.2
     assert right < said < right + 0.7 * (claimed - right)  # of seeds 0 to 11 every one; mean 0.4
+
+
+def test_labels_among_many_blank_rows_like_them_count_by_odds_that_there_can_be(monkeypatch):
+    rng, odds = np.random.default_rng(0), []
+    truth = rng.integers(0, 2, 1500)
+    X = rng.binomial([3, 2], (0.3 + 0.4 * truth)[:, None]).astype(float)  # twelve kinds of rows
+    weigh = _held_out.as_sure_as
+    monkeypatch.setattr(_held_out, "as_sure_as", lambda *a: odds.append(a[2]) or weigh(*a))
+    report_on(X, np.where(rng.random(1500) < 0.08, truth, None), covariance="tied")
+    assert (odds[0] > 0).all()
 
 
 @pytest.mark.parametrize("gaps", [False, True])

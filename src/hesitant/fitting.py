@@ -172,16 +172,14 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         given |= _refilled(given, partial(likelihood.sample, SAMPLE))
         mine, theirs = classes.tolist(), init.classes_.tolist()
         if set(mine) != set(theirs):
+            remedy = "give a model of the same classes, or its parameters_, whose order is then"
             raise ValueError(
-                f"init has the classes {theirs}, and the data {mine}: give a model of the same "
-                "classes, or its parameters_, whose order is then yours."
+                f"init has the classes {theirs}, and the data {mine}: {remedy} yours."
             )
         order = np.array([theirs.index(name) for name in mine])
     else:
-        raise TypeError(
-            f"init is a {type(init).__name__}: give a dict with 'weights', 'means' and "
-            "'covariances', or a fitted MixtureClassifier."
-        )
+        needed = "a dict with 'weights', 'means' and 'covariances', or a fitted MixtureClassifier"
+        raise TypeError(f"init is a {type(init).__name__}: give {needed}.")
     mechanism = _numbers(given.get("mechanism", theta))
     if mechanism.shape == theta.shape and np.isfinite(mechanism).all():
         theta = mechanism
@@ -194,9 +192,8 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         raise ValueError(f"init has weights {found!r}: give positive numbers, one a class.")
     if not family.has_from_attributes:
         name = type(family).__name__
-        raise ValueError(
-            f"init: the family {name} has no `from_attributes` method to start from it."
-        )
+        without = "has no `from_attributes` method to start from it"
+        raise ValueError(f"init: the family {name} {without}.")
     X, _, _ = likelihood.sample(SAMPLE)
     params = family.from_attributes(given, X)
     described = len(family.moments(params)[0])
