@@ -6,7 +6,7 @@ import pytest
 from helpers_families import Exponential
 from hesitant import MixtureClassifier
 from hesitant.datasets import simulate
-from hesitant.families import Family
+from hesitant.families import Family, Gaussian
 from hesitant.mechanisms import EntropyMechanism, Mechanism
 from hesitant.uncertainty import Shannon, Uncertainty
 
@@ -138,6 +138,30 @@ def test_own_mechanism_reaches_its_maximum_with_gaussian_classes(paper):
         for s in ("quasi_newton", "one_step_late", "profile")
     ]
     assert max(values) - min(values) < 1e-4
+
+
+def test_own_properties_and_copies_are_respected(paper):
+    class Own(Gaussian):
+        copies = 0
+
+        @property
+        def reg_covar(self):
+            return getattr(self, "_given", 1e-6)
+
+        @reg_covar.setter
+        def reg_covar(self, value):
+            self._given = value
+
+        def __copy__(self):
+            type(self).copies += 1
+            out = object.__new__(type(self))
+            vars(out).update(vars(self))
+            return out
+
+    ours, own = (MixtureClassifier(f, reg_covar=0.5).fit(*paper) for f in ("gaussian", Own()))
+    assert own.log_likelihood_ == pytest.approx(ours.log_likelihood_)
+    assert own.fitted_.family.reg_covar == 0.5
+    assert Own.copies
 
 
 def test_own_measure(paper):

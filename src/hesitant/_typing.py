@@ -1,5 +1,6 @@
 """The few array types that signatures speak of, and what is copied at every step."""
 
+import copy
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -15,7 +16,12 @@ class Movable:
     """Base of what is copied often."""
 
     def moved(self, **changed: Any) -> Self:
-        """Return a copy with other values: sooner than ``copy`` and ``dataclasses.replace``."""
+        """Return a copy with other values: sooner than ``copy``, which users' classes may hook."""
+        if not type(self).__module__.startswith("hesitant."):
+            out = copy.copy(self)
+            for name, value in changed.items():
+                object.__setattr__(out, name, value)  # if it is frozen, or a property, too
+            return out
         out = object.__new__(type(self))
         vars(out).update(vars(self), **changed)
         return out

@@ -62,8 +62,7 @@ class KernelDensity(Family):
         """Return a copy that has the kernels: their places, classes, masses and rates."""
         check_number("most", self.most, Integral, 1)
         X, codes, weight = sample()
-        out = self.moved()
-        rows = np.flatnonzero((codes >= 0) & (weight > 0))
+        out, rows = self.moved(), np.flatnonzero((codes >= 0) & (weight > 0))
         rows = rows[:: -(-len(rows) // self.most) or 1]
         out.rows_, out.masses_ = np.array(X[rows], dtype=np.float64), weight[rows].astype(float)
         out.codes_, out.n_classes_ = codes[rows].astype(np.int64), len(classes)

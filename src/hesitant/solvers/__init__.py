@@ -51,16 +51,13 @@ class Solver:
     def check(self, likelihood: Likelihood) -> None:
         """Raise ValueError, naming what is missing, if the solver does not apply."""
         if self.needs_scores and not (self.otherwise or likelihood.family.has_coordinates):
-            raise ValueError(
-                f"solver={self.name!r} follows gradients, and the family "
-                f"{type(likelihood.family).__name__} has no `coordinates` method: write one, or "
-                "use solver='one_step_late' (or 'em' with mechanism=None)."
-            )
+            what = f"the family {type(likelihood.family).__name__} has no `coordinates` method"
+            remedy = "write one, or use solver='one_step_late' (or 'em' with mechanism=None)"
+            raise ValueError(f"solver={self.name!r} follows gradients, and {what}: {remedy}.")
         if self.ignorable_only and likelihood.mechanism.informative:
-            raise ValueError(
-                f"solver={self.name!r} maximises the ignorance likelihood only: use "
-                "solver='one_step_late' with a mechanism or with readers who may be wrong."
-            )
+            remedy = "solver='one_step_late' with a mechanism or with readers who may be wrong"
+            only = "maximises the ignorance likelihood only"
+            raise ValueError(f"solver={self.name!r} {only}: use {remedy}.")
 
     def run(
         self, likelihood: Likelihood, state: State, progress: Progress, rough: bool
