@@ -163,8 +163,8 @@ def efficiency(
 
     Variances and excess error are proportional to 1 / ``n_rows``, the rows of the study imagined.
     Averages are over ``n_draws`` rows, and the error this leaves is reported: by default 10,000,
-    and fewer for models of more than 250 parameters. (What complete labels tell of Gaussian
-    classes is exact.) Of the rows a ``reviewed_share`` is shown to
+    and fewer for models of more than 250 parameters. (Then what complete labels tell of Gaussian
+    classes is exact, unless little of it is left.) Of the rows a ``reviewed_share`` is shown to
     somebody, and only those have a pattern: by default as in the fit; of a loaded model all, or of
     a panel as many for each reader as in the fit. After a fit to several readers' statements
     "ignorance" is what they say, "full" that and who hesitates at what.
@@ -193,8 +193,7 @@ def efficiency(
     if not model.family.has_coordinates:
         name = type(model.family).__name__
         raise ValueError(f"{name} has no `coordinates` method, so no information: write one.")
-    review = _review(clf, reviewed_share)
-    rng = generator(random_state).spawn(1)[0]
+    review, rng = _review(clf, reviewed_share), generator(random_state).spawn(1)[0]
     axes, log_unit, numbers, parts = _fisher.draw_moments(model, n_draws, BATCHES, review, rng)
     usable, units = "boundary" in parts, natural_units(model)
     jacobian = units.jacobian(axes)[:, : axes.size]

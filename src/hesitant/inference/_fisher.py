@@ -27,6 +27,7 @@ from hesitant.experts import Panel
 from hesitant.families import Gaussian, StudentT
 from hesitant.families._kernels import whiten
 from hesitant.families._student_t import HeavyTailedParams
+from hesitant.inference import _scores
 from hesitant.inference._scores import Axes, Scores, find_axes, is_diagonal, outer, spread, told
 from hesitant.likelihood import Likelihood, normalise
 from hesitant.mechanisms import Ignorable, row_term
@@ -49,6 +50,10 @@ TAILS = StudentT(dof=TAIL)
 ROUNDING = 1e-11
 # Rows near the boundary, equally weighted, below which there is no saying what happens there.
 ENOUGH = 30
+# What complete labels tell may be known. Drawn, it leaves doubt where draws are few (rows for each
+# parameter); but the draws that tell what is lost then tell from what: ratios are sharper, and
+# where less than a share is left only they keep it positive.
+FEW, LEFT = 20, 0.3
 
 Figure: TypeAlias = tuple[float, FloatArray]
 """A number, and the batches' influence on it (to first order, and relative to it)."""
@@ -215,23 +220,31 @@ def draw_moments(
     if any(np.abs(c).sum() > 1e-4 * ROUNDING * n for c, *_ in ways):
         # For one expert what is lost follows from differences of two classes' scores.
         asked |= {way: (*seen, not panel) for way, seen in zip(WAYS[1:], ways, strict=True)}
-    each, exact = np.zeros(axes.size), chart.family.complete
-    if exact is None:
-        asked["complete"] = complete(w, tau), *NONE, False
-    else:  # no draw is needed to tell
-        each = np.append(np.ones(chart.splits[0]), exact) / chart.total
-    counts = reduce(np.logical_or, [_counts(*c[:2]) for c in asked.values()], np.zeros(n, bool))
-    scores = Scores(axes, X[counts], ends=counts.reshape(n_batches, -1).sum(axis=1).cumsum())
-    summed = {
-        name: [*scores.totals(c[counts], None if edges is None else edges[counts], *rest)]
-        for name, (c, edges, *rest) in asked.items()
-    }
-    whole = Batches(numbers["n"], each, summed.pop("complete", []))
-    parts = {way: dataclasses.replace(whole) for way in WAYS}
-    for name, found in summed.items():
-        more = of_classes(Batches(numbers["n"], 0 * each, found))
-        parts[name] = more if name == "boundary" else whole + more
-    return axes, log_unit, numbers, parts
+    given = axes, X, numbers["n"], asked
+    if chart.family.complete is not None and n < FEW * axes.size:
+        each = np.append(np.ones(chart.splits[0]), chart.family.complete) / chart.total
+        parts = _sum_up(*given, Batches(numbers["n"], each, []))
+        least = LEFT * numbers["n"].sum() * each
+        if all(_scores.exceeds(parts[way].total, least) for way in WAYS):
+            return axes, log_unit, numbers, parts
+    asked["complete"] = complete(w, tau), *NONE, False
+    return axes, log_unit, numbers, _sum_up(*given)
+
+
+def _sum_up(
+    axes: Axes, X: FloatArray, n: FloatArray, asked: dict[str, Any], whole: Any = None
+) -> dict[str, Batches]:
+    """Return information by name; ``whole`` is that of complete labels, if it is not asked for."""
+    some = [np.zeros(len(X), dtype=bool), *(_counts(*c[:2]) for c in asked.values())]
+    counts, out = reduce(np.logical_or, some), {}
+    scores = Scores(axes, X[counts], ends=counts.reshape(n.size, -1).sum(axis=1).cumsum())
+    for name, (c, edges, *rest) in asked.items():
+        at = None if edges is None else edges[counts]
+        sums = [*scores.totals(c[counts], at, *rest)]
+        out[name] = of_classes(Batches(n, np.zeros(axes.size), sums))
+    whole = out.pop("complete", whole)
+    ways = {way: whole + out[way] if way in out else dataclasses.replace(whole) for way in WAYS}
+    return out | ways
 
 
 def _counts(*weights: FloatArray | None) -> Any:
@@ -373,8 +386,7 @@ def figures_of(
     near, ways = parts.get("boundary"), {id(V[way]): way for way in WAYS}
     # Ways that know the same are judged once.
     judged = {k: _criteria(parts[way], V[way], near) for k, way in ways.items()}
-    known = {way: judged[id(V[way])] for way in WAYS}
-    out = {}
+    known, out = {way: judged[id(V[way])] for way in WAYS}, {}
     for way in WAYS:
         size, by = known[way]["error"]
         out[f"excess {way}"] = math.exp(size + log_unit), by
