@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from hesitant import MixtureClassifier, _vector_math, likelihood
+from hesitant import MixtureClassifier, _compile, _vector_math, likelihood
 from hesitant.datasets import simulate
 from hesitant.families import Gaussian, _kernels
 from hesitant.mechanisms import (
@@ -90,6 +90,19 @@ def test_plain_and_compiled_kernels_agree(name):
     kernel.compile_now()
     for a, b in zip(results(kernel), results(plain), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+def test_a_loop_of_pythons_own_is_compiled_sooner(monkeypatch):
+    ran = []
+
+    def loop(x):
+        ran.append("plain")
+
+    monkeypatch.setattr(_compile, "_compile", lambda *_, **__: lambda x: ran.append("compiled"))
+    monkeypatch.setattr(_compile, "_compiled_before", lambda _: False)
+    for plain in (True, loop):
+        _compile.njit(plain)(loop)(np.zeros(_compile.PATIENCE // 40))
+    assert ran == ["compiled", "plain"]
 
 
 @pytest.mark.parametrize("p", [1, 2, 4, 7, 12])

@@ -28,15 +28,15 @@ def njit(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator like numba's that compiles when it pays.
 
-    ``plain`` does the same without being compiled (True: the function itself). A function that
-    fills arrays has ``room``, which makes them, and all that the function is called with, from the
-    plain version's arguments. A number that the function returns comes before them. An ``inner``
-    one is called by other kernels alone.
+    ``plain`` does the same without being compiled (True: the function itself, whose numbers count
+    as fifty each, as slow as Python's loops are). A function that fills arrays has ``room``: it
+    makes them, and all that the function is called with, from the plain version's arguments. A
+    number that it returns comes before them. An ``inner`` one is called by other kernels alone.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
         compiled: Any = None
-        instead = function if plain is True else plain
+        instead, each = (function, 50) if plain is True else (plain, 1)
         patience: int | None = None  # not yet asked for
 
         def compile_now() -> Any:
@@ -53,7 +53,7 @@ def njit(
             nonlocal patience
             if patience is None:
                 patience = 0 if instead is None or _compiled_before(function) else PATIENCE
-            patience -= sum(getattr(a, "size", 0) for a in arguments)
+            patience -= each * sum(getattr(a, "size", 0) for a in arguments)
             return patience > 0
 
         @functools.wraps(function)
