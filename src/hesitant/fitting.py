@@ -172,10 +172,8 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         given |= _refilled(given, partial(likelihood.sample, SAMPLE))
         mine, theirs = classes.tolist(), init.classes_.tolist()
         if set(mine) != set(theirs):
-            remedy = "give a model of the same classes, or its parameters_, whose order is then"
-            raise ValueError(
-                f"init has the classes {theirs}, and the data {mine}: {remedy} yours."
-            )
+            remedy = "give a model of the same classes, or its parameters_ in the order of yours"
+            raise ValueError(f"init has the classes {theirs}, and the data {mine}: {remedy}.")
         order = np.array([theirs.index(name) for name in mine])
     else:
         needed = "a dict with 'weights', 'means' and 'covariances', or a fitted MixtureClassifier"

@@ -177,19 +177,13 @@ def _evaluate_block(
 
 
 def _step_by_step(
-    family: Family,
-    mechanism: Mechanism,
-    state: State,
-    block: Block,
-    weight: FloatArray,
-    seen: Difficulty | None = None,
+    family: Family, mechanism: Mechanism, state: State, block: Block, weight: Any, *seen: Any
 ) -> Any:
     log_density, kept = family.look(state.params, block.X)
     posterior = _posterior(log_density, state)
-    if seen is None:
-        seen = mechanism.difficulty(*posterior[:2])
-    seen = seen._replace(log_tau=posterior[0], tau=posterior[1])
-    pattern = mechanism.pattern(seen, block.codes, block.said, block.review, state.theta)
+    known = seen[0] if seen else mechanism.difficulty(*posterior[:2])
+    known = known._replace(log_tau=posterior[0], tau=posterior[1])
+    pattern = mechanism.pattern(known, block.codes, block.said, block.review, state.theta)
     value, counts, w = _weigh(posterior, block.codes, weight, pattern.pull)
     given = () if kept is None else (kept,)  # a family that keeps nothing may not ask for it
     statistics = family.statistics(state.params, block.X, w, *given)
