@@ -209,8 +209,7 @@ def draw_moments(
     boundary, near = _boundary(half_width, log_w - log_unit, log_tau)
     ask = partial(_said, rng=rng) if panel else _answers
     labelled, *ways = ask(model, review, n_batches, *known)
-    w = known[2]
-    wrong = -np.expm1(reduce(np.maximum, log_tau.T))  # the chance that the best class is
+    w, wrong = known[2], -np.expm1(reduce(np.maximum, log_tau.T))  # chance that the best is
     sums = {"n": w, "bayes": w * wrong, "labelled": labelled}
     numbers = {k: v.reshape(n_batches, -1).sum(axis=1) for k, v in sums.items()}
     asked: dict[str, tuple[Any, ...]] = {}
@@ -235,9 +234,13 @@ def _sum_up(
     axes: Axes, X: FloatArray, n: FloatArray, asked: dict[str, Any], whole: Any = None
 ) -> dict[str, Batches]:
     """Return information by name; ``whole`` is that of complete labels, if it is not asked for."""
-    some = [np.zeros(len(X), dtype=bool), *(_counts(*c[:2]) for c in asked.values())]
-    counts, out = reduce(np.logical_or, some), {}
-    scores = Scores(axes, X[counts], ends=counts.reshape(n.size, -1).sum(axis=1).cumsum())
+    counts: Any = slice(None)
+    ends, out = np.arange(1, n.size + 1) * (len(X) // n.size), {}
+    if whole is not None:  # a row that is sure of its class tells nothing else
+        some = [np.zeros(len(X), dtype=bool), *(_counts(*c[:2]) for c in asked.values())]
+        counts = reduce(np.logical_or, some)
+        ends = counts.reshape(n.size, -1).sum(axis=1).cumsum()
+    scores = Scores(axes, X[counts], ends=ends)
     for name, (c, edges, *rest) in asked.items():
         at = None if edges is None else edges[counts]
         sums = [*scores.totals(c[counts], at, *rest)]
