@@ -73,19 +73,6 @@ def test_wald_is_the_squared_ratio(data, result):
     )
 
 
-def test_the_wald_test_takes_information_that_is_known(data, result):
-    from hesitant.diagnostics._tests import wald_test
-    from hesitant.inference import information
-
-    rows, counts = result.full.check(), (result.n_labelled, result.n_blank)
-    known = information(result.full, rows)
-    asked = [wald_test(result.full.fitted_, rows, counts, given) for given in (None, known)]
-    assert asked[0] == asked[1]
-    assert not asked[0].was_skipped
-    known.std_error[0] = np.inf  # a direction that nothing is known of must be looked for
-    assert wald_test(result.full.fitted_, rows, counts, known) == asked[0]
-
-
 def test_bootstrap_is_repeatable_whoever_computes_it(data):
     def run():
         return diagnose(data.features[:150], data.labels[:150], n_boot=12, random_state=3)

@@ -17,7 +17,7 @@ from hesitant._words import percent
 from hesitant.datasets import simulate
 from hesitant.experts import Readers
 from hesitant.families import Gaussian, StudentT
-from hesitant.inference import _fisher, efficiency
+from hesitant.inference import _draws, _fisher, efficiency
 
 
 def test_complete_labels_have_a_closed_form():
@@ -221,7 +221,7 @@ def test_classes_too_far_apart_for_any_gain(gap):
 
 def test_a_family_of_ones_own_draws_from_the_model_alone(monkeypatch):
     """Its density may be meant for part of the space only."""
-    monkeypatch.setattr(_fisher, "Gaussian", StudentT)
+    monkeypatch.setattr(_draws, "Gaussian", StudentT)
     beta = (1.0, -3.0)
     found = efficiency(univariate("entropy", beta), n_rows=1, n_draws=40_000, random_state=0)
     for way, info in quadrature(beta).items():
@@ -241,8 +241,8 @@ def test_weights_are_bounded_and_average_to_one(three_classes):
     X, y = three_classes
     clf = MixtureClassifier().fit(X, y)
     rng = np.random.default_rng(0)
-    proposals = _fisher.fit_proposals(clf.fitted_, rng)
-    X, _, _, log_w = _fisher.draw_rows(clf.fitted_, *proposals, 20_000, rng)
+    proposals = _draws.fit_proposals(clf.fitted_, rng)
+    X, _, _, log_w = _draws.draw_rows(clf.fitted_, *proposals, 20_000, rng)
     w = np.exp(log_w)
     assert len(X) == 20_000
     assert w.max() <= 2 + 1e-9

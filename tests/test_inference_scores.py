@@ -6,14 +6,11 @@ import pytest
 from hesitant import MixtureClassifier
 from hesitant.chart import Chart
 from hesitant.families import SkewT, StudentT
+from hesitant.inference._inverses import exceeds, inflation, inverse, is_diagonal
 from hesitant.inference._scores import (
     STEP,
     class_scores,
-    exceeds,
     find_axes,
-    inflation,
-    inverse,
-    is_diagonal,
     log_joint,
 )
 from hesitant.labels import encode

@@ -426,13 +426,10 @@ def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_parts_written_side_by_side_are_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_numbers_truths_and_text() -> None:
     values = np.random.default_rng(0).normal(size=50)
     frame = pd.DataFrame({"x": values, "seen": values > 0, "label": list('ab,"=') * 10})
     whole = output.table_bytes(frame, "t.csv")
     assert whole.count(b"\n") == 51
     assert b'"True"' in whole
-    for rows in (1, 7, 49, 50):
-        monkeypatch.setattr(output, "_TOGETHER", rows)
-        assert output.table_bytes(frame, "t.csv") == whole
     assert output.table_bytes(frame[:0], "t.tsv") == b'"x"\t"seen"\t"label"\n'

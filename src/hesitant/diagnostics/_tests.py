@@ -21,6 +21,7 @@ from hesitant._words import noun
 from hesitant.chart import Chart
 from hesitant.fitting import generator
 from hesitant.inference import _scores
+from hesitant.inference._inverses import invert
 from hesitant.likelihood import chance_log_likelihood
 from hesitant.mechanisms import Basis, EntropyMechanism, Spline, as_mechanism, row_term
 from hesitant.model import FittedModel
@@ -264,20 +265,17 @@ def likelihood_ratio(fits: Fits) -> Test:
 
 
 @named("Wald")
-def wald_test(model: FittedModel, rows: ManyRows, counts: Any, known: Any = None) -> Test:
+def wald_test(model: FittedModel, rows: ManyRows, counts: tuple[int, int]) -> Test:
     """Test the coefficients of a fit as it was: no verdict waits, so much may have changed."""
-    need_rows(counts[0], counts[1], SMALLEST_GROUP)
+    need_rows(*counts, SMALLEST_GROUP)
     need_information(model, rows)
     k, coef = model.n_parameters, model.mechanism.coef_
     if (rows.tally.n + 10 * k) * k**2 > MOST_WORK:
         raise CannotTest("takes longer than the fit, see summary()")
-    if known is not None and np.isfinite(known.std_error).all() and not known.robust:
-        axes, V, flat = known.axes, known.chart_covariance, known.chart_covariance[:, :0]
-    else:
-        axes, evaluation = _scores.axes_at(model, rows)
-        if not math.isclose(evaluation.log_likelihood, model.log_likelihood, **SAME):
-            raise CannotTest("the rows have changed since the diagnosis")
-        V, flat, _ = _scores.invert(*_scores.curvature(model, rows, axes, evaluation)[:2])
+    axes, evaluation = _scores.axes_at(model, rows)
+    if not math.isclose(evaluation.log_likelihood, model.log_likelihood, **SAME):
+        raise CannotTest("the rows have changed since the diagnosis")
+    V, flat, _ = invert(*_scores.curvature(model, rows, axes, evaluation)[:2])
     turn, own = axes.chart.theta_axes[-coef.size :], slice(axes.size, None)
     lost = np.linalg.norm(turn @ flat[own], axis=1) > 1e-3 * np.linalg.norm(turn, axis=1)
     V = turn @ V[own, own] @ turn.T

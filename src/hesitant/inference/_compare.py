@@ -27,13 +27,8 @@ from hesitant.model_selection._held_out import FAILED, FAILURES, Data, Judge, pa
 from hesitant.model_selection._labelled import deal_out
 from hesitant.uncertainty import Shannon
 
-CRITERIA = {
-    "bic": "BIC",
-    "aic": "AIC",
-    "icl": "ICL",
-    "cv_log_loss": "held-out log loss",
-    "log_likelihood": "log-likelihood",
-}
+CRITERIA = {"bic": "BIC", "aic": "AIC", "icl": "ICL"}
+CRITERIA |= {"cv_log_loss": "held-out log loss", "log_likelihood": "log-likelihood"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,7 @@ from hesitant.fitting import generator
 from hesitant.inference import _fisher
 from hesitant.inference._fisher import PAIRS, WAYS, Review
 from hesitant.inference._information import named, natural_units
-from hesitant.inference._scores import exceeds, inflation, inverse
+from hesitant.inference._inverses import exceeds, inflation, inverse
 from hesitant.model import FittedModel
 
 BATCHES, DRAWS = 10, 10_000

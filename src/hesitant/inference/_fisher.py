@@ -4,9 +4,7 @@ Whatever is seen of a row, its score is ``Σ_h w_h s_h``, with ``s_h`` that of a
 weights w that depend on the way: "complete", one for the row's class; "ignorance", the class given
 what was said; "full", that and the pull of who hesitated, the mechanism being estimated too. The
 information is the mean of the score's outer product, over all answers of one expert or drawn ones
-of a panel, and over features that are drawn: half of them from the model, the others where classes
-meet, each with the weight that makes averages those of the model (importance sampling with a
-defensive mixture: no weight exceeds two).
+of a panel, and over features that are drawn (:mod:`hesitant.inference._draws`).
 """
 
 import dataclasses
@@ -24,12 +22,10 @@ from scipy.optimize import brentq
 from hesitant._typing import FloatArray
 from hesitant.chart import Chart
 from hesitant.experts import Panel
-from hesitant.families import Gaussian, StudentT
-from hesitant.families._kernels import whiten
-from hesitant.families._student_t import HeavyTailedParams
-from hesitant.inference import _scores
-from hesitant.inference._scores import Axes, Scores, find_axes, is_diagonal, outer, spread, told
-from hesitant.likelihood import Likelihood, normalise
+from hesitant.inference._draws import Drawn, Rng, draw_rows, fit_proposals, meet
+from hesitant.inference._inverses import exceeds, is_diagonal
+from hesitant.inference._scores import Axes, Scores, find_axes, outer, spread, told
+from hesitant.likelihood import Likelihood
 from hesitant.mechanisms import Ignorable, row_term
 from hesitant.model import FittedModel
 from hesitant.rows import Rows, add
@@ -40,12 +36,6 @@ PAIRS = {f"{more} / {less}": (more, less) for less, more in combinations(WAYS, 2
 # Half-width of the kernel, in log odds, that picks rows at a class boundary: at most this, and
 # at most this part of the log odds' own spread about the boundary (classes that hardly differ).
 WIDEST, PART = 1.0, 0.5
-# Shares of the rows along boundaries, across them, and far out; the rest comes from the model.
-ALONG, ACROSS, ABOUT = 0.3, 0.15, 0.05
-# Rows a feature (of at most five), and rounds, in which proposals are fitted; how heavy their
-# tails are, and how much wider than a class those about it.
-PILOT, ROUNDS, TAIL, WIDER = 500, 3, 5.0, 4.0
-TAILS = StudentT(dof=TAIL)
 # Differences of log criteria below this are rounding.
 ROUNDING = 1e-11
 # Rows near the boundary, equally weighted, below which there is no saying what happens there.
@@ -57,8 +47,6 @@ FEW, LEFT = 20, 0.3
 
 Figure: TypeAlias = tuple[float, FloatArray]
 """A number, and the batches' influence on it (to first order, and relative to it)."""
-Rng: TypeAlias = np.random.Generator
-Drawn: TypeAlias = tuple[FloatArray, ...]
 Said: TypeAlias = tuple[FloatArray, Any, Any]
 """How much of each row gets a label, and the weights of information by ignorance and in full, less
 those of complete labels: where no class is in doubt that is nothing, to the last digit."""
@@ -107,84 +95,6 @@ class Review(NamedTuple):
     like: Statements | None = None
 
 
-def draw_rows(model: FittedModel, proposals: Any, shares: FloatArray, n: int, rng: Rng) -> Drawn:
-    """Draw n rows; return them with posteriors (log, plain) and log weights.
-
-    Proposals are classes of ``TAILS``; each has its share every time, the rest comes from the
-    model. Weights make averages those of the model.
-    """
-    counts = (shares * n).astype(int)
-    parts = [model.draw(n - counts.sum(), rng)[0]]
-    parts += [TAILS.sample(proposals, k, m, rng) for k, m in enumerate(counts.tolist())]
-    X = np.concatenate(parts)
-    log_tau, tau, log_f = model.posterior(X)
-    total = np.full(n, np.log(1 - counts.sum() / n))
-    if counts.any():
-        part = np.log(np.maximum(counts / n, 1e-300))
-        total = np.logaddexp(total, normalise(TAILS.log_density(proposals, X), part)[2] - log_f)
-    return X, log_tau, tau, -total
-
-
-def fit_proposals(model: FittedModel, rng: Rng) -> tuple[Any, FloatArray]:
-    """Fit proposals to the boundaries of a fitted model, in a few rounds; return their shares too.
-
-    A family that is not the package's own may have no density in places: it draws all rows itself.
-    """
-    if not isinstance(model.family, Gaussian):
-        return None, np.zeros(0)
-    params, pairs = model.state.params, list(combinations(range(len(model.classes)), 2))
-    about, sizes, pilot = [], np.zeros(len(pairs)), min(PILOT * model.n_features, 5 * PILOT)
-    near: list[Any] = []
-    for h in range(len(model.classes)):
-        z = (model.family.sample(params, h, pilot, rng) - params.center) / params.spread
-        z = np.clip(z, *np.quantile(z, [0.02, 0.98], axis=0))  # heavy tails have no moments
-        about.append(_shaped_like(z, np.zeros(len(z)), WIDER))
-    for _ in range(ROUNDS):
-        known = [*near, *about]
-        shares, n = np.full(len(known), 0.75 / len(known)), max(pilot, 300 * len(known))
-        X, log_tau, _, log_w = draw_rows(model, _proposals(params, known), shares, n, rng)
-        z, near = (X - params.center) / params.spread, []
-        for k, (a, b) in enumerate(pairs):
-            odds, meet = _meet(log_tau, log_w, a, b)
-            along = meet - 0.5 * odds**2
-            sizes[k] = np.logaddexp.reduce(along)
-            across = log_w + log_tau[:, a] + log_tau[:, b]
-            near += [_shaped_like(z, weights) for weights in (along, across)]
-    # Rows in proportion to the root of a boundary's size: small ones need not be known as well.
-    part = np.exp(0.5 * (sizes - sizes.max()))
-    shares = np.outer(part / part.sum(), (ALONG, ACROSS)).ravel()
-    shares = np.append(shares, np.full(len(about), ABOUT / len(about)))
-    return _proposals(params, [*near, *about]), shares
-
-
-def _proposals(params: Any, shapes: list[Any]) -> HeavyTailedParams:
-    location, scale = (np.array(part) for part in zip(*shapes, strict=True))
-    place, dof = (params.center, params.spread, location), np.full(len(location), TAIL)
-    return HeavyTailedParams(*place, whiten(scale), dof)
-
-
-def _shaped_like(z: FloatArray, log_w: FloatArray, wider: float = 1.0) -> Drawn:
-    """Return mean and spread of weighted rows.
-
-    The weights are evened out until they are worth enough equal ones.
-    """
-    w, log_w = np.full(len(z), 1.0), log_w - log_w.max()
-    while w @ w * (20 + 3 * z.shape[1]) > 1:
-        w = np.exp(log_w)
-        w /= w.sum()
-        log_w = 0.7 * log_w
-    mean = w @ z
-    spread = wider * (w * (z - mean).T) @ (z - mean) / (1 - w @ w)
-    spread += (1e-9 * np.trace(spread) / len(spread) + 1e-300) * np.eye(len(spread))
-    return mean, spread
-
-
-def _meet(log_tau: FloatArray, log_w: FloatArray, a: int, b: int) -> tuple[FloatArray, FloatArray]:
-    """Return two classes' log odds, and the log geometric mean of their joint densities."""
-    one, other = log_tau[:, a], log_tau[:, b]
-    return one - other, log_w + (one + other) / 2 + np.logaddexp(one, other)
-
-
 def draw_moments(
     model: FittedModel, n_draws: int, n_batches: int, review: Review, rng: Rng
 ) -> tuple[Axes, float, dict[str, FloatArray], dict[str, Batches]]:
@@ -224,7 +134,7 @@ def draw_moments(
         each = np.append(np.ones(chart.splits[0]), chart.family.complete) / chart.total
         parts = _sum_up(*given, Batches(numbers["n"], each, []))
         least = LEFT * numbers["n"].sum() * each
-        if all(_scores.exceeds(parts[way].total, least) for way in WAYS):
+        if all(exceeds(parts[way].total, least) for way in WAYS):
             return axes, log_unit, numbers, parts
     asked["complete"] = complete(w, tau), *NONE, False
     return axes, log_unit, numbers, _sum_up(*given)
@@ -261,9 +171,9 @@ def _kernel(log_tau: FloatArray, log_w: FloatArray) -> tuple[FloatArray, float]:
     g = log_tau.shape[1]
     half_width, sizes = np.full((g, g), WIDEST), [-np.inf]
     for a, b in combinations(range(g), 2):
-        odds, meet = _meet(log_tau, log_w, a, b)
-        sizes.append(float(meet.max()))
-        near = np.exp(meet - sizes[-1])
+        odds, middle = meet(log_tau, log_w, a, b)
+        sizes.append(float(middle.max()))
+        near = np.exp(middle - sizes[-1])
         # Narrow for what changes within a narrow range.
         spread = max(float(np.sqrt(near @ odds**2 / near.sum())), 1e-6)
         half_width[a, b] = half_width[b, a] = min(WIDEST, PART * spread)

@@ -18,7 +18,8 @@ from hesitant.base import check_classifier
 from hesitant.chart import Chart
 from hesitant.checks import check_number
 from hesitant.exceptions import FitWarning
-from hesitant.inference._scores import STEP, Axes, axes_at, curvature, invert, nudged, scatter
+from hesitant.inference._inverses import invert
+from hesitant.inference._scores import STEP, Axes, axes_at, curvature, nudged, scatter
 from hesitant.likelihood import State
 from hesitant.model import FittedModel
 

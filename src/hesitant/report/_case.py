@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -135,13 +135,9 @@ class Case:
             many = f"The model has {k:,} parameters, too many for a report to wait for their"
             return f"{many} standard errors. Ask for them in Python with clf.summary()."
         try:
-            found = information(self.clf, self.data)
+            return information(self.clf, self.data)
         except (ValueError, np.linalg.LinAlgError) as error:
             return f"There are no standard errors: {error}"
-        if self.diagnosis.full is self.clf:  # Wald's test needs it too
-            asked = [partial(t, known=found) if callable(t) else t for t in self.diagnosis.asked]
-            self.diagnosis = dataclasses.replace(self.diagnosis, asked=asked)
-        return found
 
     @cached_property
     def plane(self) -> tuple[int, int]:

@@ -26,7 +26,6 @@ Content: TypeAlias = bytes | str | Callable[[BinaryIO], object]
 
 _COLUMNAR = (".parquet", ".feather")
 _TEXT = ("", ".csv", ".tsv", ".txt")
-_TOGETHER = 1 << 16  # rows that a thread writes at a time
 _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: gzip.compress(data, mtime=0),  # the same table gives the same bytes
     ".bz2": bz2.compress,
@@ -207,8 +206,6 @@ def check_format(path: PathLike) -> str:
 
 def table_bytes(frame: "pd.DataFrame", path: PathLike = "", delimiter: str = "") -> bytes:
     """Return a table in the format of a file's name; with a delimiter, as text all the same."""
-    from concurrent.futures import ThreadPoolExecutor
-
     import pyarrow as pa
     import pyarrow.csv
 
@@ -223,17 +220,8 @@ def table_bytes(frame: "pd.DataFrame", path: PathLike = "", delimiter: str = "")
         return buffer.getvalue()
     columns = [_csv_column(frame.iloc[:, j]) for j in range(frame.shape[1])]
     names = [re.sub(*GUARD, _as_utf8(name).decode()) for name in frame.columns]
-    table = pa.Table.from_arrays(columns, names)
-
-    def written(start: int) -> bytes:
-        part, how = io.BytesIO(), {"delimiter": delimiter or ("\t" if suffix == ".tsv" else ",")}
-        options = pyarrow.csv.WriteOptions(include_header=start == 0, **how)
-        pyarrow.csv.write_csv(table.slice(start, _TOGETHER), part, options)
-        return part.getvalue()
-
-    # Arrow writes in one thread, and most of its time is spent on the digits of numbers.
-    with ThreadPoolExecutor(pa.cpu_count()) as threads:
-        buffer.writelines(threads.map(written, range(0, max(len(frame), 1), _TOGETHER)))
+    options = pyarrow.csv.WriteOptions(delimiter=delimiter or ("\t" if suffix == ".tsv" else ","))
+    pyarrow.csv.write_csv(pa.Table.from_arrays(columns, names), buffer, options)
     return _PACK.get(Path(path).suffix.lower(), bytes)(buffer.getvalue())
 
 
