@@ -1,6 +1,7 @@
 """What would change if blanks also depended on the class."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -97,3 +98,13 @@ def test_mistakes_are_named(by_class):
     mixed = MixtureClassifier(mechanism=MixedMechanism()).fit(X, y)
     with pytest.raises(TypeError, match="no tilt of the mechanism 'mixed"):
         mixed.sensitivity(X, y, tilts=[1.0])
+
+
+def test_standard_errors_travel(swept):
+    """They are found when asked for; a copy that went where no rows are has them all the same."""
+    _, found = swept
+    elsewhere = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(elsewhere.errors, found.errors)
+    expected = MixtureClassifier.information(found.models[0])
+    weights = [k for k, name in enumerate(expected.parameters) if name.startswith("weight")]
+    assert set(expected.std_error[weights]) <= set(found.errors[0])

@@ -1,5 +1,6 @@
 """Shrunken covariances: a proper prior, strengths from the data, and claims that hold."""
 
+import dataclasses
 import re
 import warnings
 
@@ -16,7 +17,10 @@ from hesitant.chart import Chart
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.families import Gaussian, Shrunk, SkewNormal, SkewT, StudentT
 from hesitant.labels import encode
+from hesitant.leverage import steadied
+from hesitant.likelihood import log_posterior
 from hesitant.mechanisms import EntropyMechanism, Ignorable
+from hesitant.solvers import Progress, warm_up
 
 FAMILIES = [Gaussian(), StudentT(), SkewT(), SkewNormal(), StudentT(tied_dof=True)]
 FIXED = Shrunk(towards_pooled=30, towards_diagonal=20, towards_mean=5)
@@ -212,6 +216,35 @@ def test_the_prior_on_slopes_has_the_right_derivatives():
     # a level that all classes share bends nothing
     shift = np.array([1.0, 1.0, 0.0])
     assert shift @ mechanism.steepness_ @ shift == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("n", "p"), [(60, 2), (30, 12)])  # more rows, or more directions
+def test_leverage_is_of_directions_in_which_rows_could_bend_classes(n, p):
+    """Against a sum over classes, parameters and rows, by the definition."""
+    rng = np.random.default_rng(3)
+    truth = np.arange(n) % 3
+    X = rng.standard_normal((n, p)) + truth[:, None]
+    y = np.where(rng.random(n) < 0.6, truth, -1)
+    clf = MixtureClassifier(covariance="shrunk").fit(X, y)
+    mechanism, rows = clf.mechanism_.moved(leverage_=None), clf.fit_rows
+    likelihood = dataclasses.replace(clf.fitted_.likelihood(rows), mechanism=mechanism)
+    found = steadied(likelihood, clf.fitted_.state).leverage_
+
+    start, steps = likelihood.ignoring(), likelihood.family.warm_up
+    state = warm_up(start, clf.fitted_.state, Progress(0.1, steps), steps)
+    chart = likelihood.family.coordinates(state.params, n * state.weights)
+    log_tau, tau, _ = log_posterior(likelihood.family, state, X)
+    seen, step = mechanism.difficulty(log_tau, tau), 1e-4
+    V = np.zeros((chart.size, mechanism.n_parameters * n))
+    for q, nudge in enumerate(step * np.eye(mechanism.n_parameters)):
+        theta = mechanism.without_slopes(rows.tally.rate) + nudge
+        pull = mechanism.pattern(seen, rows.codes, rows.codes >= 0, np.ones(n), theta).pull / step
+        for h in range(3):
+            axes, scores = chart.row_scores(X, h)
+            V[axes, q * n : (q + 1) * n] += scores * pull[:, h]
+    expected = np.linalg.svd(V, compute_uv=False) ** 2
+    k = min(len(found), len(expected))
+    np.testing.assert_allclose(np.sort(found)[::-1][:k], expected[:k], atol=1e-9 * expected[0])
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diag"])

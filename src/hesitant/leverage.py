@@ -7,11 +7,11 @@ what blanks say about the classes, in units of what rows and prior say; for smal
 """
 
 import math
+from functools import reduce
 
 import numpy as np
 
 from hesitant._cores import one_blas_thread
-from hesitant._typing import FloatArray
 from hesitant.likelihood import Likelihood, State, log_posterior
 from hesitant.mechanisms import EntropyMechanism, Mechanism
 from hesitant.solvers import Progress, warm_up
@@ -33,23 +33,29 @@ def steadied(likelihood: Likelihood, state: State) -> Mechanism:
     whole = ~np.isnan(X).any(axis=1)
     X, codes = np.ascontiguousarray(X[whole], dtype=np.float64), codes[whole]
     chart = family.coordinates(state.params, likelihood.total * state.weights)
-    scores = [chart.row_scores(X, h) for h in range(len(state.weights))]
-    if not (len(X) and scores[0][0].size):
+    # A class's axes are its own, as covariances that are pulled together are not tied.
+    scores = [chart.row_scores(X, h)[1] for h in range(len(state.weights))]
+    if not (len(X) and len(scores[0])):
         return mechanism
     log_tau, tau, _ = log_posterior(family, state, X)
     seen, theta = mechanism.difficulty(log_tau, tau), mechanism.without_slopes(tally.rate)
     weight, nudges = np.full(len(X), math.sqrt(tally.weight / len(X))), _NUDGE * np.eye(theta.size)
     ways = [mechanism.pattern(seen, codes, codes >= 0, weight, theta + d).pull for d in nudges]
-    pulls, V = np.array(ways) / _NUDGE, np.zeros((theta.size, chart.size, len(X)))
-    for h, (axes, own) in enumerate(scores):
-        V[:, axes] += own * pulls[:, None, :, h]
-    size: FloatArray = np.einsum("qki,qki->qi", V, V)
+    pulls = np.array(ways).transpose(2, 0, 1) / _NUDGE  # (g, q, n)
+    norms = np.array([np.einsum("ki,ki->i", s, s) for s in scores])
+    products = np.einsum("hqi,hri,hi->qr", pulls, pulls, norms)
+    if not np.isfinite(products).all():
+        return mechanism
+    size = np.einsum("hqi,hqi,hi->qi", pulls, pulls, norms)
     counts = size > _NOTHING * size.max()  # a label settles its row, and an intercept then nothing
-    flat = np.ascontiguousarray(V.transpose(1, 0, 2)[:, counts])
+    at, each = np.nonzero(counts)[1], pulls[:, counts]
     with one_blas_thread():
-        products = np.tensordot(V, V, ((1, 2), (1, 2)))
-        if not np.isfinite(products).all():
-            return mechanism
-        values = np.linalg.eigvalsh(flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat)
+        if at.size < sum(map(len, scores)):
+            both = zip(each, scores, strict=True)
+            grams = (np.outer(p, p) * (s.T @ s)[np.ix_(at, at)] for p, s in both)
+            values = np.linalg.eigvalsh(reduce(np.add, grams))
+        else:
+            V = np.concatenate([p * s[:, at] for p, s in zip(each, scores, strict=True)])
+            values = np.linalg.eigvalsh(V @ V.T)
     steepness = products / max(float(np.trace(products)), 1e-300)
     return mechanism.moved(leverage_=np.maximum(values, 0.0), steepness_=steepness)

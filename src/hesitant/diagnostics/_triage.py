@@ -13,11 +13,11 @@ from hesitant._optional import need
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import check_classifier
 from hesitant.checks import check_number
-from hesitant.diagnostics._tests import ROWS_A_PARAMETER
+from hesitant.diagnostics._tests import MOST_PARAMETERS, ROWS_A_PARAMETER
 from hesitant.exceptions import FitWarning
 from hesitant.experts import Panel
 from hesitant.inference._information import RISES
-from hesitant.inference._scores import Axes, axes_at, class_scores, curvature
+from hesitant.inference._scores import ENTRIES, Axes, axes_at, class_scores, curvature
 from hesitant.intake import check_features, refuse_dask
 from hesitant.model import FittedModel
 from hesitant.rows import Block, ManyRows, Rows
@@ -36,7 +36,7 @@ _FEW = (
 )
 
 Known: TypeAlias = tuple[Axes, FloatArray]
-"""Axes of the classes' parameters, and the covariance of the estimates there."""
+"""Axes of the classes' parameters, and the estimates' covariance there, or its diagonal."""
 
 
 @one_blas_thread()
@@ -62,8 +62,9 @@ def triage(
     nearly all labelled ones fit no class (outliers, mistakes): they stand last, ``unusual``.
 
     Of data as given to ``fit`` only blank rows are ranked. Without y all rows of X are ranked as
-    new cases, and V is that of the fit (of a model that was loaded that of as many completely
-    labelled rows). With fewer than two rows for each parameter entropies stand for gains.
+    new cases, and V is that of the fit (of a model that was loaded, or has more than 1,000
+    parameters, that of as many completely labelled rows: the order is nearly the same). With fewer
+    than two rows for each parameter entropies stand for gains.
 
     Returns a data frame (of polars if X is one), the ``top`` rows or all, best first: ``row``
     (position in X), ``index`` (if X is a pandas frame), ``expected_gain`` (gain times chance),
@@ -151,15 +152,21 @@ def known_of(model: FittedModel, rows: ManyRows, fitted_to: ManyRows | None) -> 
     if fitted_to is not None and fitted_to.tally.n < ROWS_A_PARAMETER * model.n_parameters:
         warnings.warn(_FEW, FitWarning, stacklevel=3)
         return None
-    axes, evaluation = axes_at(model, rows if fitted_to is None else fitted_to)
-    if fitted_to is None:
-        n = rows.tally.weight  # the chart is scaled to these rows
-        return axes, np.eye(axes.size) * n / (model.n_rows or n)
+    if fitted_to is None or model.n_parameters > MOST_PARAMETERS:
+        return known_by_labels(model, rows if fitted_to is None else fitted_to)
+    axes, evaluation = axes_at(model, fitted_to)
     information, _, gradient = curvature(model, fitted_to, axes, evaluation)
     _, V = known_from(axes, information)
     if gradient[: axes.size] @ V @ gradient[: axes.size] > 0.1:
         warnings.warn(RISES, FitWarning, stacklevel=3)
     return axes, V
+
+
+def known_by_labels(model: FittedModel, rows: ManyRows) -> Known:
+    """Return what as many rows as those of the fit would tell, all with labels."""
+    n = rows.tally.weight  # the chart is scaled to these rows
+    axes, _ = axes_at(model, rows)
+    return axes, np.full(axes.size, n / (model.n_rows or n))
 
 
 def known_from(axes: Axes, information: FloatArray) -> Known:
@@ -176,7 +183,10 @@ def rank(
     """Return those of some rows with the largest gain times chance of an answer, and the gains."""
     tau, entropy, chance = looked  # of all rows: class probabilities, entropies, chances
     # No gain exceeds its entropy: once enough rows have more than is left, the rest may rest.
-    most, step = entropy * chance, rows.threads * BLOCK
+    most, size = entropy * chance, BLOCK
+    if known is not None:  # a row has as many scores as parameters, or more
+        size = int(np.clip(ENTRIES // known[0].scores_a_row, 256, BLOCK))
+    step = rows.threads * size
     places = places[np.argsort(-most[places], kind="stable")]
     gain = entropy[places] if known is None else np.zeros(0)
     worth, least = gain * chance[places[: gain.size]], -np.inf  # of those that are listed
@@ -187,7 +197,7 @@ def rank(
             if least >= most[places[start]]:
                 break
         some = places[start : start + step]
-        parts = np.split(some, range(BLOCK, some.size, BLOCK))
+        parts = np.split(some, range(size, some.size, size))
         found = in_threads(rows.threads, lambda k: _gains(known, rows.X[k], tau[k]), parts)
         more = np.fmin(np.concatenate([*found]), entropy[some])
         gain, worth = np.append(gain, more), np.append(worth, more * chance[some])
@@ -204,8 +214,12 @@ def _gains(known: Known | None, X: AnyArray, p: FloatArray) -> FloatArray:
     gram = np.empty((len(p), len(scores), len(scores)))  # s_hᵀ V s_j
     for h, own in enumerate(axes.of_class):
         for j, other in enumerate(axes.of_class[: h + 1]):
-            reached = V[np.ix_(other, own)] @ scores[h]
-            gram[:, h, j] = gram[:, j, h] = np.einsum("kn,kn->n", reached, scores[j])
+            if V.ndim == 1:  # only what moves both classes counts
+                both, a, b = np.intersect1d(own, other, return_indices=True)
+                reached, reaching = V[both, None] * scores[h][a], scores[j][b]
+            else:
+                reached, reaching = V[np.ix_(other, own)] @ scores[h], scores[j]
+            gram[:, h, j] = gram[:, j, h] = np.einsum("kn,kn->n", reached, reaching)
     away = np.sqrt(p)[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
     # The determinant of a g x g matrix stands in for the large one (Sylvester).
     added = away @ gram @ away.transpose(0, 2, 1)

@@ -44,6 +44,7 @@ ENOUGH = 30
 # parameter); but the draws that tell what is lost then tell from what: ratios are sharper, and
 # where less than a share is left only they keep it positive.
 FEW, LEFT = 20, 0.3
+LARGEST_DRAWN = 3000  # parameters: each batch of each way has a matrix of its own
 
 Figure: TypeAlias = tuple[float, FloatArray]
 """A number, and the batches' influence on it (to first order, and relative to it)."""
@@ -115,6 +116,7 @@ def draw_moments(
     likelihood = Likelihood(rows, model.family, Ignorable())
     chart = Chart(likelihood, model.state, None, mechanism=False)  # type: ignore[arg-type]
     axes = find_axes(model.family, chart)
+    axes.check_size(LARGEST_DRAWN)
     half_width, log_unit = _kernel(log_tau, log_w)
     boundary, near = _boundary(half_width, log_w - log_unit, log_tau)
     ask = partial(_said, rng=rng) if panel else _answers

@@ -16,7 +16,7 @@ One pass over the rows gives the second, and the first where no formula gives it
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from itertools import combinations, combinations_with_replacement, zip_longest
 from typing import Any, TypeAlias
 
@@ -44,6 +44,7 @@ PROBES = 3  # rows of each class
 NEGLIGIBLE = 1e-17  # beside the largest weight
 ENTRIES = 4_000_000  # numbers that are kept at a time
 FEW = 1000  # rows for which it takes longer to see that their scores are polynomials
+LARGEST = 10_000  # parameters: their matrix takes 0.8 GB, and half a dozen are needed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +62,17 @@ class Axes:
     @property
     def size(self) -> int:
         return len(self.moves)
+
+    @property
+    def scores_a_row(self) -> int:
+        return sum(own.size for own in self.of_class)
+
+    def check_size(self, most: int = LARGEST) -> None:
+        """Raise if matrices of all that moves the classes would take too much memory."""
+        if self.size > most:
+            many = f"{self.size:,} numbers describe these classes, too many for their information"
+            remedy = "take fewer features, covariance='tied' or 'diag', or bootstrap()"
+            raise np.linalg.LinAlgError(f"{many} matrix (at most {most:,}): {remedy}.")
 
     @property
     def weight_scores(self) -> FloatArray:
@@ -219,17 +231,20 @@ def products(
     ``weigh`` gives the weights of a block's rows, of which ``balanced`` says whether those of a
     row's classes sum to zero; with a ``stride`` some rows stand for all.
     """
+    axes.check_size()
 
     def work(block: Block) -> tuple[FloatArray]:
-        block, totals = block[::stride], []
-        size = max(256, ENTRIES // sum(own.size for own in axes.of_class))
+        block, total = block[::stride], None
+        # Scores may take as much memory as their products do.
+        size = max(256, ENTRIES // axes.scores_a_row, axes.size)
         for start in range(0, max(len(block.X), 1), size):
             part = block[start : start + size]
             weights, edges, inner = weigh(part)
             # What rows that are sure of their class would add is lost in rounding.
             weights *= np.abs(weights) > NEGLIGIBLE * part.weight.max(initial=0)
-            totals.append(Scores(axes, part.X, FEW).totals(weights, edges, inner, balanced)[0])
-        return (reduce(np.add, totals),)
+            more = Scores(axes, part.X, FEW).totals(weights, edges, inner, balanced)[0]
+            total = more if total is None else np.add(total, more, out=total)
+        return (total,)  # type: ignore[return-value]
 
     return np.asarray(stride * rows.sum(work)[0])
 

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -65,10 +66,24 @@ class Sensitivity(Result):
     tilts: FloatArray  #: (k,), log odds of its labels against equally difficult rows of the others
     log_likelihood: FloatArray
     shares: FloatArray  #: of the classes (k, g)
-    errors: FloatArray  #: of the shares
     changed: FloatArray  #: share of rows whose predicted class is not that of tilt 0
     turns: FloatArray = dataclasses.field(repr=False)  #: each row's nearest tilt that changes it
     models: list[Any] = dataclasses.field(repr=False)  #: the fits
+
+    @cached_property
+    def errors(self) -> FloatArray:
+        """Standard errors of the shares (k, g), NaN where there is none."""
+        out = np.full(self.shares.shape, np.nan)
+        for own, model in zip(out, self.models, strict=True):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                found = information(model)
+                known = dict(zip(found.parameters, found.std_error.tolist(), strict=True))
+                own[:] = [known.get(f"weight[{name}]", np.nan) for name in self.classes]
+        return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.errors  # noqa: B018  # the fits do not take their rows elsewhere
+        return vars(self)
 
     @property
     def stable(self) -> BoolArray:
@@ -177,20 +192,10 @@ def sensitivity(
         tilts=grid,
         log_likelihood=np.array([model.log_likelihood_ for model in models]),
         shares=np.array([model.weights_ for model in models]),
-        errors=np.array([_errors(model) for model in models]),
         changed=differs.mean(axis=1),
         turns=np.where(differs.any(axis=0), grid[order[differs[order].argmax(axis=0)]], np.nan),
         models=models,
     )
-
-
-def _errors(model: Any) -> list[float]:
-    """Return standard errors of the classes' weights, NaN where there is none."""
-    known: dict[str, float] = {}
-    with contextlib.suppress(np.linalg.LinAlgError):
-        found = information(model)
-        known = dict(zip(found.parameters, found.std_error.tolist(), strict=True))
-    return [known.get(f"weight[{name}]", np.nan) for name in model.fitted_.class_names]
 
 
 def tilted(mechanism: Any, tilt: FloatArray) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 
 from hesitant._typing import FloatArray, IntArray
 from hesitant._words import decimals, listed, noun, percent, plain, short
-from hesitant.diagnostics._triage import known_from, rank
+from hesitant.diagnostics._triage import known_by_labels, known_from, rank
 from hesitant.inference import information
 from hesitant.report._case import Case
 from hesitant.report._held_out import Section, judged_by_labels
@@ -165,6 +165,9 @@ def _triage(case: Case) -> Section:
     known, by = None, "how uncertain their class is and by the chance of an answer"
     if not isinstance(case.information, str):
         known = known_from(case.information.axes, case.information.chart_information)
+    elif case.diagnosis.finding != "crowded" and case.clf.family_.has_coordinates:
+        known = known_by_labels(case.clf.fitted_, case.data)
+    if known is not None:
         by = "how much their label is expected to tell, times the chance that it is given"
     order, gain = rank(known, case.data, usual, (case.posterior, case.entropy, chance), KEPT)
     worth = gain * chance[order]
