@@ -36,7 +36,7 @@ def _run() -> None:
             getattr(sys, name).reconfigure(errors="replace")
     # Imports make objects by the hundred thousand, and nothing of it is garbage to look for: not
     # now, nor when the process ends, which would take a sixth of a small analysis.
-    gc.set_threshold(50_000)
+    gc.set_threshold(500_000)
     atexit.register(gc.freeze)
     from hesitant.cli._app import app
 
