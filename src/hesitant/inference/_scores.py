@@ -55,7 +55,6 @@ class Axes:
     chart: Chart
     moves: BoolArray  # (k, g)
     of_class: list[IntArray]  # the axes that move each class
-    together: list[IntArray]  # axes that no class has two of: moved at once
     probes: FloatArray  # a few rows of each class
     units: tuple[FloatArray, FloatArray]  # their means and spreads
 
@@ -79,6 +78,15 @@ class Axes:
         """Derivatives of the classes' log weights (g, axes of weights)."""
         directions = self.chart.weight_axes
         return directions - self.chart.reference.weights @ directions
+
+    @cached_property
+    def together(self) -> list[IntArray]:
+        """Axes that are moved at once: one of each class, or a single one that moves several."""
+        alone = self.moves.sum(axis=1) == 1
+        single = [np.flatnonzero(alone & moved).tolist() for moved in self.moves.T]
+        several = [np.array([axis]) for axis in np.flatnonzero(~alone)]
+        one_each = [[k for k in axes if k is not None] for axes in zip_longest(*single)]
+        return [*several, *map(np.array, one_each)]
 
     def powers(self, X: AnyArray) -> FloatArray:
         """Return one, the features of rows in units of their own, and their products (m, n)."""
@@ -150,14 +158,8 @@ def find_axes(family: Family, chart: Chart) -> Axes:
         changed = (np.abs(moved - still) > 1e-12 * (1.0 + np.abs(still))).any(axis=0)
         # Where nothing seems to move, nothing is known.
         moves[axis] = changed if changed.any() else True
-    # One axis of each class goes together, or a single one that moves several classes.
-    alone = moves.sum(axis=1) == 1
-    single = [np.flatnonzero(alone & moved) for moved in moves.T]
-    groups = [[axis] for axis in np.flatnonzero(~alone)]
-    groups += [[axis for axis in several if axis is not None] for several in zip_longest(*single)]
-    of_class, together = [*map(np.flatnonzero, moves.T)], [*map(np.array, groups)]
     units = X.mean(axis=0), np.maximum(X.std(axis=0), 1e-300)
-    return Axes(family, chart, moves, of_class, together, X, units)
+    return Axes(family, chart, moves, [*map(np.flatnonzero, moves.T)], X, units)
 
 
 def log_joint(family: Family, state: State, X: AnyArray) -> FloatArray:
