@@ -22,6 +22,7 @@ from hesitant.families._gaussian_chart import GaussianChart
 from hesitant.families._kernels import (
     Place,
     add_to_columns,
+    inverse,
     log_volumes,
     robust_units,
     some_rows,
@@ -311,7 +312,7 @@ class Gaussian(Family):
         return {**super().attributes(params), **pulled}
 
     def sample(self, params: Any, h: int, n: int, rng: np.random.Generator) -> FloatArray:
-        u = np.linalg.solve(params.whitener[h], self._draw(params, h, n, rng).T).T
+        u = self._draw(params, h, n, rng) @ inverse(params.whitener[h : h + 1])[0].T
         return params.center + params.spread * (params.location[h] + u)
 
     def defects(self, params: Any, weights: FloatArray, total: float) -> list[Defect]:

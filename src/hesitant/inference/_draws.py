@@ -23,22 +23,26 @@ Rng: TypeAlias = np.random.Generator
 Drawn: TypeAlias = tuple[FloatArray, ...]
 
 
-def draw_rows(model: FittedModel, proposals: Any, shares: FloatArray, n: int, rng: Rng) -> Drawn:
+def draw_rows(
+    model: FittedModel, proposals: Any, shares: FloatArray, n: int, rng: Rng, n_batches: int = 1
+) -> Drawn:
     """Draw n rows; return them with posteriors (log, plain) and log weights.
 
     Proposals are classes of ``TAILS``; each has its share every time, the rest comes from the
-    model. Weights make averages those of the model.
+    model. Weights make averages those of the model. Batches lie one after the other, and each has
+    rows from everywhere.
     """
     counts = (shares * n).astype(int)
     parts = [model.draw(n - counts.sum(), rng)[0]]
     parts += [TAILS.sample(proposals, k, m, rng) for k, m in enumerate(counts.tolist())]
-    X = np.concatenate(parts)
+    by_batch = np.concatenate(parts).reshape(-1, n_batches, model.n_features).swapaxes(0, 1)
+    X = by_batch.reshape(n, -1)
     log_tau, tau, log_f = model.posterior(X)
-    total = np.full(n, np.log(1 - counts.sum() / n))
-    if counts.any():
-        part = np.log(np.maximum(counts / n, 1e-300))
-        total = np.logaddexp(total, normalise(TAILS.log_density(proposals, X), part)[2] - log_f)
-    return X, log_tau, tau, -total
+    each = [log_f, *(TAILS.log_density(proposals, X).T if counts.any() else ())]
+    part = np.log(np.maximum(np.append(n - counts.sum(), counts) / n, 1e-300))
+    log_w = log_f - normalise(np.stack(each, axis=1), part[: len(each)])[2]
+    # Rows stand last in memory: a loop over two or three classes takes many times as long.
+    return X, np.asfortranarray(log_tau), np.asfortranarray(tau), log_w
 
 
 def fit_proposals(model: FittedModel, rng: Rng) -> tuple[Any, FloatArray]:
@@ -98,4 +102,5 @@ def _shaped_like(z: FloatArray, log_w: FloatArray, wider: float = 1.0) -> Drawn:
 def meet(log_tau: FloatArray, log_w: FloatArray, a: int, b: int) -> tuple[FloatArray, FloatArray]:
     """Return two classes' log odds, and the log geometric mean of their joint densities."""
     one, other = log_tau[:, a], log_tau[:, b]
-    return one - other, log_w + (one + other) / 2 + np.logaddexp(one, other)
+    odds, far = one - other, np.abs(one - other)
+    return odds, log_w + one + other + far / 2 + np.log1p(np.exp(-far))

@@ -15,8 +15,7 @@ from itertools import combinations, zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dsygvd
 from scipy.optimize import brentq
 
 from hesitant._typing import FloatArray
@@ -105,10 +104,7 @@ def draw_moments(
     of the rows are.
     """
     n = -(-n_draws // n_batches) * n_batches
-    drawn = draw_rows(model, *fit_proposals(model, rng), n, rng)
-    # Batches lie one after the other, and each has rows from everywhere.
-    order = np.arange(n).reshape(-1, n_batches).T.ravel()
-    X, log_tau, tau, log_w = (part[order] for part in drawn)
+    X, log_tau, tau, log_w = draw_rows(model, *fit_proposals(model, rng), n, rng, n_batches)
     known, panel = [log_tau, tau, np.exp(log_w)], isinstance(model.mechanism, Panel)
     if not (panel or model.mechanism.by_class):
         known += told(model.mechanism, model.state.theta, (log_tau, tau, log_w))
@@ -269,8 +265,11 @@ def _boundary(half_width: FloatArray, log_w: FloatArray, log_tau: FloatArray) ->
 
     With that matrix Q, ``excess error = tr(Q V)`` (see :func:`efficiency`).
     """
-    order = np.argsort(-log_tau, axis=1)
-    ranked = np.take_along_axis(log_tau, order, axis=1)
+    top, out = reduce(np.maximum, log_tau.T), np.zeros((*half_width.shape, len(log_w)))
+    # Only rows of which another class is nearly as likely as the best: to sort all takes a while.
+    close = np.flatnonzero(sum(own > top - WIDEST for own in log_tau.T) > 1)
+    order = np.argsort(-log_tau[close], axis=1)
+    ranked = np.take_along_axis(log_tau[close], order, axis=1)
     middle = (ranked[:, :1] + ranked[:, 1:]) / 2
     half_width = half_width[order[:, :1], order[:, 1:]]
     x = (ranked[:, :1] - ranked[:, 1:]) / half_width
@@ -281,12 +280,11 @@ def _boundary(half_width: FloatArray, log_w: FloatArray, log_tau: FloatArray) ->
     # A fourth-order kernel in place of the delta function: its bias is of the order reach⁴. Off
     # the boundary √(τ_a τ_b) stands for τ_a: with the density it changes least from there.
     heights = 15 / 32 * (3 - 10 * x**2 + 7 * x**4) / half_width
-    weight = 0.5 * heights * np.exp(log_w[row] + middle)
-    out = np.zeros((*log_tau.shape, log_tau.shape[1]))
+    weight = 0.5 * heights * np.exp(log_w[close[row]] + middle)
     best, other = order[row, 0], order[row, rank + 1]
     for a, b, sign in ((best, best, 1), (other, other, 1), (best, other, -1), (other, best, -1)):
-        np.add.at(out, (row, a, b), sign * weight)
-    return out, weight
+        np.add.at(out, (a, b, close[row]), sign * weight)
+    return out.transpose(2, 0, 1), weight
 
 
 def ratio(above: FloatArray, below: FloatArray) -> Figure:
@@ -311,7 +309,7 @@ def figures_of(
     if V["ignorance"] is not V["complete"]:
         most, least = (parts[way].total for way in WAYS[:2])
         if np.linalg.norm(V["ignorance"]) * np.linalg.norm(most - least) > ROUNDING:
-            gain, turn = eigh(most - least, least)
+            gain, turn, _ = dsygvd(most - least, least)  # the latter is regular: it has an inverse
             weight = np.einsum("jk,jk->k", turn, near.total @ turn) if near else np.nan * gain
     log_size: dict[str, Callable[[float], float]] = {
         "error": lambda share: np.log(np.sum(weight / (1 + share * gain))),

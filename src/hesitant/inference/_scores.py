@@ -90,9 +90,16 @@ class Axes:
 
     def powers(self, X: AnyArray) -> FloatArray:
         """Return one, the features of rows in units of their own, and their products (m, n)."""
-        x = np.ascontiguousarray((X - self.units[0]).T) / self.units[1][:, None]
-        products = [x[: j + 1] * x[j] for j in range(len(x))]
-        return np.concatenate((np.ones((1, len(X))), x, *products))
+        (n, p), (center, unit) = X.shape, self.units
+        out = np.empty(((p + 1) * (p + 2) // 2, n))
+        out[0], x, at = 1.0, out[1 : p + 1], p + 1
+        x[:] = X.T
+        x -= center[:, None]
+        x /= unit[:, None]
+        for j in range(p):
+            np.multiply(x[: j + 1], x[j], out=out[at : at + j + 1])
+            at += j + 1
+        return out
 
     @cached_property
     def quadratic(self) -> list[FloatArray] | None:
@@ -103,9 +110,11 @@ class Axes:
         one = np.eye(len(unit))
         ends = np.concatenate([one[: j + 1] + one[j] for j in range(len(one))])
         nodes = np.concatenate((0 * one[:1], one, np.where(ends == 2, -1.0, ends))) * unit + center
-        solve, values = np.linalg.inv(self.powers(nodes)), self.powers(X)
-        found = [s @ solve for s in class_scores(self, nodes)]
-        for A, s in zip(found, class_scores(self, X), strict=True):
+        rows, m = np.concatenate((nodes, X)), len(nodes)
+        values, scores = self.powers(rows), class_scores(self, rows)
+        solve, values = np.linalg.inv(values[:, :m]), values[:, m:]
+        found = [s[:, :m] @ solve for s in scores]
+        for A, s in zip(found, (s[:, m:] for s in scores), strict=True):
             # Classes that are far apart beside their size would cancel in the moments.
             size = np.abs(A) @ np.abs(values).mean(axis=1)
             near = np.abs(A @ values - s).max(axis=1) <= 1e-11 * size + 1e-300
@@ -280,7 +289,7 @@ class Scores:
         for h, j in (combinations if short else combinations_with_replacement)(range(len(own)), 2):
             if (w := weights[:, h, j]).any():
                 a, b = parts[h], None if parts[j] is parts[h] else parts[j]
-                sums[h, j] = np.array([_product(a, w, b, at) for at in self.batches])
+                sums[h, j] = _products(a, w, b, self.batches)
         for h in {h for pair in sums for h in pair} if short else ():
             sums[h, h] = -sum((s for pair, s in sums.items() if h in pair), start=np.zeros(()))
         for (h, j), part in sums.items():
@@ -295,17 +304,22 @@ class Scores:
         return out
 
 
-def _product(a: FloatArray, weight: FloatArray, b: FloatArray | None, at: slice) -> FloatArray:
-    """Return ``a diag(weight) bᵀ`` of some rows; b is a by default."""
-    size = np.abs(weight := weight[at])
-    a, b = a[:, at], None if b is None else b[:, at]
+def _products(
+    a: FloatArray, weight: FloatArray, b: FloatArray | None, batches: list[slice]
+) -> FloatArray:
+    """Return ``a diag(weight) bᵀ`` of each batch of rows; b is a by default."""
+    size = np.abs(weight)
     counts = size > NEGLIGIBLE * size.max(initial=0.0)  # a row that is sure of its class does not
     if np.count_nonzero(counts) < 0.7 * len(counts):
         a, weight, b = a[:, counts], weight[counts], None if b is None else b[:, counts]
+        places = [0, *counts.cumsum().tolist()]
+        batches = [slice(places[at.start], places[at.stop]) for at in batches]
     if b is None and weight.min(initial=0.0) >= 0:
-        half = np.sqrt(weight) * a
-        return np.asarray(half @ half.T)  # which is symmetric: half of the work
-    return np.asarray((weight * a) @ (a if b is None else b).T)
+        root = np.sqrt(weight)
+        halves = (root[at] * a[:, at] for at in batches)
+        return np.array([half @ half.T for half in halves])  # symmetric: half of the work
+    b = a if b is None else b
+    return np.array([(weight[at] * a[:, at]) @ b[:, at].T for at in batches])
 
 
 def curvature(

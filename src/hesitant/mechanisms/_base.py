@@ -32,15 +32,16 @@ class Evidence:
     ``log_p`` is a_ih (n, g), or (n, 1) if it is the same for all classes. With a last axis more,
     ``in_theta`` are its derivatives in the parameters; or in those that matter to a class, which
     are ``embed`` (g, k, q) times all of them. ``in_joint`` times ``toward`` are those in the log
-    joint densities (None if they vanish, or nobody will ask). Outer products of ``in_theta`` times
-    ``factor`` stand in for the information about the parameters.
+    joint densities (None if they vanish, or nobody will ask). Outer products of ``in_theta``, of
+    one of two things that may be said times its ``odds``, stand in for the information about the
+    parameters.
     """
 
     log_p: FloatArray
     in_theta: FloatArray
     in_joint: FloatArray | None = None
     toward: FloatArray | None = None
-    factor: FloatArray | None = None
+    odds: bool = False
     embed: FloatArray | None = None
 
     def _by_class(self, weight: FloatArray) -> FloatArray:
@@ -63,7 +64,7 @@ class Evidence:
     def sums(self, weight: FloatArray, edges: Any = None) -> tuple[FloatArray, FloatArray]:
         """Return sums of scores (1, q) and information (1, q, q), or of rows between edges."""
         by_class, scores, spreads = self._by_class(weight), [], []
-        factor = by_class if self.factor is None else by_class * self.factor
+        factor = by_class * odds(self.log_p) if self.odds else by_class
         for part in (slice(*ends) for ends in pairwise(edges or (0, len(weight)))):
             each = self.in_theta[part].transpose(1, 0, 2)
             scores.append(np.einsum("ih,hik->hk", by_class[part], each))
@@ -237,7 +238,7 @@ class Mechanism(Movable, BaseEstimator):
         if log_p.ndim == 1:
             log_p, slope, gradient = log_p[:, None], slope[:, None], gradient[:, None]
         pull = None if seen.du is None else slope[:, :, None]
-        return Evidence(log_p, gradient, pull, seen.du, odds(log_p))
+        return Evidence(log_p, gradient, pull, seen.du, odds=True)
 
     def pattern(
         self, seen: Difficulty, codes: IntArray, said: Any, weight: FloatArray, theta: FloatArray

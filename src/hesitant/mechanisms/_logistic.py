@@ -12,7 +12,7 @@ from hesitant._compile import njit
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._vector_math import STRIP, exp_strip, log1p_strip, normalise_strip
 from hesitant.checks import choose
-from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms, odds
+from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms
 from hesitant.mechanisms._curves import BASES, LINKS, Basis, Dropout, Link, Logistic, NoBasis
 from hesitant.uncertainty import Renyi, Shannon, Uncertainty
 
@@ -199,7 +199,7 @@ class EntropyMechanism(Mechanism):
             k, i = gradient.shape[2], matrix.shape[1]
             embed = np.zeros((len(matrix), k, i + k - 1))
             embed[:, 0, :i], embed[:, 1:, i:] = matrix, np.eye(k - 1)
-        return Evidence(log_p, gradient, pull, seen.du, odds(log_p), embed)
+        return Evidence(log_p, gradient, pull, seen.du, True, embed)
 
     def log_probability(self, u: FloatArray, labelled: BoolArray, theta: FloatArray) -> Terms:
         one = np.ones((u.size, 1))
