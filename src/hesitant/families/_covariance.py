@@ -43,11 +43,12 @@ class Structure(BaseEstimator, ABC):
     @cache  # noqa: B019  # structures are few and small
     def layout(self, g: int, p: int) -> "Layout":
         """Return where all free entries of g matrices are."""
-        parts = [(h, *self.entries(h, g, p)) for h in range(g)]
-        coordinate = np.concatenate([own for _, own, _, _ in parts])
-        place = np.concatenate([(h * p + row) * p + column for h, _, row, column in parts])
-        diagonal = np.concatenate([row == column for _, _, row, column in parts])
-        return Layout(coordinate, place, diagonal, (g, p, p), int(coordinate.max()) + 1)
+        of_class = [np.array(self.entries(h, g, p)) for h in range(g)]
+        of_class = [own[:, np.argsort(own[0], kind="stable")] for own in of_class]
+        coordinate, row, column = np.concatenate(of_class, axis=1)
+        place = (np.repeat(np.arange(g), row.size // g) * p + row) * p + column
+        size = int(coordinate.max()) + 1
+        return Layout(coordinate, place, row == column, (g, p, p), size, of_class)
 
     def units(self, spread: FloatArray) -> FloatArray:
         """Return the units of the features, from their spreads."""
@@ -62,6 +63,7 @@ class Layout(NamedTuple):
     diagonal: BoolArray
     shape: tuple[int, int, int]  # of M
     size: int  # number of coordinates
+    of_class: list[IntArray]  # coordinate, row and column of each class's entries, in order
 
     def unfold(self, vector: FloatArray) -> FloatArray:
         """Return M; zeros give identities."""

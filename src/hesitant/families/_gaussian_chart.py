@@ -1,6 +1,5 @@
 """Coordinates of locations and scales that gradients are taken in."""
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,27 +69,22 @@ class LocationScaleChart(Coordinates):
         self, h: int, z: FloatArray, pull: FloatArray, turn: FloatArray
     ) -> tuple[AnyArray, FloatArray]:
         """Return axes of class h, and rows' scores from those in z as location, whitener move."""
-        own, at, j, k = self._axes[h]
+        own, at, j, k = self._axes(h)
         entries = np.ascontiguousarray(turn.T)[j] * np.ascontiguousarray(z.T)[k]
         entries[j == k] += 1.0
-        starts = np.flatnonzero(np.diff(at, prepend=-1))
+        starts = np.flatnonzero(np.append(True, at[1:] > at[:-1]))
         if starts.size < at.size:  # several entries move together
             entries = np.add.reduceat(entries, starts, axis=0)
         axes, scores = np.concatenate((own, at[starts])), np.concatenate((-pull.T, entries))
         return axes, np.multiply(scores, self.unit[axes][:, None], out=scores)
 
-    @cached_property
-    def _axes(self) -> list[Any]:
-        """The axes of each class: of its a, and in order of entries (j, k) of M, with those."""
-        out, size = [], self.g * self.p
-        for h, own in enumerate(np.arange(size).reshape(self.g, -1)):
-            at, j, k = self.family.structure.entries(h, self.g, self.p)
-            order = np.argsort(at, kind="stable")
-            out.append((own, size + at[order], j[order], k[order]))
-        return out
+    def _axes(self, h: int) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
+        """Return the axes of class h: of its a, and in order of entries (j, k) of M."""
+        coordinate, j, k = self.layout.of_class[h]
+        return h * self.p + np.arange(self.p), self.g * self.p + coordinate, j, k
 
     def movers(self, h: int) -> AnyArray:
-        own, at, _, _ = self._axes[h]
+        own, at, _, _ = self._axes(h)
         return np.concatenate((own, at, np.arange(self.unit.size, self.size)))
 
 
@@ -113,7 +107,7 @@ class GaussianChart(LocationScaleChart):
         z, zz = (W @ first[:, :, None])[:, :, 0], W @ whole @ W.transpose(0, 2, 1)
         parts: list[tuple[AnyArray, AnyArray, FloatArray]] = []
         for h in range(self.g):
-            a, at, j, k = self._axes[h]
+            a, at, j, k = self._axes(h)
             parts.append((a, a, np.full(self.p, -0.5 * mass[h])))
             parts += [(a[j], at, z[h, k]), (a[k], at, z[h, j])]
             one, other = np.nonzero(j[:, None] == j)  # entries of a row of M
@@ -129,13 +123,10 @@ class GaussianChart(LocationScaleChart):
         means = np.zeros((self.unit.size, self.g, self.p))
         covariances = np.zeros((self.unit.size, self.g, self.p, self.p))
         for h in range(self.g):
-            a, at, j, k = self._axes[h]
+            a, at, j, k = self._axes(h)
             half = (self.reference.spread[:, None] * self.half[h]).T
             means[a, h] = half * self.unit[a][:, None]
             both = half[j][:, :, None] * (-self.unit[at][:, None] * half[k])[:, None, :]
             both += both.transpose(0, 2, 1)
-            if np.unique(at).size < at.size:  # entries that move together
-                np.add.at(covariances[:, h], at, both)
-            else:
-                covariances[at, h] = both
+            np.add.at(covariances[:, h], at, both)  # some entries may move together
         return {"means": means, "covariances": covariances}

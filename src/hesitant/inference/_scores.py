@@ -90,16 +90,10 @@ class Axes:
 
     def powers(self, X: AnyArray) -> FloatArray:
         """Return one, the features of rows in units of their own, and their products (m, n)."""
-        (n, p), (center, unit) = X.shape, self.units
-        out = np.empty(((p + 1) * (p + 2) // 2, n))
-        out[0], x, at = 1.0, out[1 : p + 1], p + 1
-        x[:] = X.T
-        x -= center[:, None]
-        x /= unit[:, None]
-        for j in range(p):
-            np.multiply(x[: j + 1], x[j], out=out[at : at + j + 1])
-            at += j + 1
-        return out
+        x = np.ascontiguousarray(X.T) - self.units[0][:, None]
+        x /= self.units[1][:, None]
+        products = [x[: j + 1] * x[j] for j in range(len(x))]
+        return np.concatenate((np.ones((1, len(X))), x, *products))
 
     @cached_property
     def quadratic(self) -> list[FloatArray] | None:
@@ -110,11 +104,9 @@ class Axes:
         one = np.eye(len(unit))
         ends = np.concatenate([one[: j + 1] + one[j] for j in range(len(one))])
         nodes = np.concatenate((0 * one[:1], one, np.where(ends == 2, -1.0, ends))) * unit + center
-        rows, m = np.concatenate((nodes, X)), len(nodes)
-        values, scores = self.powers(rows), class_scores(self, rows)
-        solve, values = np.linalg.inv(values[:, :m]), values[:, m:]
-        found = [s[:, :m] @ solve for s in scores]
-        for A, s in zip(found, (s[:, m:] for s in scores), strict=True):
+        solve, values = np.linalg.inv(self.powers(nodes)), self.powers(X)
+        found = [s @ solve for s in class_scores(self, nodes)]
+        for A, s in zip(found, class_scores(self, X), strict=True):
             # Classes that are far apart beside their size would cancel in the moments.
             size = np.abs(A) @ np.abs(values).mean(axis=1)
             near = np.abs(A @ values - s).max(axis=1) <= 1e-11 * size + 1e-300
@@ -315,8 +307,7 @@ def _products(
         places = [0, *counts.cumsum().tolist()]
         batches = [slice(places[at.start], places[at.stop]) for at in batches]
     if b is None and weight.min(initial=0.0) >= 0:
-        root = np.sqrt(weight)
-        halves = (root[at] * a[:, at] for at in batches)
+        halves = (np.sqrt(weight[at]) * a[:, at] for at in batches)
         return np.array([half @ half.T for half in halves])  # symmetric: half of the work
     b = a if b is None else b
     return np.array([(weight[at] * a[:, at]) @ b[:, at].T for at in batches])
