@@ -163,6 +163,8 @@ def _seed(
 
 def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: FloatArray) -> State:
     """Return the state that the user's ``init`` describes: parameters by name, or a model."""
+    if isinstance(init, State):  # of a fit to these very rows
+        return init
     n_classes, family = len(classes), likelihood.family
     order = np.arange(n_classes)
     if isinstance(init, Mapping):

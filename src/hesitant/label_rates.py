@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, logit
 
@@ -65,12 +66,14 @@ def _climb(
 
     ``p`` has a line for each class, or their sum where all share one logit; ``u`` one, or none.
     """
-    start, prior = (np.repeat(v, (len(p), len(u))) for v in ((usual, 0.0), (APART, SLOPE)))
+    start = np.array([usual] * len(p) + [0.0] * len(u))
+    prior = np.array([APART] * len(p) + [SLOPE] * len(u))
 
     def look(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         each = p * np.exp(-theta[: len(p)])[:, None]
-        log_odds = np.log(each.sum(axis=0)) - theta[len(p) :] @ u
-        slopes = -np.concatenate((each / each.sum(axis=0), u))
+        total = each.sum(axis=0)
+        log_odds = np.log(total) - theta[len(p) :] @ u
+        slopes = -np.concatenate((each / total, u))
         off, chance = theta - start, expit(log_odds)
         value = weight @ log_expit(np.where(seen, -log_odds, log_odds)) - 0.5 * prior @ off**2
         gradient = slopes @ (weight * (~seen - chance)) - prior * off
@@ -79,7 +82,7 @@ def _climb(
 
     theta, (value, gradient, information) = start, look(start)
     for _ in range(100):
-        step = np.linalg.solve(information, gradient)
+        _, step, _ = dposv(information, gradient)  # positive definite: there is a prior
         while gradient @ step > TOL and (after := look(theta + step))[0] < value:
             step = step / 2
         if gradient @ step <= TOL:

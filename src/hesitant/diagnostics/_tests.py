@@ -294,12 +294,12 @@ def score_test(fits: Fits) -> Test:
     need_rows(*fits.counts, SMALLEST_GROUP)
     mechanism, found = fits.full.mechanism_, fits.measured
     design, _ = mechanism.basis.evaluate(found.uncertainty, mechanism.maximum)
-    seen, w, root = found.seen, found.weight, np.sqrt(found.weight)
-    centred = root[:, None] * (design - np.average(design, axis=0, weights=w))
-    residual = root * (seen - np.average(seen, weights=w))
+    seen, w, root, total = found.seen, found.weight, np.sqrt(found.weight), found.weight.sum()
+    centred = root[:, None] * (design - w @ design / total)
+    residual = root * (seen - w @ seen / total)
     # n times the squared multiple correlation: what least squares explains of the residuals.
     coef, _, rank, _ = np.linalg.lstsq(centred, residual, rcond=1e-10)
-    statistic = float(w.sum() * np.sum((centred @ coef) ** 2) / np.sum(residual**2))
+    statistic = float(total * np.sum((centred @ coef) ** 2) / np.sum(residual**2))
     return chi_squared(statistic, int(rank))
 
 

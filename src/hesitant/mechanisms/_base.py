@@ -32,9 +32,8 @@ class Evidence:
     ``log_p`` is a_ih (n, g), or (n, 1) if it is the same for all classes. With a last axis more,
     ``in_theta`` are its derivatives in the parameters; or in those that matter to a class, which
     are ``embed`` (g, k, q) times all of them. ``in_joint`` times ``toward`` are those in the log
-    joint densities (None if they vanish, or nobody will ask). Outer products of ``in_theta``, of
-    one of two things that may be said times its ``odds``, stand in for the information about the
-    parameters.
+    joint densities (None if they vanish, or nobody will ask). Outer products of ``in_theta`` stand
+    in for the information about the parameters; with ``odds``, times those of what was said.
     """
 
     log_p: FloatArray
