@@ -66,8 +66,7 @@ def _climb(
 
     ``p`` has a line for each class, or their sum where all share one logit; ``u`` one, or none.
     """
-    start = np.array([usual] * len(p) + [0.0] * len(u))
-    prior = np.array([APART] * len(p) + [SLOPE] * len(u))
+    start, prior = (np.array([v] * len(p) + [w] * len(u)) for v, w in ((usual, 0), (APART, SLOPE)))
 
     def look(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         each = p * np.exp(-theta[: len(p)])[:, None]

@@ -63,10 +63,7 @@ class Batches:
 
     @cached_property
     def total(self) -> FloatArray:
-        out = np.diag(self.counts.sum() * self.each)
-        for J in self.sums:
-            out += J
-        return out
+        return sum(self.sums, start=np.diag(self.counts.sum() * self.each))
 
     def along(self, V: FloatArray) -> FloatArray:
         """Return the trace of V times each batch's information."""

@@ -303,8 +303,9 @@ def _products(
     size = np.abs(weight)
     counts = size > NEGLIGIBLE * size.max(initial=0.0)  # a row that is sure of its class does not
     if np.count_nonzero(counts) < 0.7 * len(counts):
-        a, weight, b = a[:, counts], weight[counts], None if b is None else b[:, counts]
-        places = [0, *counts.cumsum().tolist()]
+        a, weight = a.compress(counts, axis=1), weight[counts]  # a quarter of an index's time
+        b = None if b is None else b.compress(counts, axis=1)
+        places = np.append(0, counts.cumsum())
         batches = [slice(places[at.start], places[at.stop]) for at in batches]
     if b is None and weight.min(initial=0.0) >= 0:
         halves = (np.sqrt(weight[at]) * a[:, at] for at in batches)
