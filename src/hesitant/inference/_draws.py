@@ -35,8 +35,8 @@ def draw_rows(
     counts = (shares * n).astype(int)
     parts = [model.draw(n - counts.sum(), rng)[0]]
     parts += [TAILS.sample(proposals, k, m, rng) for k, m in enumerate(counts.tolist())]
-    by_batch = np.concatenate(parts).reshape(-1, n_batches, model.n_features).swapaxes(0, 1)
-    X = by_batch.reshape(n, -1)
+    X = np.concatenate(parts)
+    X = np.concatenate([X[k::n_batches] for k in range(n_batches)])
     log_tau, tau, log_f = model.posterior(X)
     ways, part = [log_f], np.log(np.maximum(np.append(n - counts.sum(), counts) / n, 1e-300))
     if proposals is not None:  # whose tails are alike, as those of a family need not be

@@ -280,8 +280,7 @@ class Scores:
         sums = {}
         for h, j in (combinations if short else combinations_with_replacement)(range(len(own)), 2):
             if (w := weights[:, h, j]).any():
-                a, b = parts[h], None if parts[j] is parts[h] else parts[j]
-                sums[h, j] = _products(a, w, b, self.batches)
+                sums[h, j] = _products(parts[h], w, parts[j], self.batches)
         for h in {h for pair in sums for h in pair} if short else ():
             sums[h, h] = -sum((s for pair, s in sums.items() if h in pair), start=np.zeros(()))
         for (h, j), part in sums.items():
@@ -296,21 +295,18 @@ class Scores:
         return out
 
 
-def _products(
-    a: FloatArray, weight: FloatArray, b: FloatArray | None, batches: list[slice]
-) -> FloatArray:
-    """Return ``a diag(weight) bᵀ`` of each batch of rows; b is a by default."""
-    size = np.abs(weight)
+def _products(a: FloatArray, weight: FloatArray, b: FloatArray, batches: Any) -> FloatArray:
+    """Return ``a diag(weight) bᵀ`` of each batch of rows."""
+    size, alike = np.abs(weight), a is b
     counts = size > NEGLIGIBLE * size.max(initial=0.0)  # a row that is sure of its class does not
     if np.count_nonzero(counts) < 0.7 * len(counts):
         a, weight = a.compress(counts, axis=1), weight[counts]  # a quarter of an index's time
-        b = None if b is None else b.compress(counts, axis=1)
+        b = a if alike else b.compress(counts, axis=1)
         places = np.append(0, counts.cumsum())
         batches = [slice(places[at.start], places[at.stop]) for at in batches]
-    if b is None and weight.min(initial=0.0) >= 0:
+    if alike and weight.min(initial=0.0) >= 0:
         halves = (np.sqrt(weight[at]) * a[:, at] for at in batches)
         return np.array([half @ half.T for half in halves])  # symmetric: half of the work
-    b = a if b is None else b
     return np.array([(weight[at] * a[:, at]) @ b[:, at].T for at in batches])
 
 
