@@ -55,8 +55,7 @@ def labelled_shares(fits: Fits) -> tuple[list[dict[str, Any]], float, bool]:
     """
     found, names = fits.measured, fits.ignorance.fitted_.class_names
     n_strata = max(1, min(STRATA, found.seen.size // ROWS_A_STRATUM))
-    ordered, last = np.sort(found.entropy), found.entropy.size - 1  # quantile() takes longer
-    edges = np.interp(np.arange(1, n_strata) / n_strata * last, np.arange(last + 1), ordered)
+    edges = np.quantile(found.entropy, np.arange(1, n_strata) / n_strata)
     stratum = np.searchsorted(edges, found.entropy, side="right")
     known = np.where(found.seen[:, None], found.codes[:, None] == np.arange(len(names)), found.tau)
     w, tau, own = found.weight, found.tau.T, known.T
