@@ -73,7 +73,7 @@ def labelled_shares(fits: Fits) -> tuple[list[dict[str, Any]], float, bool]:
     V -= v[:, :, None] * v[:, None] / np.maximum(v.sum(axis=1), 1e-300)[:, None, None]
     given, total, due, V = (part.sum(axis=0) for part in (given, rows, p * rows, V))
     excess = given - due
-    p_value = _tests.chi_squared_of(excess, V, 1e-9).p_value
+    p_value = _tests.chi_squared_of(excess, V, 1e-9 * np.trace(V)).p_value
     labelled, expected = (part / np.where(total > 0, total, 1.0) for part in (given, due))
     told = np.abs(excess) > CLEAR * np.sqrt(np.maximum(np.diag(V), 0)) + 1e-9 * total.sum()
     never = (fits.rows.tally.labelled == 0) & (due >= EXPECTED)

@@ -38,6 +38,8 @@ MOST_PARAMETERS = 1000
 MOST_WORK = 1e9  # multiplications, for an information matrix that no verdict waits for
 SAME = {"rel_tol": 1e-9, "abs_tol": 1e-9}  # of the same rows' log-likelihood
 SAMPLE = 20_000  # rows that an average over rows is taken from
+# Variance of a score: what a fifth of one row tells of a curve that is at its full height there.
+LEAST_SEEN = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,9 +88,9 @@ def chi_squared(statistic: float, df: int) -> Test:
 
 
 def chi_squared_of(score: FloatArray, variance: FloatArray, least: float) -> Test:
-    """Return the test of a score of mean zero; directions of next to no variance are left out."""
+    """Return the test of a score of mean zero; directions of less variance are left out."""
     value, vector = np.linalg.eigh(variance)
-    keep = value > least * max(float(value[-1]), 1e-300)
+    keep = value > max(least, 1e-300)
     part = vector[:, keep].T @ score
     return chi_squared(float(np.sum(part**2 / value[keep])), int(keep.sum()))
 
@@ -228,8 +230,8 @@ def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str
     mechanism, remarks = own.testable() or EntropyMechanism(), []
     explains = own.informative
     if mechanism is not own and explains:
-        alone = f"Whether blanks are about difficulty is tested by {mechanism.in_words!r} alone"
-        remarks = [f"{alone}: what else {own.in_words!r} allows for is left out of the tests."]
+        used = f"The tests of difficulty use mechanism={mechanism.in_words!r}"
+        remarks = [f"{used}: what else the fit's {own.in_words!r} allows for is not tested."]
     warned: list[str] = []
     how: dict[str, Any] = {"solver": "auto", "warned": warned}
     rows = dict(zip(("sample_weight", "reviewed"), given, strict=False))
@@ -360,7 +362,10 @@ def shape_test(fits: Fits) -> Test:
     cross = known[first:, :first]
     estimated = np.linalg.pinv(known[:first, :first], rcond=1e-12, hermitian=True)
     variance = known[first:, first:] - cross @ estimated @ cross.T
-    return chi_squared_of(rows.sum(pull)[0], variance, 1e-8)
+    found = chi_squared_of(rows.sum(pull)[0], variance, LEAST_SEEN)
+    if not found.df:
+        raise CannotTest("too few rows are in doubt about their class to show a curve")
+    return found
 
 
 def _information(rows: Block, model: FittedModel, curve: Any) -> _scores.Weights:

@@ -117,7 +117,8 @@ class EntropyMechanism(Mechanism):
 
     def testable(self) -> "EntropyMechanism":
         """Return it with one intercept and a logistic link: without slopes, a coin."""
-        if type(self) is EntropyMechanism and isinstance(self._link(), Logistic):
+        usual = type(self) is EntropyMechanism and self.tilt is None
+        if usual and isinstance(self._link(), Logistic):
             return self
         basis = "linear" if isinstance(self.basis, NoBasis) else self.basis
         return EntropyMechanism(self.order, basis, self.uncertainty, self.ridge)
