@@ -18,6 +18,7 @@ from hesitant import MixtureClassifier
 from hesitant._words import p_value
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.diagnostics import Diagnosis, diagnose
+from hesitant.families import Ranked
 from hesitant.mechanisms import EntropyMechanism, Ignorable
 from hesitant.uncertainty import Shannon, SquaredLogOdds, transformed_entropy
 
@@ -382,6 +383,16 @@ def test_fitted_without_a_mechanism(data, mechanism):
     assert found.ignorance is clf
     assert found.full.mechanism_.informative
     assert found.finding == "hard"
+
+
+@pytest.mark.parametrize("family", ["gaussian", Ranked()])
+def test_fitted_by_a_solver_that_knows_no_mechanism(data, family):
+    clf = MixtureClassifier(family, mechanism=None, solver="em").fit(data.features, data.labels)
+    other = MixtureClassifier(family, mechanism=None).fit(data.features, data.labels)
+    found, same = (model.diagnose(data.features, data.labels) for model in (clf, other))
+    assert found.ignorance is clf
+    assert found.headline == same.headline
+    assert found.mechanisms == pytest.approx(same.mechanisms, abs=0.1)
 
 
 def test_a_pipeline_is_told_what_to_give(data):

@@ -87,6 +87,12 @@ def test_without_a_mechanism_the_tilt_is_of_the_class_alone(by_class):
     assert result.plot().ax_.get_ylabel() == "share of 1"
 
 
+def test_whatever_solver_found_the_fit(by_class):
+    fits = [MixtureClassifier(mechanism=None, solver=s).fit(*by_class) for s in ("em", "auto")]
+    found, same = (clf.sensitivity(*by_class, tilts=[-1, 1]) for clf in fits)
+    np.testing.assert_allclose(found.shares, same.shares, atol=1e-3)
+
+
 def test_mistakes_are_named(by_class):
     X, y = by_class
     clf = MixtureClassifier().fit(X, y)

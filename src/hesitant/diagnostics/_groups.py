@@ -149,7 +149,7 @@ def compare_mechanisms(fits: Fits) -> tuple[dict[str, float], dict[str, Test], l
 
 def _with_mechanism(fit: Any, data: ManyRows, mechanism: Mechanism) -> tuple[float, int]:
     """Return log-likelihood and number of parameters with another mechanism, and no remarks."""
-    model, known, how = fit.fitted_, fit.mechanism_, like(fit, fit)
+    model, known, how = fit.fitted_, fit.mechanism_, like(fit, fit, solver="auto")
     mechanism, _ = mechanism.prepare(len(model.classes)).estimable(data.tally)
     likelihood = Likelihood(data, model.family, mechanism)
     theta = np.append(np.full(len(model.classes), known.intercept_), known.coef_)

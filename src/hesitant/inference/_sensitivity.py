@@ -180,7 +180,8 @@ def sensitivity(
         for tilt in side.tolist():
             if tilt not in fits:
                 mechanism = tilted(clf.mechanism_, tilt * np.eye(len(names))[h])
-                fits[tilt] = refit(clf, data, None, start=start, mechanism=mechanism)
+                how = {"mechanism": mechanism, "solver": "auto"}  # a plain fit's may know none
+                fits[tilt] = refit(clf, data, None, start=start, **how)
             start = fits[tilt]
     models = [fits[tilt] for tilt in grid.tolist()]
     classes = np.stack([model.predict_log_proba(data).argmax(axis=1) for model in models])
