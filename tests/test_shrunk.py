@@ -318,6 +318,22 @@ def test_saved_cloned_and_started_from(tmp_path):
     np.testing.assert_allclose(started.means_, clf.means_, atol=0.02)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "t", "skew_t"])
+def test_a_fit_to_far_rows_is_a_start_too(family):
+    """The prior follows a climb, and one that began elsewhere ended at no maximum."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(2, size=100)
+    X = rng.standard_normal((100, 3)) + 1.5 * truth[:, None]
+    X[:, 2] = np.where(rng.random(100) < 0.04, rng.integers(1, 4, 100), 0.0)  # next to constant
+    y = np.where(rng.random(100) < 0.6, truth, -1)
+    clf = MixtureClassifier(family, covariance="shrunk", mechanism=None).fit(X, y)
+    again = clone(clf).set_params(init=clf).fit(X, y)
+    assert again.history_[0] == pytest.approx(clf.history_[-1], abs=1.0)
+    assert again.log_likelihood_ == pytest.approx(clf.log_likelihood_, abs=0.1)
+    bic = clf.diagnose(X, y).mechanisms
+    assert max(bic.values()) < bic["none"] + 20
+
+
 def test_standard_errors_are_smaller_than_without():
     X, y = apart(90, p=2)
     tight = MixtureClassifier(covariance=Shrunk(200, 0, 0), mechanism=None).fit(X, y)

@@ -197,9 +197,11 @@ class Gaussian(Family):
         if not self.structure.adaptive:
             return params
         rows = some_rows(X)
-        nearest = self.log_density(params, rows).argmax(axis=1)
+        nearest = np.eye(g)[self.log_density(params, rows).argmax(axis=1)]
         known = np.asarray(given.get("shrinkage", np.full(3, np.nan)), dtype=float)
-        return self._pull_together(params, rows, np.eye(g)[nearest], known)
+        params = self._pull_together(params, rows, nearest, known)
+        # As a climb would have it, far rows of heavy tails for little: or it starts far below.
+        return self._follow(params, self.statistics(params, rows, nearest))
 
     def _pull_together(
         self, params: Any, X: AnyArray, weights: FloatArray, known: FloatArray | float = np.nan
