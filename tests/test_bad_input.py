@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hesitant import FitWarning, MixtureClassifier
+from hesitant import FitWarning, MixtureClassifier, MixtureClassifierCV
 from hesitant.mechanisms import EntropyMechanism, Functions, Log, Polynomial, Spline
 from hesitant.uncertainty import SquaredLogOdds
 
@@ -61,7 +61,7 @@ def assert_usable(clf, X):
         ({"mechanism": EntropyMechanism(basis=Polynomial(0))}, "degree=0"),
         ({"mechanism": EntropyMechanism(basis=Log(floor=0))}, "floor=0"),
         ({"mechanism": EntropyMechanism(ridge=0)}, "ridge=0"),
-        ({"mechanism": EntropyMechanism(uncertainty="shannon")}, "is not an Uncertainty"),
+        ({"mechanism": EntropyMechanism(uncertainty="shannon")}, "uncertainty='shannon': give"),
         (
             {"mechanism": EntropyMechanism(order=2, uncertainty=SquaredLogOdds())},
             "both name the measure",
@@ -302,6 +302,12 @@ def test_numbers_kept_otherwise_are_numbers():
             r"reviewed\[1\] is <NA>",
         ),
         (lambda: MixtureClassifier(verbose="x").fit(FRAME, [0, 1, 0, 1]), "verbose='x'"),
+        (lambda: MixtureClassifier().fit(FRAME, {"ada": 1}), "X has 4 rows and y has 0"),
+        (lambda: MixtureClassifier().fit(FRAME, np.eye(2)[[0, 1, 0, 1]]), "right readers"),
+        (
+            lambda: MixtureClassifierCV(random_state="x").fit(FRAME, [0, 1, 0, 1]),
+            "random_state='x': give a whole number",
+        ),
     ],
 )
 def test_small_mistakes_are_named(call, message):
@@ -314,5 +320,6 @@ def test_questions_about_other_features_are_refused(paper):
     clf = MixtureClassifier().fit(X, y)
     with pytest.raises(ValueError, match="1 features, but MixtureClassifier is expecting 2"):
         clf.diagnose(np.asarray(X)[:, :1], y)
-    with pytest.raises(TypeError, match=r"measure='renyi': give an object"):
-        clf.entropy(X, "renyi")
+    for model in (clf, MixtureClassifierCV([clf], combine="best").fit(X, y)):
+        with pytest.raises(TypeError, match=r"measure='renyi': give an object"):
+            model.entropy(X, "renyi")

@@ -381,6 +381,7 @@ CASES = {
     "constant column": (np.column_stack((BASE.features, np.ones(120))), BASE.labels, {}),
     "outlier": (np.vstack((BASE.features[1:], [[1e12, 0]])), BASE.labels, {}),
     "tiny scale": (BASE.features * 1e-150, BASE.labels, {}),
+    "a scale whose square is no number": (BASE.features * [1e-200, 1.0], BASE.labels, {}),
     "huge scale": (BASE.features * 1e150, BASE.labels, {}),
     "six features": (WIDE, np.where(RNG.random(80) < 0.7, np.repeat(["a", "b"], 40), None), {}),
     "ten classes": (

@@ -28,7 +28,7 @@ from hesitant.model import FittedModel, with_blanks
 from hesitant.remarks import NotConvergedWarning, fit_remarks, label_remarks
 from hesitant.rows import BLOCK_SIZE, ManyRows
 from hesitant.solvers import SOLVERS
-from hesitant.uncertainty import Uncertainty
+from hesitant.uncertainty import Uncertainty, as_measure
 
 __all__ = ["MixtureClassifier"]
 
@@ -284,10 +284,7 @@ class MixtureClassifier(PatternClassifier):
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
         """Return each row's uncertainty, by the mechanism's measure or another of its kind."""
         check_is_fitted(self, "fitted_")
-        measure = self.mechanism_.uncertainty if measure is None else measure
-        if not isinstance(measure, Uncertainty):
-            raise TypeError(f"measure={measure!r}: give an object such as Renyi(2).")
-        measure.check(len(self.classes_))
+        measure = as_measure("measure", measure, self.mechanism_.uncertainty, len(self.classes_))
         return self._by_rows(X, lambda log_tau, tau, log_f: measure.evaluate(log_tau, tau)[0])
 
     def labelling_probability(self, X: Any) -> FloatArray:

@@ -122,7 +122,7 @@ def read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
     if isinstance(native, nw.DataFrame):
         values = native.to_dict(as_series=False)
     if isinstance(values, Mapping):
-        columns = [object_array(v) for v in values.values()]
+        columns = [object_array([*v] if isinstance(v, Iterable) else []) for v in values.values()]
         if len({len(c) for c in columns}) != 1:
             raise ValueError(f"{what} needs columns of one length, a column a reader.")
         return np.column_stack(columns), [str(k) for k in values]

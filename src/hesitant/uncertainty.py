@@ -6,6 +6,7 @@ All use logarithms, not probabilities that may have rounded: 1e-250 is as accura
 import math
 from abc import abstractmethod
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -113,6 +114,15 @@ class Margin(Uncertainty):
 
     def maximum(self, n_classes: int) -> float:
         return 1.0
+
+
+def as_measure(name: str, given: Any, usual: Uncertainty, n_classes: int) -> Uncertainty:
+    """Return the measure that was given, or else the usual one."""
+    measure = usual if given is None else given
+    if not isinstance(measure, Uncertainty):
+        raise TypeError(f"{name}={given!r}: give an object such as Margin() or Renyi(2).")
+    measure.check(n_classes)
+    return measure
 
 
 def _tilt(t: FloatArray, tau: FloatArray, x: FloatArray) -> FloatArray:

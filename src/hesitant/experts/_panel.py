@@ -295,7 +295,7 @@ class Readers(BaseEstimator):
         if none.size:
             more = f" (and those of {none.size - 1:,} more)" * (none.size > 1)
             rows = f"the statements about row {none[0]}{more} contradict each other"
-            raise ValueError(f"{rows}: readers who are never wrong agree. Use experts='fallible'.")
+            raise ValueError(f"{rows}: right readers (columns) agree. Use experts='fallible'.")
         return np.where(possible.sum(axis=1) == 1, possible.argmax(axis=1), -1)
 
     def rough(self, statements: Statements) -> IntArray:

@@ -72,9 +72,9 @@ def _unit(column: FloatArray) -> tuple[float, float]:
     places = [0, last // 10, last // 4, last // 2, last * 3 // 4, -(-9 * last // 10), last]
     least, below, low, middle, high, above, top = distinct[places].tolist()
     # Two values have no quartiles, a constant no deviation, a column of zeros no size. Most
-    # values must be in reach of the spread; one may be anywhere.
+    # values must be in reach of the spread; one may be anywhere. And a variance must be a number.
     far, reach = max(above - middle, middle - below), min(max(top - middle, middle - least), 1e300)
-    floor = max(1e-14 * abs(middle), 1e-15 * far, 1e-100 * reach) + 1e-290
+    floor = max(1e-14 * abs(middle), 1e-15 * far, 1e-100 * reach) + 1e-152
     sizes = (high - low) / 1.349, reach, abs(middle)
     return middle, next((size for size in sizes if size > floor), 1.0)
 

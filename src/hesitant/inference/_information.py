@@ -331,9 +331,9 @@ def information(
     undetermined = "; ".join(directions[:5] + more)
     remarks = {
         "The likelihood is not at a smooth maximum: it has a kink, or curves upwards, along "
-        f"{listed(kinks, 1)}. A mechanism whose basis has a kink (logit, log) can end there; "
-        "standard errors do not exist. Try another basis, more starts (n_init), or "
-        "bootstrap().": kinks,
+        f"{listed(kinks, 1)}. A weak prior alone may hold a class there (features that hardly "
+        "vary in it, or repeat others), or a basis has a kink (logit, log). There are no standard "
+        "errors. Try fewer features, covariance='shrunk', more starts, or bootstrap().": kinks,
         f"At the edge of what is possible: {at_edge}. Standard errors do not exist there; "
         "bootstrap() gives intervals.": at_edge,
         f"The information is singular: the data do not determine {undetermined}. Standard errors "

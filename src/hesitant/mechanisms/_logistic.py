@@ -14,7 +14,7 @@ from hesitant._vector_math import STRIP, exp_strip, log1p_strip, normalise_strip
 from hesitant.checks import choose
 from hesitant.mechanisms._base import Difficulty, Evidence, Mechanism, Pattern, Terms
 from hesitant.mechanisms._curves import BASES, LINKS, Basis, Dropout, Link, Logistic, NoBasis
-from hesitant.uncertainty import Renyi, Shannon, Uncertainty
+from hesitant.uncertainty import Renyi, Shannon, Uncertainty, as_measure
 
 Tilt: TypeAlias = Sequence[float] | None
 # Basis, link and measure of the paper
@@ -146,12 +146,7 @@ class EntropyMechanism(Mechanism):
             if tilt.shape != (n_classes,) or not np.isfinite(tilt).all():
                 numbers = f"{n_classes} finite numbers, one for each class"
                 raise ValueError(f"tilt={self.tilt!r}: give {numbers}.")
-        measure = Renyi(self.order) if self.uncertainty is None else self.uncertainty
-        if not isinstance(measure, Uncertainty):
-            ways = "Margin() or another object of hesitant.uncertainty, or subclass Uncertainty"
-            wrong = f"uncertainty={self.uncertainty!r} is not an Uncertainty"
-            raise TypeError(f"{wrong}: give Renyi(order), {ways}.")
-        measure.check(n_classes)
+        measure = as_measure("uncertainty", self.uncertainty, Renyi(self.order), n_classes)
         # where the order lives from here on
         out = self.moved(order=1.0, uncertainty=measure, n_classes=n_classes)
         out.basis, out.link = self._basis(), self._link()

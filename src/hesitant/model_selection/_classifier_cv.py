@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hesitant._typing import AnyArray, FloatArray, IntArray
 from hesitant.base import PatternClassifier
-from hesitant.checks import check_jobs, check_number, look_up
+from hesitant.checks import check_jobs, check_number, check_seed, look_up
 from hesitant.classifier import MixtureClassifier
 from hesitant.exceptions import FitWarning
 from hesitant.intake import refuse_dask, take
@@ -24,7 +24,7 @@ from hesitant.model_selection._candidates import as_candidates, auto_candidates,
 from hesitant.model_selection._labelled import as_random_state, deal_out
 from hesitant.remarks import label_remarks
 from hesitant.rows import ManyRows
-from hesitant.uncertainty import Shannon, Uncertainty
+from hesitant.uncertainty import Shannon, Uncertainty, as_measure
 
 COLUMNS = ("name", "mean_score", "gap", "gap_error", "weight", "n_parameters", "seconds", "note")
 LEAST_SHARE = 0.05  # of the combination; a candidate that comes to less is left out
@@ -122,6 +122,7 @@ class MixtureClassifierCV(PatternClassifier):
         look_up("combine", self.combine, dict.fromkeys(("stack", "best", "one_se")))
         look_up("scoring", self.scoring, dict.fromkeys(("auto", *held_out.SCORING)))
         check_jobs("n_jobs", self.n_jobs)
+        check_seed("random_state", self.random_state)
         refuse_dask(X)
         self._forget()
         models = {} if auto else as_candidates(self.candidates)
@@ -231,8 +232,8 @@ class MixtureClassifierCV(PatternClassifier):
         self.name_ = max(able or self.models_, key=lambda k: self.weights_[k])
         failed = [k for k in models if notes.get(k, "").startswith(held_out.FAILED)]
         if failed:
-            words = f"{len(failed)} of {len(models)} candidates could not be fitted and were left"
-            warnings.warn(f"{words} out: {failed[0]} {notes[failed[0]]}", FitWarning, stacklevel=3)
+            words = f"{len(failed)} of {len(models)} candidates had to be left out, without a fit"
+            warnings.warn(f"{words}. {failed[0]} {notes[failed[0]]}", FitWarning, stacklevel=3)
 
     @property
     def model_(self) -> Any:
@@ -285,8 +286,8 @@ class MixtureClassifierCV(PatternClassifier):
 
     def entropy(self, X: Any, measure: Uncertainty | None = None) -> FloatArray:
         """Return the uncertainty of each row's class, Shannon's entropy unless told otherwise."""
-        log_tau, measure = self.predict_log_proba(X), measure or Shannon()
-        measure.check(len(self.classes_))
+        log_tau = self.predict_log_proba(X)
+        measure = as_measure("measure", measure, Shannon(), len(self.classes_))
         return np.asarray(measure.evaluate(log_tau, np.exp(log_tau))[0])
 
     def labelling_probability(self, X: Any) -> FloatArray:

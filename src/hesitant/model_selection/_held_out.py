@@ -258,7 +258,7 @@ class Judge:
                  for part, fold in jobs]  # fmt: skip
         # one worker, unless this or joblib's configuration says more
         how: dict[str, Any] = {"n_jobs": effective_n_jobs(self.n_jobs)}
-        work = run_tasks(try_fold, tasks, progress=self.verbose > 0, description="fits", **how)
+        work = run_tasks(try_fold, tasks, progress=bool(self.verbose), description="fits", **how)
         for (part, fold), trials in zip(jobs, list(work), strict=True):
             for name, trial in zip(part, trials, strict=True):
                 self.done[name].append(trial._replace(start=None))

@@ -263,7 +263,7 @@ def _read_delimited(
         delimiter = max(",;\t|", key=lambda d: _evenness(content, d))
     delimiter = {"tab": "\t", r"\t": "\t"}.get(delimiter, delimiter)  # which any shell lets type
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in ' "\r\n\0':
-        remedy = f"Give {option('delimiter')} a single character, such as ',' or ';', or 'tab'."
+        remedy = f"Give {option('delimiter')} one character, neither space nor quote, or 'tab'."
         raise source.error(f"{quote(delimiter)} cannot separate cells.", remedy)
     decimal = decimal or _sniff_decimal(content, delimiter)
     if decimal not in (".", ",") or decimal == delimiter:
