@@ -253,8 +253,7 @@ class Statements:
 
     def labels(self, codes: IntArray) -> AnyArray:
         """Return class codes as labels, None for a blank."""
-        names: AnyArray = object_array([*self.classes.tolist(), None])
-        return names[np.maximum(codes, -1)]
+        return np.take(object_array([*self.classes.tolist(), None]), np.maximum(codes, -1))
 
     def align(self, classes: Sequence[Any], readers: Sequence[str] | None = None) -> "Statements":
         """Return the same statements with these classes and readers, in this order."""

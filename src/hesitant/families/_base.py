@@ -85,8 +85,7 @@ def standard_steps(information: FloatArray) -> FloatArray:
     if failed:  # weights of very different sizes have rounded it away
         value, vector = np.linalg.eigh(information)
         return vector / np.sqrt(np.maximum(value, 1e-12 * value.max() + 1e-300))
-    steps: FloatArray = dtrtri(root, lower=1)[0].T
-    return steps
+    return np.asarray(dtrtri(root, lower=1)[0].T)
 
 
 class Family(Movable, BaseEstimator):

@@ -198,8 +198,7 @@ class Gaussian(Family):
             return params
         rows = some_rows(X)
         nearest = np.eye(g)[self.log_density(params, rows).argmax(axis=1)]
-        known = np.asarray(given.get("shrinkage", np.full(3, np.nan)), dtype=float)
-        params = self._pull_together(params, rows, nearest, known)
+        params = self._pull_together(params, rows, nearest, given.get("shrinkage", np.nan))
         # As a climb would have it, far rows of heavy tails for little: or it starts far below.
         return self._follow(params, self.statistics(params, rows, nearest))
 

@@ -54,8 +54,7 @@ def strengths(Z: FloatArray, weights: FloatArray, given: FloatArray, floor: floa
 def judged(by_label: FloatArray, by_density: FloatArray, close: float) -> FloatArray:
     """Return a value for each point; where labels differ less than ``close``, density counts."""
     behind = np.minimum(by_label - by_label.max() + close, 0.0)
-    best = by_density[behind == 0.0].max()
-    return behind + np.clip(by_density - best, -close, 0.0)
+    return behind + np.clip(by_density - by_density[behind == 0.0].max(), -close, 0.0)
 
 
 def held_out(

@@ -180,8 +180,7 @@ def sensitivity(
         for tilt in side.tolist():
             if tilt not in fits:
                 mechanism = tilted(clf.mechanism_, tilt * np.eye(len(names))[h])
-                how = {"mechanism": mechanism, "solver": "auto"}  # a plain fit's may know none
-                fits[tilt] = refit(clf, data, None, start=start, **how)
+                fits[tilt] = refit(clf, data, None, start, mechanism=mechanism, solver="auto")
             start = fits[tilt]
     models = [fits[tilt] for tilt in grid.tolist()]
     classes = np.stack([model.predict_log_proba(data).argmax(axis=1) for model in models])

@@ -95,9 +95,8 @@ def labelled_scorer(scoring: str | Callable[..., float], *, missing_label: Any =
     scikit-learn's own scorers count every blank as a mistake, and its ``CalibratedClassifierCV``
     learns a class "−1": give it labelled rows only, with ``FrozenEstimator`` around a fit to all.
     """
-    if not callable(scoring) and scoring not in _OWN:
-        scoring = get_scorer(scoring)
-    return partial(_score_labelled, scoring, missing_label)
+    own = scoring in _OWN
+    return partial(_score_labelled, scoring if own else get_scorer(scoring), missing_label)
 
 
 def _score_labelled(
