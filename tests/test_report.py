@@ -16,7 +16,7 @@ import pytest
 import hesitant.cli
 import hesitant.persistence
 import hesitant.report
-from hesitant import MixtureClassifier, Statements
+from hesitant import MixtureClassifier, MixtureClassifierCV, Statements
 from hesitant import _words as words
 from hesitant.datasets import make_cytometry_like, simulate
 from hesitant.report import _held_out, make_report
@@ -249,6 +249,16 @@ def test_a_combination_of_models_is_reported_as_one():
     assert "The model described in this report does without it." in said  # nobody asked for that
     assert "all rows is above 99.9 %, for blank ones above 99.9 %." in said
     assert "and less than 70 % sure of no blank row." in said
+
+
+def test_what_is_said_of_one_candidate_is_not_said_of_the_combination():
+    data = simulate(200, random_state=5)
+    X, y = np.vstack((data.features, [[9.0, 9.0]])), [*data.labels, 2]  # a class of one row
+    clf = MixtureClassifierCV([MixtureClassifier(missing_label=None)], missing_label=None)
+    told = clf.fit(X, y).report(X, y, notes=["Weighed by hand."]).to_dict()["notes"]
+    thin = next(note for note in told if note.startswith("Class 2 rests on"))
+    assert thin.endswith("(Of gaussian, full, entropy, by which blanks are judged.)")
+    assert "Weighed by hand." in told
 
 
 def test_a_panel_has_a_section_of_its_own():

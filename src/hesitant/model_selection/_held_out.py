@@ -205,8 +205,7 @@ def prior_rows(trials: Sequence[Trial], data: Data, rows: IntArray) -> FloatArra
     below = np.minimum(total - total.max(where=right, initial=-1e300), 0.0)
     share = np.where(right, np.exp(below), 0.0)
     share /= max(share.sum(), LEAST)
-    out: FloatArray = PRIOR * (1 - share.sum()) / len(trials) + PRIOR_RIGHT * share
-    return out + 0.1 / len(trials)
+    return np.asarray((PRIOR * (1 - share.sum()) + 0.1) / len(trials) + PRIOR_RIGHT * share)
 
 
 @dataclasses.dataclass(eq=False)

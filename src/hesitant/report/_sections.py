@@ -51,7 +51,9 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> A
     page |= {"parameters": _parameters(case), "method": _method(case, candidates)}
     answer = {"paragraphs": [*told["what"], *told["sure"], *told["next"]]}
     page["verdict"] = {"finding": found.finding, "headline": found.headline, **told, **answer}
-    page["notes"] = list(dict.fromkeys(map(case.wording, (*notes, *found.remarks))))
+    of = f" (Of {case.whole.name_}, by which blanks are judged.)" if candidates else ""
+    notes = [*notes, *(remark + of for remark in found.remarks)]
+    page["notes"] = list(dict.fromkeys(map(case.wording, notes)))
     return plain(page | {"repeat": repeat})
 
 

@@ -164,8 +164,7 @@ def compare_full(reading: Reading, data: Any, ignorance: Any) -> tuple[Any, dict
     row |= {"log_likelihood": full.log_likelihood_, "likelihood_ratio": 2 * gain}
     row |= {"unlabelled_moved": changed[blank].sum(), "labelled_moved": changed[~blank].sum()}
     row["space_moved"] = (ignorance.predict(space) != full.predict(space)).mean()
-    change = np.abs(tau[0] - tau[1]).max(axis=1)[blank].mean()
-    row |= {"mean_posterior_change_unlabelled": change}
+    row["mean_posterior_change_unlabelled"] = np.abs(tau[0] - tau[1]).max(axis=1)[blank].mean()
     # of those that are known
     row |= {"median_se_ratio": table["se_ratio"].median()}
     row |= {"largest_shift": table["shift"].abs().max(), **_ending(full)}
