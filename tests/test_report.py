@@ -254,11 +254,16 @@ def test_a_combination_of_models_is_reported_as_one():
 def test_what_is_said_of_one_candidate_is_not_said_of_the_combination():
     data = simulate(200, random_state=5)
     X, y = np.vstack((data.features, [[9.0, 9.0]])), [*data.labels, 2]  # a class of one row
-    clf = MixtureClassifierCV([MixtureClassifier(missing_label=None)], missing_label=None)
-    told = clf.fit(X, y).report(X, y, notes=["Weighed by hand."]).to_dict()["notes"]
+    one = MixtureClassifier(alpha=0.75, mechanism=None)
+    clf = MixtureClassifierCV([one], missing_label=None).fit(X, y)
+    how = {
+        "notes": ["Set to alpha=0.75."],
+        "wording": lambda text: text.replace("alpha=", "--alpha "),
+    }
+    told = clf.report(X, y, **how).to_dict()["notes"]
     thin = next(note for note in told if note.startswith("Class 2 rests on"))
-    assert thin.endswith("(Of gaussian, full, entropy, by which blanks are judged.)")
-    assert "Weighed by hand." in told
+    assert thin.endswith("(Of gaussian, full, none, alpha=0.75, by which blanks are judged.)")
+    assert "Set to --alpha 0.75." in told
 
 
 def test_a_panel_has_a_section_of_its_own():

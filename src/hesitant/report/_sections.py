@@ -52,8 +52,8 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> A
     answer = {"paragraphs": [*told["what"], *told["sure"], *told["next"]]}
     page["verdict"] = {"finding": found.finding, "headline": found.headline, **told, **answer}
     of = f" (Of {case.whole.name_}, by which blanks are judged.)" if candidates else ""
-    notes = [*notes, *(remark + of for remark in found.remarks)]
-    page["notes"] = list(dict.fromkeys(map(case.wording, notes)))
+    own = [case.wording(remark) + of for remark in found.remarks]
+    page["notes"] = list(dict.fromkeys([*map(case.wording, notes), *own]))
     return plain(page | {"repeat": repeat})
 
 
