@@ -12,9 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hesitant import MixtureClassifier, MixtureClassifierCV, save
 from hesitant.cli import main
 from hesitant.cli._terminal import in_options
 from hesitant.datasets import simulate
+from hesitant.families import KernelDensity
 
 DATA = simulate(n=200, random_state=0).to_frame()
 
@@ -164,6 +166,22 @@ def test_shares_have_one_form(run, tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     _, out, _ = run("analyse", "a.csv", "--label", "label")
     assert "50 (25.0 %) have no label" in out
+
+
+def test_empty_cells_that_a_combination_cannot_predict_from_are_named(run, tmp_path):
+    kernels = MixtureClassifier(KernelDensity(), mechanism=None, solver="em", tol=1.0)
+    clf = MixtureClassifierCV([kernels], missing_label=None)
+    clf.fit(DATA[["x0", "x1"]], DATA["label"])
+    assert not clf.__sklearn_tags__().input_tags.allow_nan
+    save(clf, tmp_path / "a.model")
+    DATA.assign(x0=DATA["x0"].where(DATA.index != 4)).to_csv(tmp_path / "d.csv", index=False)
+    code, _, error = run("predict", "a.model", "d.csv")
+    assert code == 1
+    assert error.startswith("Error: d.csv, row 5 (line 6), column 'x0'")
+    assert "giving 'drop' to --on-missing" in " ".join(error.split())
+    code, _, error = run("predict", "a.model", "d.csv", "--on-missing", "drop")
+    assert code == 0
+    assert "1 row was left out" in error
 
 
 def test_predict_names_what_the_new_table_lacks(run, tmp_path):

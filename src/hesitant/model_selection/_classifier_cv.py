@@ -108,7 +108,8 @@ class MixtureClassifierCV(PatternClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True  # candidates that cannot are left out
+        parts = getattr(self, "models_", {}).values()  # fitted to gaps, it has those that can
+        tags.input_tags.allow_nan = all(clf.family_.takes_gaps for clf in parts)
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, reviewed: Any = None) -> Self:
@@ -145,9 +146,8 @@ class MixtureClassifierCV(PatternClassifier):
         first = next(iter(models))
         weights, figures = self._weigh(judged.sift()) if folds else ({first: 1.0}, {})
         if not folds:
-            few = f"{(data.codes >= 0).sum()} rows are labelled, too few to hold any out and"
-            alone = f"choose by: the first candidate alone ({first}) was fitted. Label more rows."
-            remarks.append(f"{few} {alone}")
+            few = f"{(data.codes >= 0).sum()} rows are labelled, too few to judge candidates by"
+            remarks.append(f"{few}: the first alone ({first}) was fitted. Label more rows.")
         for remark in remarks:
             warnings.warn(remark, FitWarning, stacklevel=2)
         self._refit(weights, judged)
