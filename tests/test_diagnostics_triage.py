@@ -1,5 +1,6 @@
 """The triage list: against brute force, and as a table people can use."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -11,7 +12,10 @@ from hesitant import FitWarning, MixtureClassifier
 from hesitant.datasets import simulate
 from hesitant.diagnostics import _triage, triage
 from hesitant.inference import information
-from hesitant.inference._scores import LARGEST
+from hesitant.inference._scores import LARGEST, axes_at, curvature
+from hesitant.mechanisms import Ignorable
+from hesitant.persistence import load, save
+from hesitant.rows import Rows
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +191,7 @@ def test_with_many_parameters_complete_labels_stand_for_what_was_seen(three_clas
     monkeypatch.setattr(_triage, "MOST_PARAMETERS", 10)
     found = triage(clf, X, y).set_index("row")["expected_gain"]
     assert spearmanr(exact, found[exact.index]).statistic > 0.9
+    assert not np.allclose(exact, found[exact.index], rtol=0.01)
     n_first = 20
     assert exact[found.index[:n_first]].sum() > 0.9 * exact.iloc[:n_first].sum()
 
@@ -195,7 +200,8 @@ def test_with_many_parameters_complete_labels_stand_for_what_was_seen(three_clas
 def test_a_diagonal_is_a_covariance(three_classes, covariance):
     X, y = three_classes[:2]
     clf = MixtureClassifier(covariance=covariance).fit(X, y)
-    axes, known = _triage.known_by_labels(clf.fitted_, clf.fit_rows)
+    axes, _ = axes_at(clf.fitted_, clf.fit_rows)
+    _, known = _triage.known_by_labels(axes, clf.n_rows_)
     each = known * np.linspace(0.5, 2.0, known.size)
     tau = clf.predict_proba(X)
     dense, diagonal = (_triage._gains((axes, V), X, tau) for V in (np.diag(each), each))
@@ -213,7 +219,46 @@ def test_wide_models_are_ranked_without_a_matrix_of_their_parameters():
     for question in (clf.summary, clf.efficiency):
         with pytest.raises(ValueError, match=r"22,951 numbers .* take fewer features"):
             question()
-    known = _triage.known_by_labels(clf.fitted_, clf.fit_rows)
+    axes, _ = axes_at(clf.fitted_, clf.fit_rows)
+    known = _triage.known_by_labels(axes, clf.n_rows_)
     gains = _triage._gains(known, X, np.full((400, 2), 0.5))
     assert np.isfinite(gains).all()
     assert (gains > 0).all()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.9, 1.0])
+def test_what_labels_would_tell_does_not_hang_on_how_blanks_were_weighed(fitted, tmp_path, alpha):
+    """A loaded model has no rows: as many with labels as in its fit stand for them."""
+    X, y, clf = fitted
+    clf = MixtureClassifier(alpha=alpha).fit(X, y)
+    save(clf, tmp_path / "model.json")
+    known = _triage.known_of(clf.fitted_, Rows(X, np.full(len(X), -1), n_classes=2), None)
+    gain = _triage._gains(known, X, clf.predict_proba(X))
+    state = dataclasses.replace(clf.state_, theta=np.zeros(0))
+    model = dataclasses.replace(clf.fitted_, alpha=0.5, mechanism=Ignorable(), state=state)
+    many = Rows(*model.draw(30_000, np.random.default_rng(0)), n_classes=2)
+    axes, evaluation = axes_at(model, many)
+    V = 100 * np.linalg.inv(curvature(model, many, axes, evaluation)[0])  # of 300 rows
+    np.testing.assert_allclose(gain, _triage._gains((axes, V), X, clf.predict_proba(X)), rtol=0.1)
+    listed = triage(load(tmp_path / "model.json"), X).set_index("row")["gain"]
+    np.testing.assert_allclose(listed.sort_index(), np.fmin(gain, clf.entropy(X)), rtol=1e-6)
+
+
+def test_other_rows_than_those_of_a_wide_fit_are_noticed(fitted, monkeypatch):
+    X, y, clf = fitted
+    monkeypatch.setattr(_triage, "MOST_PARAMETERS", 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FitWarning)
+        triage(clf, X, y)
+    with pytest.warns(FitWarning, match="likelihood of these data still rises"):
+        triage(clf, X[:150], y[:150])
+
+
+@pytest.mark.parametrize("most", [3, 1000])
+def test_new_cases_are_ranked_by_a_fit_on_a_cluster_as_by_one_in_memory(fitted, monkeypatch, most):
+    array = pytest.importorskip("dask.array")
+    X, y, clf = fitted
+    monkeypatch.setattr(_triage, "MOST_PARAMETERS", most)
+    far = MixtureClassifier().fit(array.from_array(X, chunks=(100, 2)), y)
+    found, expected = (triage(model, X).set_index("row").sort_index() for model in (far, clf))
+    np.testing.assert_allclose(found["gain"], expected["gain"], rtol=1e-3)

@@ -9,6 +9,7 @@ from scipy.stats import norm
 from helpers_experts import ACCURACIES, SLOPES, draw
 from hesitant import MixtureClassifier, Statements
 from hesitant.experts import Certain, Confusion, Grades, Panel, Probabilities, Readers
+from hesitant.inference._scores import Axes
 from hesitant.likelihood import normalise
 from hesitant.mechanisms import EntropyClassMechanism, EntropyMechanism
 
@@ -128,6 +129,16 @@ def test_readers_are_recovered_and_resolve_beats_the_vote(four):
     assert wrong < 0.7 * np.mean(np.where(vote < 0, 0.5, vote != truth))
     assert wrong < 0.7 * np.mean(clf.predict(X) != truth)
     np.testing.assert_allclose(clf.confusion_.sum(axis=2), 1)
+
+
+def test_readers_of_too_wide_a_model_are_listed_without_standard_errors(four, monkeypatch):
+    clf = four[3]
+    monkeypatch.setattr(Axes.check_size, "__defaults__", (3,))
+    with pytest.raises(np.linalg.LinAlgError, match="too many"):
+        clf.information()
+    table = clf.readers_
+    np.testing.assert_allclose(table.accuracy, ACCURACIES, atol=0.05)
+    assert table.accuracy_se.isna().all()
 
 
 # -- special cases that are something known -------------------------------------------------------

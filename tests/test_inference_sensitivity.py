@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from helpers_families import Exponential
 from hesitant import MixtureClassifier
 from hesitant.mechanisms import ClassMechanism, EntropyClassMechanism, MixedMechanism
 
@@ -114,3 +115,11 @@ def test_standard_errors_travel(swept):
     expected = MixtureClassifier.information(found.models[0])
     weights = [k for k, name in enumerate(expected.parameters) if name.startswith("weight")]
     assert set(expected.std_error[weights]) <= set(found.errors[0])
+
+
+def test_a_family_without_an_information_matrix_is_swept_without_errors(by_class):
+    X, y = np.abs(by_class[0]), by_class[1]
+    found = MixtureClassifier(Exponential()).fit(X, y).sensitivity(X, y, tilts=[1.0])
+    assert np.isnan(found.errors).all()
+    assert "with it; there are no standard errors." in " ".join(str(found).split())
+    assert len(pickle.loads(pickle.dumps(found)).tilts) == 2

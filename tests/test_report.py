@@ -19,7 +19,7 @@ import hesitant.report
 from hesitant import MixtureClassifier, MixtureClassifierCV, Statements
 from hesitant import _words as words
 from hesitant.datasets import make_cytometry_like, simulate
-from hesitant.report import _held_out, make_report
+from hesitant.report import _case, _held_out, make_report
 from hesitant.tables import TableError
 
 SECTIONS = ["labels", "data", "accuracy", "triage", "evidence", "change", "details"]
@@ -147,6 +147,17 @@ def test_more_features_than_rows_can_bear():
     page = report.to_html()
     assert "probabilities are therefore not shown" in page
     assert "&gt; 99.9" not in page
+
+
+def test_of_many_parameters_what_labels_teach_needs_no_standard_errors(monkeypatch):
+    data = simulate(n=400, random_state=0)
+    clf = MixtureClassifier().fit(data.features, data.labels)
+    exact = make_report(clf, data.features, data.labels).to_dict()["triage"]
+    monkeypatch.setattr(_case, "MOST_PARAMETERS", 3)
+    found = make_report(clf, data.features, data.labels).to_dict()["triage"]
+    assert "how much their label is expected to tell" in found["explanation"]
+    first = [{row["row"] for row in listed["rows"][:20]} for listed in (exact, found)]
+    assert len(first[0] & first[1]) > 12
 
 
 def test_held_out_rows_are_judged_without_their_labels(cells):

@@ -1,5 +1,6 @@
 """Which blank cases should go back to an expert: a list, best first."""
 
+import dataclasses
 import warnings
 from numbers import Integral
 from typing import Any, TypeAlias
@@ -152,21 +153,27 @@ def known_of(model: FittedModel, rows: ManyRows, fitted_to: ManyRows | None) -> 
     if fitted_to is not None and fitted_to.tally.n < ROWS_A_PARAMETER * model.n_parameters:
         warnings.warn(_FEW, FitWarning, stacklevel=3)
         return None
-    if fitted_to is None or model.n_parameters > MOST_PARAMETERS:
-        return known_by_labels(model, rows if fitted_to is None else fitted_to)
+    if fitted_to is None:  # of new rows, which have no labels: alpha=1 would leave none of them
+        axes, _ = axes_at(dataclasses.replace(model, alpha=0.5), rows)
+        return known_by_labels(axes, model.n_rows)
     axes, evaluation = axes_at(model, fitted_to)
-    information, _, gradient = curvature(model, fitted_to, axes, evaluation)
-    _, V = known_from(axes, information)
-    if gradient[: axes.size] @ V @ gradient[: axes.size] > 0.1:
+    gradient = axes.chart.gradient(model.state, evaluation)[: axes.size]
+    if model.n_parameters > MOST_PARAMETERS:
+        _, V = known_by_labels(axes, model.n_rows)
+        rise = V @ gradient**2
+    else:
+        information, _, _ = curvature(model, fitted_to, axes, evaluation)
+        _, V = known_from(axes, information)
+        rise = gradient @ V @ gradient
+    if rise > 0.1:
         warnings.warn(RISES, FitWarning, stacklevel=3)
     return axes, V
 
 
-def known_by_labels(model: FittedModel, rows: ManyRows) -> Known:
-    """Return what as many rows as those of the fit would tell, all with labels."""
-    n = rows.tally.weight  # the chart is scaled to these rows
-    axes, _ = axes_at(model, rows)
-    return axes, np.full(axes.size, n / (model.n_rows or n))
+def known_by_labels(axes: Axes, n_rows: float) -> Known:
+    """Return what so many rows would tell, all with labels (of 0: as many as the chart's rows)."""
+    n = axes.chart.total  # labels of so many make the information in the chart the identity
+    return axes, np.full(axes.size, n / (n_rows or n))
 
 
 def known_from(axes: Axes, information: FloatArray) -> Known:

@@ -4,6 +4,7 @@ What they said of row i is evidence about its class, ``a_ih = Σ_j [log chance t
 at all] + [log chance of what j then says]``: by a missing-label mechanism, and a model of answers.
 """
 
+import contextlib
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, Self, cast
@@ -368,7 +369,8 @@ def reader_records(clf: Any, *data: Any, **given: Any) -> list[dict[str, Any]]:
         raise AttributeError("readers_ belongs to fits to statements, or experts='fallible'.")
     weights, info = clf.weights_, None
     if clf.family_.has_coordinates and (data or clf.fit_rows is not None):
-        info = clf.information(*data, **given)
+        with contextlib.suppress(np.linalg.LinAlgError):  # of too many parameters, say
+            info = clf.information(*data, **given)
     place = {} if info is None else {name: k for k, name in enumerate(info.parameters)}
 
     def error(names: list[str], slopes: Any) -> float:

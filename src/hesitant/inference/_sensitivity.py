@@ -75,7 +75,7 @@ class Sensitivity(Result):
         """Standard errors of the shares (k, g), NaN where there is none."""
         out = np.full(self.shares.shape, np.nan)
         for own, model in zip(out, self.models, strict=True):
-            with contextlib.suppress(np.linalg.LinAlgError):
+            with contextlib.suppress(ValueError):  # a family without coordinates, or LinAlgError
                 found = information(model)
                 known = dict(zip(found.parameters, found.std_error.tolist(), strict=True))
                 own[:] = [known.get(f"weight[{name}]", np.nan) for name in self.classes]
@@ -111,12 +111,13 @@ class Sensitivity(Result):
     def _content(self) -> Iterator[str | Table]:
         h, n, keep = self.classes.index(self.of), len(self.turns), int(self.stable.sum())
         own, none, band = self.shares[:, h], int(np.abs(self.tilts).argmin()), self.band[h]
+        reach = f" (from {percent(band[0])} to {percent(band[1])} with two standard errors)"
+        reach = reach if np.isfinite(band).all() else "; there are no standard errors"
         yield (
             f"Suppose that the odds of a label of class {self.of} were "
             f"{math.exp(self.tilts.min()):.2g} to {math.exp(self.tilts.max()):.2g} times those of "
             f"equally difficult rows of other classes. Its share is {percent(own[none])} without "
-            f"such a tilt, and from {percent(own.min())} to {percent(own.max())} with it (from "
-            f"{percent(band[0])} to {percent(band[1])} with two standard errors)."
+            f"such a tilt, and from {percent(own.min())} to {percent(own.max())} with it{reach}."
         )
         share = f"{keep:,} of {n:,} rows ({percent(keep / n)})"
         yield f"{share} keep their predicted class whatever the tilt."

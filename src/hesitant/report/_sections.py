@@ -9,6 +9,7 @@ from hesitant._typing import FloatArray, IntArray
 from hesitant._words import decimals, listed, noun, percent, plain, short
 from hesitant.diagnostics._triage import known_by_labels, known_from, rank
 from hesitant.inference import information
+from hesitant.inference._scores import axes_at
 from hesitant.report._case import Case
 from hesitant.report._held_out import Section, judged_by_labels
 
@@ -168,7 +169,8 @@ def _triage(case: Case) -> Section:
     if not isinstance(case.information, str):
         known = known_from(case.information.axes, case.information.chart_information)
     elif case.diagnosis.finding != "crowded" and case.clf.family_.has_coordinates:
-        known = known_by_labels(case.clf.fitted_, case.data)
+        model = case.clf.fitted_
+        known = known_by_labels(axes_at(model, case.data)[0], model.n_rows)
     if known is not None:
         by = "how much their label is expected to tell, times the chance that it is given"
     order, gain = rank(known, case.data, usual, (case.posterior, case.entropy, chance), KEPT)
