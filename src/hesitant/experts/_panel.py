@@ -117,16 +117,14 @@ class Panel(Mechanism):
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
         return self.hesitation.difficulty(log_tau, tau, slopes)
 
-    def evidence(
-        self, seen: Difficulty, said: Any, theta: FloatArray, who: Any = None
-    ) -> Evidence:
+    def evidence(self, seen: Difficulty, said: Any, theta: FloatArray) -> Evidence:
         own, q = self.own(theta), self.hesitation.n_parameters
         out, by_reader = ways.Heard(seen.tau.shape, own.shape), np.ascontiguousarray(said.said.T)
         who, rows = np.nonzero(by_reader != NOT_SHOWN)
         what: AnyArray = by_reader[who, rows].astype(np.int64)
         spoke, whose = what >= 0, np.minimum(who, len(own) - 1)  # a shared one is everybody's
         if q:
-            part = self.hesitation.evidence(seen.at(rows), spoke, own[:, :q], whose)
+            part = self.hesitation.evidence(seen.at(rows, whose), spoke, own[:, :q])
             out.add(part, rows, whose, slice(0, q))
         rows, who, whose, what = rows[spoke], who[spoke], whose[spoke], what[spoke]
         if said.chances is not None:

@@ -119,12 +119,14 @@ class Difficulty(NamedTuple):
     u: FloatArray  # the uncertainty (n,)
     du: FloatArray | None  # its slopes in the log joint densities (n, g), if anybody will ask
     design: tuple[FloatArray, ...] = ()  # what else follows from u: a basis, say
+    who: IntArray | None = None  # if several readers hesitate: whose row of theta counts, sorted
 
-    def at(self, rows: IntArray) -> "Difficulty":
+    def at(self, rows: IntArray, who: IntArray) -> "Difficulty":
+        """Return that of some rows, each as one reader sees it."""
         whole = self.log_tau, self.tau, self.u, *self.design
         log_tau, tau, u, *design = (part.take(rows, axis=0) for part in whole)
         du = None if self.du is None else self.du.take(rows, axis=0)
-        return Difficulty(log_tau, tau, u, du, tuple(design))
+        return Difficulty(log_tau, tau, u, du, tuple(design), who)
 
 
 class Pattern(NamedTuple):
@@ -222,14 +224,12 @@ class Mechanism(Movable, BaseEstimator):
         u, du = self.uncertainty.evaluate(log_tau, tau)
         return Difficulty(log_tau, tau, u, du if slopes else None)
 
-    def evidence(
-        self, seen: Difficulty, said: Any, theta: FloatArray, who: Any = None
-    ) -> Evidence:
+    def evidence(self, seen: Difficulty, said: Any, theta: FloatArray) -> Evidence:
         """Return what was said of rows as evidence about their classes.
 
-        Of several readers theta has a row each, and ``who`` says, in order, whose rows these are.
+        Of several readers theta has a row each, and ``seen.who`` says whose rows these are.
         """
-        u, theta = seen.u, np.atleast_2d(theta)
+        u, who, theta = seen.u, seen.who, np.atleast_2d(theta)
         edges = [0, len(u)] if who is None else np.searchsorted(who, np.arange(len(theta) + 1))
         parts = zip((slice(*ends) for ends in pairwise(edges)), theta, strict=True)
         each = [self.log_probability(u[p], said[p], own) for p, own in parts]
@@ -346,9 +346,7 @@ class Ignorable(Mechanism):
             log_p = np.log(np.where(labelled, self.rate_, 1.0 - self.rate_))
         return log_p, np.zeros(u.size), np.zeros((u.size, 0))
 
-    def evidence(
-        self, seen: Difficulty, said: Any, theta: FloatArray, who: Any = None
-    ) -> Evidence:
+    def evidence(self, seen: Difficulty, said: Any, theta: FloatArray) -> Evidence:
         """Return no evidence: what was said is the same for all classes, and has no parameters."""
         n = seen.u.size
         return Evidence(np.zeros((n, 1)), np.zeros((n, 1, theta.shape[-1])))

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.interpolate import BSpline, PPoly
@@ -21,6 +21,7 @@ class Basis(BaseEstimator):
     """Base of the bases: functions b_1..b_T of the uncertainty, and their derivatives."""
 
     endless = ""  # what to use instead where the uncertainty has no end, if this needs one
+    _limits: ClassVar[dict[str, tuple[Any, ...]]] = {}  # each with its kind and its bounds
 
     @abstractmethod
     def evaluate(self, u: FloatArray, maximum: float) -> tuple[FloatArray, FloatArray]:
@@ -36,7 +37,9 @@ class Basis(BaseEstimator):
         return [f"b{t + 1}(u)" for t in range(self.size)]
 
     def check(self, maximum: float) -> None:
-        """Raise ValueError if the basis does not fit an uncertainty with this maximum."""
+        """Raise if an option makes no sense, or not for an uncertainty with this maximum."""
+        for name, limits in self._limits.items():
+            check_number(name, getattr(self, name), *limits)
         if self.endless and not np.isfinite(maximum):
             needs = f"{type(self).__name__} needs an uncertainty with a largest value (an entropy)"
             raise ValueError(f"{needs}: use {self.endless} with this measure.")
@@ -71,6 +74,7 @@ class Polynomial(Basis):
 
     size = property(lambda self: self.degree)
     names = property(lambda self: ["u", *(f"u^{k}" for k in range(2, self.degree + 1))])
+    _limits: ClassVar = {"degree": (Integral, 1)}
 
     def __init__(self, degree: int = 2) -> None:
         self.degree = degree
@@ -80,15 +84,13 @@ class Polynomial(Basis):
         lower = u[:, None] ** (k - 1)
         return lower * u[:, None], k * lower
 
-    def check(self, maximum: float) -> None:
-        check_number("degree", self.degree, Integral, 1)
-
 
 class Spline(Basis):
     """Cubic B-splines with equally spaced knots; ``df`` is their number, at least 3."""
 
     size = property(lambda self: self.df)
     endless = "Polynomial, Log or Functions"
+    _limits: ClassVar = {"df": (Integral, 3)}
 
     def __init__(self, df: int = 4) -> None:
         self.df = df
@@ -106,16 +108,13 @@ class Spline(Basis):
         spline = self.curve(maximum)
         return spline(u), spline(u, 1)
 
-    def check(self, maximum: float) -> None:
-        check_number("df", self.df, Integral, 3)
-        super().check(maximum)
-
 
 class Log(Basis):
     """The logarithm of the uncertainty, flat below ``floor``: certainty itself stays finite."""
 
     size = 1
     names = ["log u"]  # noqa: RUF012
+    _limits: ClassVar = {"floor": (Real, 1e-300, 1e-2)}
 
     def __init__(self, floor: float = 1e-300) -> None:
         self.floor = floor
@@ -124,10 +123,6 @@ class Log(Basis):
         above = u > self.floor
         safe = np.where(above, u, self.floor)
         return np.log(safe)[:, None], np.where(above, 1.0 / safe, 0.0)[:, None]
-
-    def check(self, maximum: float) -> None:
-        check_number("floor", self.floor, Real, 1e-300, 1e-2)
-        super().check(maximum)
 
 
 class Logit(Log):

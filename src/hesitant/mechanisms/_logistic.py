@@ -173,11 +173,9 @@ class EntropyMechanism(Mechanism):
             return Difficulty(log_tau, tau, u, None, (b,))
         return Difficulty(log_tau, tau, u, du, (b, db))
 
-    def evidence(
-        self, seen: Difficulty, said: Any, theta: FloatArray, who: Any = None
-    ) -> Evidence:
+    def evidence(self, seen: Difficulty, said: Any, theta: FloatArray) -> Evidence:
         b, *db = seen.design
-        first, coef, own = self._split(theta if who is None else theta[who])
+        first, coef, own = self._split(theta if seen.who is None else theta[seen.who])
         matrix, offset = self._intercepts()
         coef = np.broadcast_to(coef, b.shape)
         eta = np.einsum("it,it->i", b, coef)[:, None] + (first @ matrix.T + offset)
