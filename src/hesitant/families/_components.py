@@ -87,7 +87,7 @@ class Components(Family):
         for k in range(1, _MOST + 1):
             if len(rows) < 2 * k * (X.shape[1] + 1) + _FOLDS:
                 break
-            alone, value = self._guessing([k]), 0.0
+            alone, value = self.moved(_base=self._rough, components=[k]), 0.0
             for out in (fold == f for f in range(_FOLDS)):
                 inside = X[~out], weights[~out]
                 params = improved(alone, alone.initial(*inside), inside, _STEPS)
@@ -104,7 +104,7 @@ class Components(Family):
             tilt = 1.0 + 0.5 * np.cos(np.arange(len(X))[:, None] + np.arange(k) * np.pi)
             return weight[:, None] * (tilt / tilt.sum(axis=1, keepdims=True) if k > 1 else 1.0)
         Z, w = np.ascontiguousarray(X[rows], dtype=np.float64), weight[rows][:, None]
-        one, guess = np.zeros(k, dtype=np.int64), self._guessing([k])
+        one, guess = np.zeros(k, dtype=np.int64), self.moved(_base=self._rough, components=[k])
         best, chances = -np.inf, np.full((len(rows), k), 1.0 / k)
         for labels in _guesses(Z, w[:, 0], k):
             params = improved(guess, guess._start(Z, w * np.eye(k)[labels], one), (Z, w), _TRIAL)
@@ -115,10 +115,6 @@ class Components(Family):
         out = np.zeros((len(X), k))
         out[rows] = w * chances
         return out
-
-    def _guessing(self, components: list[int]) -> Self:
-        """Return a copy for first guesses."""
-        return self.moved(_base=self._rough, components=components)
 
     def _start(self, X: AnyArray, own: FloatArray, owner: IntArray) -> Any:
         return ComponentsParams(self._base.initial(X, own), _shares(own.sum(axis=0), owner), owner)

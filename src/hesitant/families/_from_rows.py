@@ -115,8 +115,7 @@ class KernelDensity(Family):
             mass = self.masses_ * (self.codes_ == h)
             mass = mass if mass.any() else self.masses_
             means[h] = np.average(self.rows_, axis=0, weights=mass)
-            away = self.rows_ - means[h]
-            covariances[h] = (mass[:, None] * away).T @ away / mass.sum()
+            covariances[h] = np.cov(self.rows_.T, ddof=0, aweights=mass)
         # a Laplace kernel has the variance 2 / rate**2
         return KernelParams(means, covariances + np.diag(2 * (1 / self.rates_) ** 2), np.arange(g))
 
