@@ -1,4 +1,4 @@
-"""Libraries that not everybody installs, and their missing values without importing them."""
+"""Libraries that not everybody installs."""
 
 import importlib
 from collections.abc import Mapping
@@ -20,14 +20,6 @@ def templates(package: str) -> Any:
     strict = {"autoescape": True, "undefined": jinja2.StrictUndefined}
     tidy = {"trim_blocks": True, "lstrip_blocks": True}
     return jinja2.Environment(loader=jinja2.PackageLoader(package), **strict, **tidy)
-
-
-def is_null(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or pandas' NA."""
-    try:  # NaN and NaT differ from themselves; pandas.NA refuses to say, as arrays do
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):
-        return type(value).__name__ == "NAType"
 
 
 def find_lazily(package: str, name: str, rooms: Mapping[str, str]) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from hesitant._optional import is_null
 from hesitant._typing import AnyArray, BoolArray, IntArray
 
 PART = 1 << 18
@@ -165,14 +164,14 @@ def object_array(values: Sequence[Any]) -> AnyArray:
 
 
 def is_blank(value: Any, missing_label: Any) -> bool:
-    """Whether a label is missing, or is what marks a missing one."""
-    if is_null(value):
+    """Whether a label is None, NaN, NaT or pandas' NA, or is what marks a missing one."""
+    if value is None or type(value).__name__ == "NAType":
         return True
-    if isinstance(value, bool | np.bool_) != isinstance(missing_label, bool | np.bool_):
-        return False  # False == 0 must not make False a blank
-    try:
-        return bool(value == missing_label)
-    except (TypeError, ValueError):
+    # False == 0 must not make False a blank
+    alike = isinstance(value, bool | np.bool_) == isinstance(missing_label, bool | np.bool_)
+    try:  # NaN and NaT differ from themselves
+        return bool(value != value) or (alike and bool(value == missing_label))
+    except (TypeError, ValueError):  # of arrays
         return False
 
 
