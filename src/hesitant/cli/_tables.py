@@ -104,9 +104,9 @@ def split_names(given: Sequence[str], frame: "pd.DataFrame") -> list[str]:
 
 def stem(source: str) -> str:
     """Return what output files are called after: ``cells`` of ``data/cells.csv.gz``."""
-    name = PurePath(source).name
-    name = re.sub(rf"(?i)(?<=.)({_SUFFIXES})?(\.(gz|bz2|xz|zip))?$", "", name)
-    return "hesitant" if source == "-" else name
+    if source == "-":
+        return "hesitant"
+    return re.sub(rf"(?i)(?<=.)({_SUFFIXES})?(\.(gz|bz2|xz|zip))?$", "", PurePath(source).name)
 
 
 def table_notes(columns: "Columns", command: str = "") -> list[str]:

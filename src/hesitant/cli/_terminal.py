@@ -125,8 +125,7 @@ def reporting(
 
     Words of exceptions ``also`` are the message; ``stopped`` is said of the files after Ctrl-C.
     """
-    known: tuple[type[Exception], ...] = (ValueError, TypeError, ImportError, *also)
-    known += (MemoryError, OSError)
+    known: Any = (*also, ValueError, TypeError, ImportError, MemoryError, OSError)
     try:
         yield
     except KeyboardInterrupt as error:

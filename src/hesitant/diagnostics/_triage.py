@@ -195,10 +195,9 @@ def rank(
         size = int(np.clip(ENTRIES // known[0].scores_a_row, 256, BLOCK))
     step = rows.threads * size
     places = places[np.argsort(-most[places], kind="stable")]
-    gain = entropy[places] if known is None else np.zeros(0)
-    worth, least = gain * chance[places[: gain.size]], -np.inf  # of those that are listed
+    gain, worth, least = np.zeros(0), np.zeros(0), -np.inf  # of those that are listed
     top = places.size if top is None else top
-    for start in range(gain.size, places.size, step):
+    for start in range(0, places.size, step):
         if start >= top:
             least = np.partition(worth, start - top)[start - top] if top else np.inf
             if least >= most[places[start]]:
@@ -215,7 +214,8 @@ def rank(
 
 def _gains(known: Known | None, X: AnyArray, p: FloatArray) -> FloatArray:
     """Return what labels of rows would tell of the parameters; NaN of what is not known at all."""
-    assert known is not None
+    if known is None:
+        return np.full(len(p), np.nan)
     axes, V = known
     scores = class_scores(axes, np.ascontiguousarray(X, dtype=np.float64))
     gram = np.empty((len(p), len(scores), len(scores)))  # s_hᵀ V s_j

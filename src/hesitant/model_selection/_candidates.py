@@ -1,6 +1,7 @@
 """Models to choose from, named so that a table can be read."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -125,10 +126,9 @@ def _family_name(family: Any) -> str:
 
 
 def _mechanism(clf: Any) -> Mechanism | None:
-    try:
+    with suppress(TypeError, ValueError):  # its fit will say what is wrong
         return as_mechanism(clf.mechanism)
-    except (TypeError, ValueError):  # its fit will say what is wrong
-        return None
+    return None
 
 
 def informative(clf: Any) -> bool:

@@ -26,6 +26,10 @@ from hesitant.report._pictures import class_css, pictures
 from hesitant.report._sections import summarise
 from hesitant.tables import write_atomically
 
+# No line of prose ends between a number and its sign.
+_SIGNED = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[<=])|(?<=\bp [<=]) ")
+_TIED = "\N{NO-BREAK SPACE}"
+
 
 class Report:
     """What a fit says about partly labelled data, from the verdict to how to repeat it.
@@ -153,7 +157,7 @@ def _render(case: Case, summary: dict[str, Any]) -> str:
         "short": short,
         "option": _option,
         "noun": noun,
-        "clean": lambda text: _together(short(shorten_in(text, names), 1200)),
+        "clean": lambda text: _SIGNED.sub(_TIED, short(shorten_in(text, names), 1200)),
     }
     environment.filters |= show | {"show": lambda value, how: show[how](value)}
     script = environment.loader.get_source(environment, "page.js")[0]
@@ -170,11 +174,6 @@ def _render(case: Case, summary: dict[str, Any]) -> str:
         script=script,
         script_hash=f"sha256-{base64.b64encode(digest).decode()}",
     )
-
-
-def _together(text: str) -> str:
-    """Return prose in which no line ends between a number and its sign."""
-    return re.sub(r"(?<=\d) (?=%)|(?<=\bp) (?=[<=])|(?<=\bp [<=]) ", "\N{NO-BREAK SPACE}", text)
 
 
 def _points(case: Case, contradicted: bool) -> str:

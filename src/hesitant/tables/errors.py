@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from hesitant._words import listed, printable
 
@@ -104,8 +105,7 @@ def looks_like_data(names: Sequence[str]) -> bool:
 
 
 def is_number(text: str) -> bool:
-    try:
+    with suppress(ValueError):
         float(text)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
