@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from hesitant._probe import probe_family
@@ -132,30 +133,27 @@ def _seed(
     """Give the classes without rows some of the rows that no class has."""
     from sklearn.cluster import KMeans  # slow to import, and seldom needed
 
-    low, middle, high = np.nanquantile(X, [0.25, 0.5, 0.75], axis=0)
-    Z = np.nan_to_num((X - middle) / np.where(high > low, high - low, 1.0))
-    Z = np.clip(Z, -1e3, 1e3)  # a wild outlier must not claim a class for itself
+    center, spread = robust_units(X)
+    # A wild outlier must not claim a class for itself.
+    Z = np.clip(np.nan_to_num((X - center) / spread), -1e3, 1e3)
     taken = np.setdiff1d(np.arange(w.shape[1]), empty)
-    known = np.array([np.average(Z, axis=0, weights=w[:, h]) for h in taken])
-    known = known.reshape(-1, X.shape[1])
+    centers = [np.average(Z, axis=0, weights=w[:, h]) for h in taken]
     free = np.flatnonzero(w.sum(axis=1) == 0)
     if free.size < empty.size:
         free = np.arange(len(X))
-    distance = ((Z[free, None, :] - known[None]) ** 2).sum(axis=2).min(axis=1, initial=1e6)
-    centers = list(known)
     for _ in empty:  # k-means++ from the known centres
-        chance = weight[free] * distance
+        near = cdist(Z[free], np.reshape(centers, (-1, X.shape[1])), "sqeuclidean")
+        chance = weight[free] * near.min(axis=1, initial=1e6)
         total = chance.sum()
         pick = rng.choice(free, p=chance / total if total > 0 else None)
         centers.append(Z[pick])
-        distance = np.minimum(distance, ((Z[free] - Z[pick]) ** 2).sum(axis=1))
     if free.size > len(centers):
         means = KMeans(len(centers), init=np.array(centers), n_init=1, max_iter=50)
         nearest = means.fit(Z[free], sample_weight=weight[free]).labels_
     else:  # too few rows for k-means: each goes to the nearest of the rows chosen
-        nearest = ((Z[free, None, :] - np.array(centers)) ** 2).sum(axis=2).argmin(axis=1)
+        nearest = cdist(Z[free], np.array(centers)).argmin(axis=1)
     for slot, h in enumerate(empty):
-        members = free[nearest == len(known) + slot]
+        members = free[nearest == taken.size + slot]
         w[members, h] = weight[members]
         if not members.size:  # duplicates all the way: any row will do
             w[rng.choice(free), h] = 1.0

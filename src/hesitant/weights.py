@@ -11,6 +11,7 @@ from sklearn.metrics import log_loss
 from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant.checks import check_number, look_up
 from hesitant.classifier import MixtureClassifier
+from hesitant.families._kernels import robust_units
 from hesitant.intake import refuse_not_finite, take
 
 REFERENCE = 2000
@@ -68,8 +69,7 @@ def _kernel_chance(X: FloatArray, labelled: BoolArray, seen: BoolArray) -> Float
     """Return a kernel estimate of the chance of a label, each row's own answer left out."""
     own = np.flatnonzero(seen)
     base = own[:: -(-len(own) // REFERENCE)]  # enough to learn a smooth function from
-    scale = np.quantile(X, 0.75, axis=0) - np.quantile(X, 0.25, axis=0)
-    Z, r = X / np.where(scale > 0, scale / 1.349, 1.0), labelled[base].astype(float)
+    Z, r = X / robust_units(X)[1], labelled[base].astype(float)
 
     def estimate(squares: FloatArray, h: float) -> FloatArray:
         K = np.exp(-0.5 / h**2 * squares)

@@ -15,6 +15,7 @@ from hesitant.families._base import Coordinates, Defect, Family, Statistics, imp
 from hesitant.families._covariance import Shrunk
 from hesitant.families._gaps import complete
 from hesitant.families._gaussian import Gaussian
+from hesitant.families._kernels import robust_units
 
 _PRIOR = 0.5  # rows' worth that each share has, so that none is ever zero
 _MOST, _ROWS, _FOLDS = 4, 2000, 5  # components that "auto" considers, and rows of each class
@@ -274,9 +275,8 @@ def _shares(counts: FloatArray, owner: IntArray) -> FloatArray:
 
 def _guesses(X: FloatArray, weight: FloatArray, k: int) -> Iterator[IntArray]:
     """Yield clusters of rows: all over, and along the axis that is least like a single hump."""
-    low, middle, high = np.nanquantile(X, [0.25, 0.5, 0.75], axis=0)
-    spread = np.where(high > low, high - low, 1.0)
-    Z = np.clip((complete(X, middle, spread) - middle) / spread, -20, 20)
+    center, spread = robust_units(X)
+    Z = np.clip((complete(X, center, spread) - center) / spread, -20, 20)
     share = weight / weight.sum()
     Z -= share @ Z
     value, vector = np.linalg.eigh((share[:, None] * Z).T @ Z)

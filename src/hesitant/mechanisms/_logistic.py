@@ -169,12 +169,10 @@ class EntropyMechanism(Mechanism):
     def difficulty(self, log_tau: FloatArray, tau: FloatArray, slopes: bool = True) -> Difficulty:
         u, du = self.uncertainty.evaluate(log_tau, tau)
         b, db = self.basis.evaluate(u, self.maximum)  # type: ignore[union-attr]  # prepared
-        if not slopes:
-            return Difficulty(log_tau, tau, u, None, (b,))
-        return Difficulty(log_tau, tau, u, du, (b, db))
+        return Difficulty(log_tau, tau, u, du if slopes else None, (b, db))
 
     def evidence(self, seen: Difficulty, said: Any, theta: FloatArray) -> Evidence:
-        b, *db = seen.design
+        b, db = seen.design
         first, coef, own = self._split(theta if seen.who is None else theta[seen.who])
         matrix, offset = self._intercepts()
         coef = np.broadcast_to(coef, b.shape)
@@ -187,7 +185,7 @@ class EntropyMechanism(Mechanism):
             slopes.append(np.where(given, chance.s_seen, chance.s_blank)[:, :, None])
         pull = embed = None
         if seen.du is not None:
-            pull = (d * np.einsum("it,it->i", db[0], coef)[:, None])[:, :, None]
+            pull = (d * np.einsum("it,it->i", db, coef)[:, None])[:, :, None]
         gradient = np.concatenate(slopes, axis=2)
         if self.by_class:  # a class has an intercept of its own, and shares the rest
             k, i = gradient.shape[2], matrix.shape[1]
@@ -298,14 +296,14 @@ class MixedMechanism(EntropyMechanism):
 
 
 def _sum_room(mechanism: Mechanism, seen: Difficulty, *rest: Any) -> tuple[Any, Any]:
-    b, *db = seen.design
+    b, db = seen.design
     du = np.zeros((0, seen.tau.shape[1])) if seen.du is None else seen.du
     k = mechanism.n_classes if mechanism.by_class else 1
     q = b.shape[1] + k
     out = np.empty(du.shape), np.zeros(q), np.zeros((q, q))
     # Posteriors matter if the class does; else there may be none, and these are of their type.
     known = (seen.log_tau, seen.tau) if mechanism.by_class else (du, du)
-    given = b, db[0] if db else b, du, *known, *rest
+    given = b, db, du, *known, *rest
     return out, (*given, *out, np.empty((3 * k + 5 + q, STRIP)))
 
 
