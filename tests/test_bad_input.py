@@ -96,8 +96,8 @@ def test_wrong_options(paper, options, message):
         (lambda X, y: (X[:, 0], y), "Reshape your data"),
         (lambda X, y: (np.where(X > 3, np.inf, X), y), "infinity"),
         (lambda X, y: (X * 1e160, y), r"X contains .*e\+160 in row 0, column 0: too large"),
-        (lambda X, y: (np.where(X > 3, "high", "low"), y), "X holds what is no number .*'low'"),
-        (lambda X, y: ("cells.csv", y), "X holds what is no number .*'cells.csv'.*give numbers"),
+        (lambda X, y: (np.where(X > 3, "high", "low"), y), "not numbers .*'low'"),
+        (lambda X, y: ("cells.csv", y), "not numbers .*'cells.csv'.*give rows of numbers"),
         (lambda X, y: (X, None), "target y is None"),
         (lambda X, y: (X, np.full(len(X), -1)), "names 0 classes.*classes="),
         (lambda X, y: (X, np.where(y == 1, 1, -1)), "names 1 class .*at least 2"),
@@ -115,10 +115,10 @@ def test_wrong_data(paper, change, message):
     ("options", "message"),
     [
         ({"sample_weight": np.zeros(500)}, "sample_weight is zero for every row"),
-        ({"sample_weight": np.full(500, 1e-40)}, "or next to it: give some row more"),
+        ({"sample_weight": np.full(500, 1e-40)}, "or nearly so: give some rows more"),
         ({"sample_weight": -np.ones(500)}, r"sample_weight\[0\] is -1"),
         ({"sample_weight": np.ones(3)}, "sample_weight"),
-        ({"sample_weight": "a"}, "sample_weight holds what is no number"),
+        ({"sample_weight": "a"}, "sample_weight must be numbers"),
         ({"reviewed": np.ones(3, dtype=bool)}, r"reviewed has shape \(3,\): give \(500,\)"),
         ({"reviewed": ["yes"] * 500}, r"reviewed\[0\] is 'yes'"),
     ],
@@ -138,7 +138,7 @@ HARD = {
     "all labelled": (lambda X, y: (X, np.where(y < 0, 1, y)), "every reviewed row is labelled"),
     "fewer rows than features": (
         lambda X, y: (X.reshape(20, 50), np.repeat([0, 1, -1], [8, 8, 4])),
-        "free parameters: the probabilities",
+        "free parameters: its probabilities",
     ),
     "two rows": (lambda X, y: (X[:2], [0, 1]), "rest on the weight of 1 row"),
     "well separated": (

@@ -115,7 +115,7 @@ def test_compare_ranks_models(demo, tmp_path):
     assert done.returncode == 0, done.stderr.decode()
     answer = json.loads(done.stdout)
     assert len(answer["candidates"]) == 4
-    assert answer["notes"] == ["Columns that are not numeric have no part: 'cell'."]
+    assert answer["notes"] == ["Columns that are not numeric are not used: 'cell'."]
     assert answer["best"] == answer["candidates"][0]["name"]
     assert list(pd.read_csv(tmp_path / "ranking.csv")["model"]) == [
         c["name"] for c in answer["candidates"]

@@ -153,7 +153,7 @@ _SLOW = "The fit did not converge: EM reached its last step before it settled. "
             "Class a has no mean.",
         ),
         ("another folder with out (--out).", "another folder with --out."),
-        ("begin anew with force=True (--force)", "begin anew with --force"),
+        ("start again with force=True (--force)", "start again with --force"),
     ],
 )
 def test_what_has_no_option_is_not_advised(said, wanted):

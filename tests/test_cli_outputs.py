@@ -146,7 +146,7 @@ def test_an_interrupted_study_is_not_begun_anew_by_accident(run, tmp_path):
     code, _, error = run("reproduce", *settings)
     assert code == 1
     assert "1 finished replication of an interrupted run" in error
-    assert "with --resume, begin anew with --force, or choose" in error
+    assert "with --resume, start again with --force, or choose" in error
     with kept:
         assert set(kept.finished) == {0}
         code, _, error = run("reproduce", *settings, "--resume")

@@ -127,7 +127,7 @@ def test_readers_who_are_all_wrong_are_seen_through_by_the_truth():
     said = Statements.from_labels(
         np.where(Y >= 0, 1 - Y, -1), truth=np.where(np.arange(400) < 60, truth, -1)
     )
-    with pytest.warns(FitWarning, match="exchanged names"):
+    with pytest.warns(FitWarning, match="swapped names"):
         clf = MixtureClassifier(experts="fallible").fit(X, said)
     assert np.mean(clf.predict(X) == truth) > 0.85
     assert clf.readers_.accuracy.max() < 0.5

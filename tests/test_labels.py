@@ -100,7 +100,7 @@ def test_masked_labels_are_blanks():
         ({"classes": [[0], [1]]}, r"classes=\[\[0\], \[1\]\]: list every class"),
         ({"y": 1}, "y is 1: give a list, an entry for each row"),
         ({"y": "labels"}, "y is 'labels': give a list"),
-        ({"y": np.array([[0], None, [1, 2]], dtype=object)}, "y holds what is no label.*list"),
+        ({"y": np.array([[0], None, [1, 2]], dtype=object)}, "a value that is no label.*list"),
     ],
 )
 def test_arguments_of_the_wrong_kind(options, message):

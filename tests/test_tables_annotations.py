@@ -157,7 +157,7 @@ def test_exports_that_do_not_fit_are_refused():
         features=FEATURES.rename(columns={"id": "case"}),
     )
     refused(PRODIGY[3:], "None of its identifiers", "'c9'")
-    refused([{"a": 1}], "no export")
+    refused([{"a": 1}], "not an export")
     refused(LONG, "must not repeat", "'c1'", features=pd.concat([FEATURES, FEATURES]))
     two = [task("c1", {"completed_by": 1, "result": [choice("T"), choice("B")]})]
     refused(two, "several labels from one reader")

@@ -198,7 +198,7 @@ def test_classes_that_read_like_no_label(cells: list[str], found: list[tuple[str
 @pytest.mark.parametrize("numbers", ["01", ["True", "False"]])
 def test_readers_who_write_classes_otherwise_are_named(numbers: str | list[str]) -> None:
     text = "x,ada,bo\n" + "".join(f"{i},{'ab'[i % 2]},{numbers[i % 2]}\n" for i in range(8))
-    words = f"The labels are such as '{numbers[0]}', those of the reader 'ada' such as 'a'. Write"
+    words = f"The labels look like '{numbers[0]}', those of the reader 'ada' like 'a'. Write"
     assert refused(text, words, label=["ada", "bo"]).column == "bo"
 
 

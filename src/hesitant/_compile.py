@@ -19,7 +19,7 @@ from typing import Any
 _LOCK = threading.RLock()
 # Numbers that a plain version is given before its kernel is compiled. It takes three to five times
 # as long; what it has lost by then is a good part of what compiling takes (see start_up among the
-# benchmarks), so that neither a short session nor a long one waits for much in vain.
+# benchmarks), so that neither short sessions nor long ones lose much.
 PATIENCE = 40_000_000
 
 
@@ -43,13 +43,13 @@ def njit(
             nonlocal compiled
             with _LOCK:
                 if compiled is None:
-                    # One that Python never calls is compiled without a door for it.
+                    # A kernel that Python never calls needs no wrapper for such calls.
                     door = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": True}
                     compiled = _compile(function, fastmath=fastmath, **door)
             return compiled
 
         def bear(arguments: tuple[Any, ...]) -> bool:
-            """Whether the plain version may do it once more."""
+            """Whether the plain version may do the work once more."""
             nonlocal patience
             if patience is None:
                 patience = 0 if instead is None or _compiled_before(function) else PATIENCE
@@ -78,7 +78,7 @@ def njit(
 
 
 def _without_collecting(kernel: Any, given: tuple[Any, ...]) -> Any:
-    """Call a kernel that numba compiles now: a tenth sooner if nobody looks for garbage."""
+    """Call a kernel that numba compiles now: without garbage collection it takes a tenth less."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -109,7 +109,7 @@ def _compile(function: Any, **options: Any) -> Any:
 
 @functools.cache
 def _warn_once() -> None:
-    what = "No folder can be written to keep compiled code: every process will compile anew, for"
+    what = "There is no folder to keep compiled code in: every process will compile again, for"
     how = "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written."
     warnings.warn(f"{what} {how}", stacklevel=5)
 

@@ -20,7 +20,7 @@ _USERS = 0
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep matrix products to one thread: two kinds of threads wait for each other."""
+    """Keep matrix products to one thread: BLAS threads and ours would wait for each other."""
     global _USERS
     with _LOCK:  # the limit is the process's: set by whoever comes first, lifted by the last
         if _USERS == 0:
@@ -53,7 +53,7 @@ def threads_allowed(n_jobs: int | None) -> int:
         return int(n_jobs)
     try:
         from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-    except ImportError:  # not public, so not for ever
+    except ImportError:  # it is private, and may go
         most = cpu_count()
     else:
         most = _openmp_effective_n_threads()
@@ -61,7 +61,7 @@ def threads_allowed(n_jobs: int | None) -> int:
 
 
 def in_threads(threads: int, function: Callable[..., Any], *parts: Iterable[Any]) -> Iterator[Any]:
-    """Map a function over parts, in so many threads; answers come in the order of the parts."""
+    """Map a function over parts, in this many threads; answers come in the order of the parts."""
     if threads == 1 or BESIDE_OTHERS.get():
         return map(function, *parts)
     return _pool(threads, os.getpid()).map(function, *parts)

@@ -86,7 +86,7 @@ def legend_handles(classes: Sequence[str], codes: IntArray) -> list[Any]:
 
 
 def share_between(X: FloatArray, tau: FloatArray) -> FloatArray:
-    """Return of each feature the share of its variance between classes, of weights tau (n, g)."""
+    """Return the share of each feature's variance that lies between classes of weights tau."""
     weight, Z = np.maximum(tau.sum(axis=0), 1e-9), X - np.nanmedian(X, axis=0)
     with np.errstate(all="ignore"):
         Z = np.nan_to_num(Z / np.nanstd(Z, axis=0))

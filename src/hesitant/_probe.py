@@ -86,7 +86,7 @@ def _check_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} has shape {np.shape(value)}, and must have {shape}.")
     if not np.isfinite(value).all():
         remedy = "correct it, or bound it, for example by np.maximum(u, 1e-12)"
-        raise ValueError(f"{name} is not finite where rows may well lie: {remedy}.")
+        raise ValueError(f"{name} is not finite at values that rows may take: {remedy}.")
 
 
 def _compare(name: str, given: FloatArray, function: Any, at: Any, axes: Any = (1,)) -> None:

@@ -17,7 +17,7 @@ MOST_ROWS = 30  # rows of a table that is read and not searched
 
 
 def decimals(value: float | None, digits: int = 2, *, signed: bool = False) -> str:
-    """Return a number with so many decimals: −1,234.57, or +0.50 if signed."""
+    """Return a number with this many decimals: −1,234.57, or +0.50 if signed."""
     if value is None or math.isnan(value):
         return "–"
     return f"{value:{'+' if signed else ''},.{digits}f}".replace("-", "−")
@@ -76,7 +76,7 @@ def shorten_in(text: str, names: list[str]) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str], most: int = 1) -> str:
-    """Return a hint at known names like this one, but for case and blanks; empty if none is."""
+    """Return a hint at similar known names, ignoring case and blanks; empty if there are none."""
 
     def plain(text: object) -> str:  # cut, because the comparison is quadratic in the length
         return str(text).strip().casefold()[:100]
@@ -89,7 +89,7 @@ def did_you_mean(name: object, known: Iterable[str], most: int = 1) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A header and rows of values; of many the first are printed, ``rest`` has them all."""
+    """A header and rows; if there are many, the first are printed and ``rest`` has all."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -102,7 +102,7 @@ class Table:
 
     @property
     def cells(self) -> list[list[str]]:
-        """Header and rows as they are printed; a few too many are no reason to cut."""
+        """Header and rows as they are printed; a table that is hardly too long is not cut."""
         shown = self.rows if len(self.rows) <= MOST_ROWS + 2 else self.rows[:MOST_ROWS]
         return [list(self.header), *([number(v) for v in row] for row in shown)]
 

@@ -120,15 +120,15 @@ def check_weight(sample_weight: Any, X: AnyArray, some: bool = True) -> FloatArr
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        words = f"sample_weight holds what is no number ({error}): give one for each row."
+        words = f"sample_weight must be numbers ({error}): give one for each row."
         raise ValueError(words) from None
     weight = np.full(len(X), weight) if weight.ndim == 0 else weight
     if weight.shape != (len(X),):
-        raise ValueError(f"sample_weight has shape {weight.shape}: give {len(X)}, one a row.")
+        raise ValueError(f"sample_weight has shape {weight.shape}: give {len(X)} numbers.")
     for row in np.flatnonzero(~((weight >= 0) & (weight < np.inf))).tolist():
         raise ValueError(f"sample_weight[{row}] is {weight[row]}: give finite numbers >= 0.")
     if some and not weight.max(initial=0) > 1e-20:
-        raise ValueError("sample_weight is zero for every row, or next to it: give some row more.")
+        raise ValueError("sample_weight is zero for every row, or nearly so: give some rows more.")
     return weight
 
 

@@ -221,7 +221,7 @@ def _refilled(given: Mapping[str, Any], sample: Callable[[], Any]) -> dict[str, 
 
 
 def _numbers(value: Any) -> FloatArray:
-    """Return an array, NaN if it is none of numbers."""
+    """Return an array of numbers, or a NaN if the value is not one."""
     try:
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -50,7 +50,7 @@ def take(
         labels, reviewed = Labels(experts.known(said), said.classes), None
     codes, ordered = labels.codes, labels.classes
     if len(codes) != len(X):
-        raise ValueError(f"X has {len(X)} rows and y has {len(codes)}: give one label a row.")
+        raise ValueError(f"X has {len(X)} rows and y has {len(codes)}: give one label for each.")
     check_number_of_classes(ordered, blank)
     weight, seen = check_weight(sample_weight, X), check_shown("reviewed", reviewed, (len(X),))
     named = getattr(estimator, "feature_names_in_", None)
@@ -70,7 +70,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
                 X = np.ma.filled(X.astype(float), np.nan)
             X = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, **how)
         except (TypeError, ValueError) as error:
-            words = f"X holds what is no number ({error}): give numbers, a row a case."
+            words = f"X holds values that are not numbers ({error}): give rows of numbers."
             raise type(error)(words if "float" in str(error) else str(error)) from None
     names, most = getattr(estimator, "feature_names_in_", None), MOST if reset else _MAX
     if refuse_not_finite(X, names, partial(takes_gaps, estimator), 0, most) and reset:
@@ -104,7 +104,7 @@ def _is_plain(estimator: Any, X: Any, reset: bool) -> bool:
 
 
 def _refuse_words(X: Any) -> None:
-    """Raise, naming the column, if a table has columns that are no numbers."""
+    """Raise, naming the column, if a table has columns that are not numeric."""
     if hasattr(X, "collect"):  # before its columns, which would be looked up at a cost
         raise TypeError("X is a lazy frame: give X.collect().")
     if not hasattr(X, "columns"):

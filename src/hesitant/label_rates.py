@@ -19,7 +19,7 @@ from hesitant._typing import BoolArray, FloatArray, IntArray
 from hesitant._vector_math import normalise
 from hesitant.uncertainty import Shannon
 
-FLOOR = 1e-4  # of a posterior: so sure no rows are
+FLOOR = 1e-4  # of a posterior: no row is surer of its class than this leaves
 # Precision of a normal prior on each class's logit about that of all, so that no class is taken to
 # be labelled throughout for a few mistakes; and on the slope.
 APART, SLOPE = 0.25, 1e-6

@@ -95,7 +95,7 @@ def _factorise(values: AnyArray, missing_label: Any) -> tuple[AnyArray, IntArray
         try:
             place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
         except TypeError as error:
-            raise TypeError(f"y holds what is no label ({error}): give a value a row.") from None
+            raise TypeError(f"y has a value that is no label ({error}): give a list.") from None
         distinct = object_array([key if one else key[1] for key in place])
         inverse = np.fromiter(map(place.__getitem__, keys), dtype=np.int64, count=len(keys))
     known = [not is_blank(v, missing_label) for v in distinct.tolist()]
@@ -123,7 +123,7 @@ def read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
     if isinstance(values, Mapping):
         columns = [object_array([*v] if isinstance(v, Iterable) else []) for v in values.values()]
         if len({len(c) for c in columns}) != 1:
-            raise ValueError(f"{what} needs columns of one length, a column a reader.")
+            raise ValueError(f"{what} needs columns of equal length, one for each reader.")
         return np.column_stack(columns), [str(k) for k in values]
     if hasattr(values, "__array__"):
         array = np.asarray(values)
@@ -137,7 +137,7 @@ def read(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
         return object_array(rows), None
     table = np.array(rows, dtype=object)
     if table.ndim == 1:
-        raise ValueError(f"{what} is no table: give rows of one length, a column a reader.")
+        raise ValueError(f"{what} is not a table: give equally long rows, readers as columns.")
     return table, None
 
 
@@ -152,7 +152,7 @@ def read_table(values: Any, what: str) -> tuple[AnyArray, list[str] | None]:
     table, names = read(values, what)
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or not table.size:
-        raise ValueError(f"{what} has shape {table.shape}: give a row a case, a column a reader.")
+        raise ValueError(f"{what} has shape {table.shape}: rows are cases, columns are readers.")
     return table, names
 
 

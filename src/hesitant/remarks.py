@@ -66,8 +66,8 @@ def fit_remarks(
         least = f"{effective[thin].min():.3g}"
         out.append(
             f"{of_classes(names, thin, 'rests', 'rest')} on the weight of {least} row"
-            f"{'s' * (least != '1')} for {free:,.0f} free parameters: the probabilities "
-            "will claim more than they can hold. Use covariance='shrunk'."
+            f"{'s' * (least != '1')} for {free:,.0f} free parameters: its probabilities "
+            "will be too confident. Use covariance='shrunk'."
         )
     if effective.min() < _PLENTY * free and not family.adaptive_prior:  # that asks them itself
         out += _held_out_remarks(likelihood, len(classes))
@@ -142,9 +142,9 @@ def _mechanism_remarks(fit: Fit, likelihood: Likelihood) -> list[str]:
         size = np.abs(vector[:, 0])
         names = [mechanism.parameter_names[k] for k in np.flatnonzero(size > 0.5 * size.max())]
         return [
-            f"The data hardly determine {listed(names)}: of a class nearly all rows are labelled, "
-            f"or none. A weak prior (ridge={mechanism.ridge:g}) keeps it finite; its size means "
-            "little. mechanism='entropy' has fewer parameters."
+            f"The data hardly determine {listed(names)}: in some class nearly every row is "
+            f"labelled, or none. A weak prior (ridge={mechanism.ridge:g}) keeps it finite; its "
+            "size means little. mechanism='entropy' has fewer parameters."
         ]
     family, state, fitted = likelihood.family, fit.state, mechanism.fitted(fit.state.theta, 0.5)
 

@@ -67,7 +67,7 @@ class Tally(NamedTuple):
         return float(self.labelled.sum() / self.weight)
 
     def strides(self, size: int) -> IntArray:
-        """Return which fraction (one in so many) of each class, and of the blanks, to sample."""
+        """Return one in how many rows of each class, and of the blanks, to sample."""
         if self.n <= size:
             return np.ones(len(self.counting), dtype=np.int64)
         labelled, blank = self.counting[:-1], self.counting[-1:]

@@ -106,7 +106,7 @@ class Statements:
         try:
             Q = np.array(Q, dtype=float)
         except (TypeError, ValueError):
-            raise ValueError("Q holds something that is no number: give probabilities.") from None
+            raise ValueError("Q holds values that are not numbers: give probabilities.") from None
         Q = Q[:, None, :] if Q.ndim == 2 else Q
         if Q.ndim != 3 or 0 in Q.shape:
             raise ValueError(f"Q has shape {Q.shape}: give (n, g), or (n, J, g) of J readers.")

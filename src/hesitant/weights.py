@@ -35,8 +35,8 @@ def inverse_probability_weights(
     and those that nobody was shown, one on average over the labelled ones. The ``chance`` of a
     label is by the "mechanism" of a classifier (an ``estimator``, fitted to X and y first unless
     it is already), or by a "kernel" regression on the features, which assumes no mechanism and
-    needs few features and many rows. Weights above the quantile ``trim`` are cut down to it, lest
-    one outweigh all others.
+    needs few features and many rows. Weights above the quantile ``trim`` are cut down to it, so
+    that none outweighs all others.
 
     >>> from hesitant import MixtureClassifier, datasets, inverse_probability_weights
     >>> data = datasets.simulate(n=500, random_state=0)

@@ -58,7 +58,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's tables, simulation and figures."""
     if resume and force:
-        raise typer.BadParameter("--resume continues and --force begins anew: choose one.")
+        raise typer.BadParameter("--resume continues and --force starts again: choose one.")
     kept = f"finished replications of the simulation are kept in {out}, and --resume continues"
     with reporting(terminal, hesitant.studies.StudyError, stopped=kept):
         how: dict[str, Any] = {"data": data, "resume": resume, "force": force}
@@ -97,7 +97,7 @@ def desk(
     for module in ("starlette", "uvicorn"):
         need(module, "desk")
     if table == "-":
-        raise ValueError("The desk needs a file, which answers can be kept beside: save it.")
+        raise ValueError("The desk keeps answers next to a file: save the table as one.")
     from hesitant.desk import Desk, serve
 
     named = [part.strip() for part in ",".join(features).split(",")] if features else None

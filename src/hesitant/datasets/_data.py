@@ -136,7 +136,7 @@ def consensus(
     look_up("ties", ties, dict.fromkeys(("raise", "blank")))
     table, _ = read(opinions, "opinions")
     if table.ndim != 2:
-        raise ValueError(f"opinions has shape {table.shape}: give a row a case, a column a reader")
+        raise ValueError(f"opinions has shape {table.shape}: rows are cases, columns are readers")
     said, panel = Statements.from_labels(table, missing_label=missing), table.shape[1]
     whole, real = isinstance(at_least, Integral), isinstance(at_least, Real)
     if isinstance(at_least, bool) or not (real and 0 < at_least <= (panel if whole else 1)):

@@ -23,7 +23,7 @@ from hesitant.persistence._files import to_bytes
 from hesitant.report._pictures import panel, regions, svg
 from hesitant.tables.output import table_bytes
 
-# Stopping is sensible once so many answers have changed so small a share of the guesses. What
+# Stopping is sensible once this many answers have changed no more than this share of guesses. What
 # answers are expected to teach is no yardstick: it leaps when classes get matrices of their own.
 LATELY, SMALL_CHANGE = 20, 0.005
 FEWEST_FOR_CURVE = 8
@@ -181,7 +181,7 @@ def hesitation(answers: Sequence[Answer], model: Model, reader: str) -> dict[str
     own = [a for a in own if a["answer"] != "not shown"]
     at = model.entropy[[a["row"] for a in own]] / np.log(len(model.data.setup.classes))
     gave = np.array([a["answer"] == "label" for a in own], dtype=bool)
-    height = gave + 0.03 * (np.arange(len(at)) % 3 - 1)  # lest one hide another
+    height = gave + 0.03 * (np.arange(len(at)) % 3 - 1)  # so that none hides another
     enough = len(own) >= FEWEST_FOR_CURVE and 0 < gave.sum() < len(own)
     with drawing():
         figure, ax = panel()

@@ -96,7 +96,7 @@ class Setup:
             if frame[name].isna().all():
                 raise ValueError(f"features has {name!r}, which is empty: leave it out.")
         if not told["features"]:
-            raise ValueError("features: there is none; choose at least one numeric column.")
+            raise ValueError("features is empty: choose at least one numeric column.")
         if not 2 <= (n := len(told["classes"])) <= MOST_CLASSES:
             few = f"label={told['label']!r} has {n} classes, the desk takes 2 to {MOST_CLASSES}"
             raise ValueError(f"{few}: choose another column, or name further classes.")

@@ -213,7 +213,7 @@ class Desk:
                 earlier, now = map(_fixed, both)
                 if earlier[:2] != now[:2] or earlier[2] - now[2]:
                     fixed = "label, id and classes stay as they are, because there are answers"
-                    raise Refused(f"{fixed}: move {journal} away to begin anew.", 409)
+                    raise Refused(f"{fixed}: move {journal} away to start again.", 409)
             if any(a["row"] >= len(data.ids) or data.ids[a["row"]] != a["id"] for a in answers):
                 other = f"The answers in {journal} belong to other rows than {self.path.name} has"
                 raise ValueError(f"{other} now: bring the old table back, or move that file away.")
@@ -228,7 +228,7 @@ class Desk:
 
     def warnings(self) -> list[str]:
         changed = f"{self.path.name} has changed on disk while the desk is open: answers are about"
-        changed += " the table as it was read. Start the desk again to read it anew."
+        changed += " the table as it was read. Start the desk again to read the new one."
         changed *= self._changed() != self._stamp
         return list(filter(None, (self._notice, self._problem, changed)))
 

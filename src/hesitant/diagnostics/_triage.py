@@ -171,8 +171,8 @@ def known_of(model: FittedModel, rows: ManyRows, fitted_to: ManyRows | None) -> 
 
 
 def known_by_labels(axes: Axes, n_rows: float) -> Known:
-    """Return what so many rows would tell, all with labels (of 0: as many as the chart's rows)."""
-    n = axes.chart.total  # labels of so many make the information in the chart the identity
+    """Return what ``n_rows`` rows would tell, all with labels (0: as many as the chart's)."""
+    n = axes.chart.total  # that many labels have the identity as their information in the chart
     return axes, np.full(axes.size, n / (n_rows or n))
 
 
@@ -189,7 +189,7 @@ def rank(
 ) -> tuple[IntArray, FloatArray]:
     """Return those of some rows with the largest gain times chance of an answer, and the gains."""
     tau, entropy, chance = looked  # of all rows: class probabilities, entropies, chances
-    # No gain exceeds its entropy: once enough rows have more than is left, the rest may rest.
+    # No gain exceeds its entropy: stop once enough rows have more than any that is left.
     most, size = entropy * chance, BLOCK
     if known is not None:  # a row has as many scores as parameters, or more
         size = int(np.clip(ENTRIES // known[0].scores_a_row, 256, BLOCK))

@@ -141,7 +141,7 @@ class Confusion(Certain):
         return _Spoken(self, said, theta, who)
 
     def curvature(self, theta: FloatArray, total: FloatArray) -> FloatArray:
-        """Return the information (J, q, q) of so many labels of rows of each class (J, g)."""
+        """Return the information (J, q, q) of ``total`` labels of rows of each class (J, g)."""
         chance, own, g = np.exp(self.matrix(theta)), self.free.ravel(), len(self.free)
         spread = chance[..., None] * (np.eye(g) - chance[:, :, None])
         # A row of the matrix moves with its own parameters alone.

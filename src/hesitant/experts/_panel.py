@@ -230,17 +230,17 @@ class Panel(Mechanism):
         counts, out = zip(self.readers, self.counts or (), strict=False), []
         few = [f"{reader!r} ({said})" for reader, (_, said) in counts if said < FEW]
         if few and self.pooling != "shared":
-            found = f"Some readers spoke of fewer than {FEW} rows, {listed(few)}: what is found of"
-            out.append(f"{found} them is mostly the prior. pooling='shared' takes all for alike.")
+            found = f"Some readers judged fewer than {FEW} rows, {listed(few)}: estimates"
+            out.append(f"{found} rest mostly on the prior. pooling='shared' treats all alike.")
         if not isinstance(self.answers, Confusion):
             return out
         if self.apart and len(self.readers) > 1:
-            found = "No row was labelled by two readers: how often each is right is learnt from"
-            out.append(f"{found} features alone. Show rows to several of them, or give truth=.")
+            found = "No row was labelled by two readers: how often each is right is learned from"
+            out.append(f"{found} the features alone. Show rows to several, or give truth=.")
         _, order = linear_sum_assignment(self.confusion().mean(axis=0), maximize=True)
         if (order != np.arange(len(order))).any():
-            found = "Most readers err about some classes more often than not: these may have"
-            out.append(f"{found} exchanged names. Look at confusion_, and give truth= for each.")
+            found = "Most readers are more often wrong than right of some classes, which may have"
+            out.append(f"{found} swapped names. Look at confusion_, and give truth= for each.")
         return out
 
 

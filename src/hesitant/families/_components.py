@@ -55,7 +55,7 @@ class Components(Family):
         firm = Shrunk(1.0, 0.0, 0.0) if scaled and covariance == "full" else covariance
         out._base = out._rough = self.family.specialise(firm, reg_covar)
         if isinstance(covariance, Shrunk) or covariance == "shrunk":
-            # To look for its strength at every guess would take for ever.
+            # To search for its strength at every guess would take too long.
             out.adaptive_prior = True
             out._rough = self.family.specialise(Shrunk(10.0, 10.0, 0.1), reg_covar)
         for name in ("takes_gaps", "warm_up", "has_coordinates", "has_from_attributes"):

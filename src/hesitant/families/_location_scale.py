@@ -87,7 +87,7 @@ def narrow_classes(
     """
     g = len(weights)
     if not params.whitener.diagonal(0, 1, 2).all():
-        return [Defect("A class is wider than numbers can say, and no row is its own.")]
+        return [Defect("A class is too wide to compute with, and no row belongs to it.")]
     floor = 3.0 * alone + 1e-13
     # No direction is narrower than the whole of its class, in this sense.
     narrow = 1.0 / (params.whitener**2).sum(axis=(1, 2)) < floor

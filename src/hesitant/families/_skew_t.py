@@ -54,7 +54,7 @@ class SkewT(StudentT):
     means and covariances exist, are as for :class:`StudentT`; shapes are free in every covariance
     structure, which is that of Ω (``scales_``).
 
-    The likelihood often rises for ever as a shape grows. A prior ``−½ log(1 + (|λ|/s)⁴)`` on the
+    The likelihood often rises endlessly as a shape grows. A prior ``−½ log(1 + (|λ|/s)⁴)`` on the
     slant λ of each class, its shape in units in which features are uncorrelated, keeps it finite,
     with s from 25 for few rows to 250: it is flat where slants can be told apart, and falls as a
     Cauchy density does where a class is half of a symmetric one to all appearances. A warning says

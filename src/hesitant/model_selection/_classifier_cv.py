@@ -339,7 +339,7 @@ class MixtureClassifierCV(PatternClassifier):
 
 
 def _thinned(codes: IntArray, rng: np.random.RandomState) -> IntArray:
-    """Return some of very many rows, as many of each class as belong there, but of none few."""
+    """Return a sample of very many rows, classes in proportion, but with enough rows of each."""
     share, out = MOST_JUDGED / len(codes), []
     for h in np.unique(codes):
         own = rng.permutation(np.flatnonzero(codes == h))

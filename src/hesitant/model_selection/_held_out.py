@@ -84,7 +84,7 @@ class Trial(NamedTuple):
 
 
 @one_blas_thread()  # matrices are small: threads would wait for each other longer than they work
-@np.errstate(all="ignore")  # a class without end draws rows that are no numbers
+@np.errstate(all="ignore")  # an infinitely wide class draws rows that are not numbers
 def try_fold(
     models: list[Any], data: Data, out: IntArray, starts: Any, strengths: Any, tol: float
 ) -> list[Trial]:

@@ -320,4 +320,4 @@ def expect_answers(model: Any) -> None:
             found += [model.entropy(rows), model.labelling_probability(rows)]
     right = found[0].shape == (len(rows), len(model.classes_))
     right = right and all(np.isfinite(a).all() and (a >= 0).all() for a in found)
-    expect(right, "its parts do not fit together, or its probabilities are no numbers")
+    expect(right, "its parts do not fit together, or its probabilities are not numbers")

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 from scipy.special import softmax
 from sklearn.metrics import confusion_matrix
-from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from hesitant._typing import BoolArray, FloatArray, IntArray
@@ -61,8 +61,10 @@ def _of_blank_rows(case: Case, rows: IntArray) -> float | None:
     held, left = (rng.permutation(of)[:MOST_NEAR] for of in (rows, np.flatnonzero(case.blank)))
     Z = np.nan_to_num(StandardScaler().fit_transform(case.values[np.r_[held, left]]))
     k = min(NEAREST, len(Z) - 1)
-    near = NearestNeighbors(n_neighbors=k).fit(Z).kneighbors(return_distance=False)[: held.size]
-    blanks = (near >= held.size).sum(axis=1) + left.size / len(Z)
+    near = cKDTree(Z).query(Z[: held.size], k + 1)[1]
+    itself = near == np.arange(held.size)[:, None]
+    itself[:, -1] |= ~itself.any(axis=1)  # of many rows alike, it need not be among the nearest
+    blanks = ((near >= held.size) & ~itself).sum(axis=1) + left.size / len(Z)
     odds = blanks / (k + 1 - blanks)
     pair = case.held_out[0][held], case.posterior[case.blank]
     log_p, log_tau = (np.log(np.clip(p, FLOOR, 1.0)) for p in pair)

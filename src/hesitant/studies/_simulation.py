@@ -1,4 +1,4 @@
-"""The paper's simulation: what do labels that are missing where it is hard teach, and whom."""
+"""The paper's simulation: which estimators learn from labels that are missing in hard cases."""
 
 import itertools
 import json
@@ -75,7 +75,7 @@ class Checkpoint:
         self, path: Any, settings: Row, resume: bool = False, force: bool = False
     ) -> None:
         if resume and force:
-            raise ValueError("resume=True continues and force=True begins anew: choose one.")
+            raise ValueError("resume=True continues and force=True starts again: choose one.")
         self.path, self.resume, self.force = Path(path), resume, force
         self.settings: Row = json.loads(json.dumps(settings))
         self._database: sqlite3.Connection | None = None
@@ -102,7 +102,7 @@ class Checkpoint:
         return {k: json.loads(rows) for k, rows in found}
 
     def begin(self, reuse: bool = False) -> None:
-        """Continue what is there if asked to, or to reuse the same study's; else begin anew."""
+        """Continue or reuse the same study's results if asked to; otherwise start again."""
         state, new = dict(self._execute("SELECT key, value FROM state")), self.settings
         old = json.loads(state.get("settings", "null"))
         unfinished = 0 if "complete" in state else len(self.finished)
@@ -110,7 +110,7 @@ class Checkpoint:
             return
         if unfinished and not (self.resume or self.force):
             held = f"{self.path} holds {noun(unfinished, 'finished replication')}"
-            ways = "with resume=True (--resume), begin anew with force=True (--force)"
+            ways = "with resume=True (--resume), start again with force=True (--force)"
             raise StudyError(f"{held} of an interrupted run. Continue it {ways}, or {_ELSEWHERE}")
         if self.resume and old is not None:
             changed = "; ".join(
@@ -119,7 +119,7 @@ class Checkpoint:
                 if old.get(k) != new.get(k)
             )
             other = f"{self.path} was begun with other settings ({changed}), so its results cannot"
-            same = "Use the same settings, begin anew with force=True (--force) instead"
+            same = "Use the same settings, start again with force=True (--force) instead"
             raise StudyError(f"{other} be continued. {same}, or {_ELSEWHERE}")
         if unfinished:
             names = (self.path.with_suffix(f".{number}.old") for number in itertools.count(1))

@@ -113,7 +113,7 @@ def _one(value: Any, case: str, source: str) -> Any:
     values = list(dict.fromkeys(map(_name, value))) if isinstance(value, list) else [value]
     if len(values) > 1:
         told = f"The case {quote(case)} has several labels from one reader: {quote_all(values)}."
-        raise TableError(source, told, "Keep one label a case; spans and boxes are not read.")
+        raise TableError(source, told, "Keep one label per case; spans and boxes are not read.")
     return (_name(values[0]).strip() or None) if values and not pd.isna(values[0]) else None
 
 
@@ -159,8 +159,8 @@ def join(
         raise table.error(problem, "Keep one row of features for each.", column=id)
     tool = tool_of(export)
     if tool is None and not isinstance(export, pd.DataFrame):
-        problem = "This is no export of Label Studio, Argilla, doccano or Prodigy."
-        remedy = "Give the labels as a table of the columns case, reader and label."
+        problem = "This is not an export of Label Studio, Argilla, doccano or Prodigy."
+        remedy = "Give the labels as a table with the columns case, reader and label."
         raise TableError(source, problem, remedy)
     told = _exported(export, tool, id, source) if tool else _long_table(export, id, label)
     lines, known = list(told), set(ids)

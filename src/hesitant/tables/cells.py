@@ -29,7 +29,7 @@ _REVIEWED = re.compile(
 )
 _TRUTHS = dict.fromkeys(("yes", "y", "true", "t", "1", "1.0"), True)
 _TRUTHS |= dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), False)
-_MANY = 20  # so many classes, each of a single row, are not classes
+_MANY = 20  # more labels than this, each of a single row, are not classes
 _FEW = 10  # fewer rows do not tell counting from measuring
 SINGLE = 6e-8  # relative error of a number in single precision
 _COUNTING = 0.75  # share of steps by one, among values that are all different
@@ -135,7 +135,7 @@ class Column:
         return pd.api.types.infer_dtype(self.series, skipna=True) in kinds
 
     def numbers(self, remedy: str) -> FloatArray:
-        """Return the cells as floats, blank ones as NaN; text that is no number is an error."""
+        """Return the cells as floats, blank ones as NaN; text that is not a number is an error."""
         kind = self.series.dtype.kind
         if kind in "biuf":
             return np.asarray(self.series.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -158,7 +158,7 @@ class Column:
             self.numbers(ways("correct or empty the cell", self.sheet.leave_out))
 
     def _parse(self) -> tuple[FloatArray, BoolArray, tuple[str, str] | None]:
-        """Return text as floats, which cells are no numbers, and what to say if marks are why."""
+        """Return text as floats, which cells are not numbers, and what to say of their marks."""
         word, mark = ("point", ".") if self.sheet.decimal == "," else ("comma", ",")
         texts = [str(float(v) if isinstance(v, bool) else v) for v in self.values]
         if mark == ".":  # it then stands between thousands: 1.001 is not about one
@@ -187,7 +187,7 @@ class Column:
                 values = [float(value) for value in values]
         if any(isinstance(value, float) for value in values):
             if any(abs(value) >= 2**53 for value in values):
-                problem = "The labels are whole numbers so large that they were rounded."
+                problem = "The labels are whole numbers too large to be read exactly."
                 remedy = "Read the column as text, with text=[...] of read_table."
                 raise self.error(problem, remedy)
             # whole numbers are often read as 1.0, 2.0 only because a blank stands among them

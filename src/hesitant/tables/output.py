@@ -126,7 +126,7 @@ def _check_target(target: Path, force: bool, keep: Collection[PathLike]) -> Path
             # replacing a device such as /dev/null would break it for everybody
             problem, remedy = "This is not an ordinary file.", "Write to a file instead."
         elif target.exists() and any(os.path.samefile(path, target) for path in inputs):
-            problem = "This file is being read: it is not written over."
+            problem = "This file is being read, so it is not overwritten."
         elif os.path.lexists(target) and not force:  # if only a link to nowhere
             raise FileExistsError
     except OSError as error:  # also a name that is too long

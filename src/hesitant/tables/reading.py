@@ -89,7 +89,7 @@ def read_table(
     reader = _READERS[kind]
     useful = signature(reader).parameters.keys()
     for useless in (name for name, value in given.items() if value and name not in useful):
-        problem = f"{useless!r} is of no use to a table in the format {quote(kind)}."
+        problem = f"{useless!r} does not apply to a table in the format {quote(kind)}."
         raise content.error(problem, f"Leave out {option(useless)}.")
     given |= {"na": na, "text": text, "delimiter": delimiter or ("\t" if kind == "tsv" else None)}
     try:

@@ -201,13 +201,13 @@ def _default_features(
             chosen.append(name)
     if not chosen:
         also = f"; these are text: {quote_all(text)}" if text else ""
-        remedy = "Check the table, or the columns that are given another part or left out."
+        remedy = "Check the table, and the columns that are left out or used for something else."
         raise sheet.error(f"No numeric column is left to use as a feature{also}.", remedy)
     unfit = unfit_features(sheet.features(chosen), chosen) if learning else {}
     if len(unfit) < len(chosen):  # where nothing else is left, it is for the fit to judge
         aside |= unfit
     if text:
-        sheet.notes.append(f"Columns that are not numeric have no part: {quote_all(text)}.")
+        sheet.notes.append(f"Columns that are not numeric are not used: {quote_all(text)}.")
     if aside:
         why = "; ".join(f"{quote(name)} {reason}" for name, reason in aside.items())
         features = option("features")
@@ -228,7 +228,7 @@ def _codes(sheet: Sheet, X: FloatArray, names: list[str]) -> Iterator[str]:
 
 
 def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[AnyArray]:
-    """Return what each reader said, None where blank; note what is listed as missing in vain."""
+    """Return what each reader said, None where blank; note listed values that do not occur."""
     labels = {name: sheet[name].labels() for name in readers}
     every = {label for said in labels.values() for label in said.values()}
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in every)
@@ -264,8 +264,8 @@ def _write_alike(sheet: Sheet, labels: dict[str, dict[Any, Any]]) -> None:
     mixed = [(a, b) for a, b in pairs if kind_of(found[a][0]) != kind_of(found[b][0])]
     for a, b in mixed:
         if not {*map(as_shown, found[a])} & {*map(as_shown, found[b])}:
-            problem = f"The labels are such as {quote(found[b][0])}, those of the reader"
-            problem += f" {quote(a)} such as {quote(found[a][0])}."
+            problem = f"The labels look like {quote(found[b][0])}, those of the reader"
+            problem += f" {quote(a)} like {quote(found[a][0])}."
             remedy = f"Write the classes alike in every column named in {option('label')}."
             raise sheet.error(problem, remedy, column=b)
     for said in labels.values() if mixed else ():
@@ -273,7 +273,7 @@ def _write_alike(sheet: Sheet, labels: dict[str, dict[Any, Any]]) -> None:
 
 
 def _weights(column: Column, kept: IntArray) -> FloatArray:
-    remedy = "Give every row a weight; 0 gives a row no say in the fit."
+    remedy = "Give every row a weight; a row of weight 0 does not count in the fit."
     values = column.numbers(remedy)
     bad = ~(np.isfinite(values) & (values >= 0))
     column.refuse(bad, "is not a weight, a number of at least 0", remedy)

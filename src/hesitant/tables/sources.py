@@ -79,7 +79,7 @@ def open_source(source: TableSource) -> Source:
         with suppress(OSError, ValueError):
             remedy = did_you_mean(filename, os.listdir(folder or "."), most=3).strip() or remedy
         if not is_path:
-            remedy = "Open it anew, in binary mode, or name a file."
+            remedy = "Open it again, in binary mode, or name a file."
         raise TableError(name, f"It cannot be read: {why}.", remedy) from error
     content = _unpack(Source(name, name, data))
     if not content.data or content.data.isspace():
@@ -108,7 +108,7 @@ def blaming(source: Source, what: str) -> Iterator[None]:
 
 def check_size(total: int, source: Source) -> None:
     if total > max(SAFE_BYTES, MAX_RATIO * len(source.data)):
-        remedy = "If you trust it, unpack it first, or write it anew as CSV, and name that."
+        remedy = "If you trust it, unpack it first, or save it again as CSV, and name that file."
         raise source.error(f"It unpacks to more than {MAX_RATIO} times its size.", remedy)
 
 
