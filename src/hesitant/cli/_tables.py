@@ -142,7 +142,7 @@ def prediction_frame(
         kind = "pandas" if hasattr(classifier, "feature_names_in_") else "default"
         Z = model[:-1].set_output(transform=kind).transform(X)
     ask = {"tau": classifier.predict_proba, "entropy": classifier.entropy}
-    ask["chance"], found = classifier.labelling_probability, dict(known or {})
+    ask["labelling_probability"], found = classifier.labelling_probability, dict(known or {})
     found |= {name: find(Z) for name, find in ask.items() if name not in found}
     if "unusual" not in found and (least := least_of(classifier)) is not None:
         found["unusual"] = getattr(classifier, "model_", classifier).score_samples(Z) < least
@@ -151,11 +151,9 @@ def prediction_frame(
         # as objects: an array of text would repeat the longest name's length in every row
         ("predicted", classifier.classes_.astype(object)[tau.argmax(axis=1)]),
         ("probability", np.max([*tau.T], axis=0)),
-        ("entropy", found["entropy"]),
-        ("labelling_probability", found["chance"]),
     ]
-    if "unusual" in found:
-        said.append(("unusual", found["unusual"]))
+    names = ("entropy", "labelling_probability", "unusual")
+    said += [(name, found[name]) for name in names if name in found]
     said += [(f"P({name})", tau[:, h]) for h, name in enumerate(names_of(classifier.classes_))]
     ours = {"row", *(name for name, _ in said)}
     own = table.iloc[columns.rows].reset_index(drop=True)

@@ -90,7 +90,8 @@ class Case:
         """Return what predictions of the rows are made of, as far as it has been found."""
         if self.panel:
             return {"tau": self.whole.resolve(self.given)}
-        found = {"tau": self.posterior, "chance": self.chance, "unusual": self.unusual}
+        found = {"tau": self.posterior, "unusual": self.unusual}
+        found["labelling_probability"] = self.chance
         return found | ({"entropy": self.entropy} if self.whole is self.clf else {})
 
     @cached_property
