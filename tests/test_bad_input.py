@@ -48,8 +48,11 @@ def assert_usable(clf, X):
         ({"reg_covar": -1}, "reg_covar=-1"),
         ({"n_jobs": 0}, "n_jobs=0"),
         ({"init": 3}, "init is a int.*fitted MixtureClassifier"),
-        ({"init": {"weights": [0.5, 0.5]}}, "must have 'means' and 'covariances'"),
-        ({"init": {"means": np.zeros((2, 3)), "covariances": np.zeros((2, 3, 3))}}, "with 2 feat"),
+        ({"init": {"weights": [0.5, 0.5]}}, "give 'weights', and 'means' and 'covariances'"),
+        (
+            {"init": {"means": np.zeros((2, 3)), "covariances": np.zeros((2, 3, 3))}},
+            "g, 2, 2",
+        ),
         (
             {"init": {"means": np.zeros((2, 2)), "covariances": -np.tile(np.eye(2), (2, 1, 1))}},
             "not positive definite",
@@ -68,7 +71,7 @@ def assert_usable(clf, X):
         ),
         (
             {"mechanism": EntropyMechanism(basis="spline", uncertainty=SquaredLogOdds())},
-            "Spline needs an uncertainty with a largest value",
+            "Spline needs a measure with a largest value",
         ),
         (
             {"mechanism": EntropyMechanism(basis=Functions([np.exp], [np.sin]))},
@@ -274,7 +277,7 @@ FRAME = pd.DataFrame({"a": [0.0, 1.0, 2.0, 5.0], "b": [1.0, 0.0, 3.0, 4.0]})
     ],
 )
 def test_columns_that_are_no_numbers_are_named(column, kind):
-    with pytest.raises(ValueError, match=rf"column 'c' of type {kind}.*Drop it, or encode"):
+    with pytest.raises(ValueError, match=rf"column 'c' of type {kind}.*: give numbers, or drop"):
         MixtureClassifier().fit(FRAME.assign(c=column), [0, 1, 0, 1])
 
 

@@ -309,7 +309,7 @@ def test_a_missing_value_that_does_not_occur(run, tmp_path):
     assert "Did you mean 'unknown'?" in error
     code, _, error = run("analyse", "a.csv", *options, "unknown", "--missing", "debris")
     assert code == 0
-    assert "Given to --missing, and not among the labels: 'debris'" in error
+    assert "Given to --missing, but not a label: 'debris'" in error
 
 
 @pytest.mark.slow

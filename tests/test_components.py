@@ -275,7 +275,7 @@ def test_wrong_numbers_are_named(value):
 
 def test_families_that_are_no_components():
     X, y, _, _ = clumps(100, 0)
-    with pytest.raises(ValueError, match="components=2 with Ranked"):
+    with pytest.raises(ValueError, match="components=2 cannot be combined with Ranked"):
         MixtureClassifier(Ranked(), components=2).fit(X, y)
     clf = MixtureClassifier(Ranked(Components(Gaussian(), 2)), mechanism=None).fit(X, y)
     assert clf.score(X[y >= 0], y[y >= 0]) > 0.8

@@ -195,7 +195,7 @@ def test_workbook_without_its_reader(ctg: Path, monkeypatch: pytest.MonkeyPatch)
     (ctg / "ctg_full.csv").unlink()
     (ctg / "CTG.xls").write_bytes(b"")
     monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
-    with pytest.raises(ImportError, match=r"needs python_calamine, .*'hesitant\[data\]'"):
+    with pytest.raises(ImportError, match=r"needs python_calamine: .*'hesitant\[data\]'"):
         load_cardiotocography(ctg)
 
 
@@ -244,7 +244,7 @@ def test_lights_and_features(gastro: Path) -> None:
         load_gastrointestinal(gastro, features=["f9"])
     with pytest.raises(ValueError, match="light='red' is unknown; choose one of"):
         load_gastrointestinal(gastro, light="red")
-    with pytest.raises(ValueError, match="at_least=9: give a whole number from 1 to 7"):
+    with pytest.raises(ValueError, match="at_least=9: give a whole number of experts from 1 to 7"):
         load_gastrointestinal(gastro, at_least=9)
 
 
@@ -305,7 +305,7 @@ def test_exported_events_and_gates(tmp_path: Path, gates: str) -> None:
     assert [*data.labels] == [1, None, 4]
     assert [*data.features["FL2_LOG"]] == [20, 50, 80]
     (tmp_path / "dlbcl030_labels.csv").write_text("1\n")
-    with pytest.raises(ValueError, match="1 labels for the 3 events"):
+    with pytest.raises(ValueError, match="1 labels for 3 events"):
         load_cytometry(tmp_path)
 
 

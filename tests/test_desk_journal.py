@@ -133,7 +133,7 @@ def test_of_two_desks_without_a_label_the_first_answer_says_what_the_journal_is_
     first.client.post("/api/setup", json={"label": "one"})
     first.say(first.case()["row"], "label", "a")
     refused = second.client.post("/api/setup", json={"label": "other"})
-    assert (refused.status_code, "because there are answers" in refused.text) == (409, True)
+    assert (refused.status_code, "fixed by the answers" in refused.text) == (409, True)
     assert second.client.post("/api/setup", json={"label": "one"}).status_code == 200
     for one in (first, second):
         assert one.say(one.case()["row"], "label", "b").status_code == 200
@@ -154,7 +154,7 @@ def test_an_answer_fits_the_desk_that_opened_the_journal_last(table, sit, later)
 def test_classes_that_answers_name_stay_when_a_desk_is_opened_again(table, sit):
     first = sit(table[0], classes=["c"])
     first.say(first.case()["row"], "label", "c")
-    with pytest.raises(ValueError, match="classes stay as they are"):
+    with pytest.raises(ValueError, match="classes are fixed by the answers"):
         Desk(table[0], classes=["d"])
     assert sit(table[0], classes=["c", "d"]).desk.data.setup.classes == ("a", "b", "c", "d")
 
@@ -372,7 +372,7 @@ def test_kill_minus_nine_loses_no_acknowledged_answer(table):
 def test_the_command_says_what_is_wrong(table, run):
     code, _, errors = run("desk", "-", "--label", "label")
     assert code == 1
-    assert "needs a file" in errors
+    assert "next to a file" in errors
     code, _, errors = run("desk", table[0], "--label", "nothing", "--no-browser")
     assert code == 1
     assert "lacks a column named in --label" in errors

@@ -115,10 +115,10 @@ def test_readers_who_withhold_by_class_are_drawn_so():
 
 def test_contradictions_need_fallible_readers():
     X, _, Y = draw(0, 60)
-    with pytest.raises(ValueError, match=r"row \d+ .* contradict each other.*fallible"):
+    with pytest.raises(ValueError, match=r"first \d+.* contradict each other.*fallible"):
         MixtureClassifier().fit(X, Y)
     said = Statements.from_labels(np.ones_like(Y), truth=[0] + [-1] * 59)
-    with pytest.raises(ValueError, match="row 0 contradict"):
+    with pytest.raises(ValueError, match=r"1 rows \(first 0\) contradict"):
         MixtureClassifier().fit(X, said)
 
 

@@ -291,7 +291,7 @@ def test_a_fit_can_start_from_another():
         (StudentT(dof=0.01), "dof=0.01"),
         (StudentT(dof="four"), "dof='four'"),
         (StudentT(dof=math.nan), "dof=nan"),
-        (StudentT(dof=[3.0, 4.0, 5.0]), "3 values for 2 classes"),
+        (StudentT(dof=[3.0, 4.0, 5.0]), "give one number, or one for each of 2 classes"),
         (StudentT(dof=3.0, tied_dof=True), "tied_dof=True"),
     ],
 )

@@ -52,7 +52,7 @@ def test_columnar_refusals(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     refused(b"a,b\n1,2\n", "not a readable", "Copy or export", format=kind)
     refused(as_bytes(pd.DataFrame({"a": [1.0]}), kind), "only one column")
     refused(as_bytes(pd.DataFrame({"a": [], "b": []}), kind), "no rows")
-    refused(good, "'delimiter' is of no use", kind, delimiter=",")
+    refused(good, "'delimiter' does not apply", kind, delimiter=",")
     monkeypatch.setattr(errors, "MAX_COLUMNS", 50)  # pyarrow takes its time to write 20,001
     wide = pd.DataFrame(np.zeros((1, 51)), columns=[f"c{i}" for i in range(51)])
     refused(as_bytes(wide, kind), "51 columns", "limit is 50")
@@ -142,7 +142,7 @@ def test_fcs_compensation_and_scales() -> None:
         np.testing.assert_array_equal(gated[:, 1], scaled[:, 1])
     refused(stained(), "no compensation matrix", compensate=True)
     refused(stained(spillover="2,FL1-A,FL9-A,1,0,0,1"), "$SPILLOVER", compensate=True)
-    refused(b"a,b\n1,2\n", "'transform' is of no use", "csv", transform="asinh")
+    refused(b"a,b\n1,2\n", "'transform' does not apply", "csv", transform="asinh")
 
 
 def test_fcs_refusals() -> None:

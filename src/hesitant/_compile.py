@@ -109,9 +109,8 @@ def _compile(function: Any, **options: Any) -> Any:
 
 @functools.cache
 def _warn_once() -> None:
-    what = "There is no folder to keep compiled code in: every process will compile again, for"
-    how = "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written."
-    warnings.warn(f"{what} {how}", stacklevel=5)
+    what = "No folder can be written to: every process will compile again, for some seconds."
+    warnings.warn(f"{what} Set NUMBA_CACHE_DIR to a folder that can be.", stacklevel=5)
 
 
 def _compiled_before(function: Any) -> bool:

@@ -10,8 +10,7 @@ def need(module: str, extra: str = "data") -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        how = f"pip install 'hesitant[{extra}]'"
-        raise ImportError(f"this needs {module}, which is not installed: {how}") from error
+        raise ImportError(f"this needs {module}: pip install 'hesitant[{extra}]'") from error
 
 
 def templates(package: str) -> Any:
@@ -31,5 +30,4 @@ def find_lazily(package: str, name: str, rooms: Mapping[str, str]) -> Any:
     except ModuleNotFoundError as error:
         if error.name not in ("pandas", "pyarrow"):
             raise
-        needs = f"{package}.{name} needs {error.name}: pip install 'hesitant[data]'"
-        raise ImportError(needs) from error
+        raise ImportError(f"{name} needs {error.name}: pip install 'hesitant[data]'") from error

@@ -85,8 +85,7 @@ def _check_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
     if np.shape(value) != shape:
         raise ValueError(f"{name} has shape {np.shape(value)}, and must have {shape}.")
     if not np.isfinite(value).all():
-        remedy = "correct it, or bound it, for example by np.maximum(u, 1e-12)"
-        raise ValueError(f"{name} is not finite at values that rows may take: {remedy}.")
+        raise ValueError(f"{name} is not finite: bound it, for example by np.maximum(u, 1e-12).")
 
 
 def _compare(name: str, given: FloatArray, function: Any, at: Any, axes: Any = (1,)) -> None:
@@ -95,5 +94,5 @@ def _compare(name: str, given: FloatArray, function: Any, at: Any, axes: Any = (
     numeric = np.stack(moved, axis=-1).reshape(given.shape) / (2 * STEP)
     far = ~(np.abs(given - numeric) <= CLOSE * (1 + np.abs(numeric).max(axis=0)))
     for _, *column in np.argwhere(far).tolist():
-        wrong = f"{name}{column or ''} does not agree with a finite difference"
-        raise ValueError(f"{wrong}: correct it, or a fit would stop in the wrong place.")
+        where = f"{name}{column or ''}"
+        raise ValueError(f"{where} does not agree with a finite difference: correct it.")

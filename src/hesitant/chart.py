@@ -65,7 +65,6 @@ def chart_at(likelihood: Likelihood, state: State) -> tuple[Chart, Evaluation]:
     """Return the chart about a state, and the likelihood there."""
     if not likelihood.family.has_coordinates:
         family = type(likelihood.family).__name__
-        lacks = f"The family {family} has no `coordinates` method"
-        raise ValueError(f"{lacks}, so the information cannot be computed: use bootstrap().")
+        raise ValueError(f"{family} has no `coordinates` method: use bootstrap() instead.")
     evaluation = likelihood.evaluate(state)
     return Chart(likelihood, state, evaluation, mechanism=True), evaluation

@@ -47,8 +47,7 @@ def renamed(**names: str) -> Callable[[F], F]:
         @wraps(function)
         def accepting(*args: Any, **options: Any) -> Any:
             for old in names.keys() & options.keys():
-                name = f"{function.__name__}: {old} is called {names[old]} now"
-                words = f"{name}; the next release will not know it."
+                words = f"{old} is called {names[old]} now; the next release will not know it."
                 warnings.warn(words, DeprecationWarning, stacklevel=2)
                 options[names[old]] = options.pop(old)
             return function(*args, **options)
@@ -120,8 +119,7 @@ def check_weight(sample_weight: Any, X: AnyArray, some: bool = True) -> FloatArr
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        words = f"sample_weight must be numbers ({error}): give one for each row."
-        raise ValueError(words) from None
+        raise ValueError(f"sample_weight must be numbers, one a row: {error}.") from None
     weight = np.full(len(X), weight) if weight.ndim == 0 else weight
     if weight.shape != (len(X),):
         raise ValueError(f"sample_weight has shape {weight.shape}: give {len(X)} numbers.")
@@ -143,5 +141,5 @@ def check_supply(alpha: float, classes: AnyArray, tally: Tally) -> None:
         raise ValueError(f"{missing}, and alpha={alpha!r} uses no other: give a smaller alpha.")
     counting = int((alpha > 0) * tally.counting[:-1].sum() + (alpha < 1) * tally.counting[-1])
     if counting < len(classes):
-        few = f"{counting} of {tally.n:,.0f} rows have a positive weight"
-        raise ValueError(f"{few}, for {len(classes)} classes: give more rows a weight.")
+        few = f"{counting} rows of positive weight for {len(classes)} classes"
+        raise ValueError(f"sample_weight leaves {few}: give more rows a weight.")

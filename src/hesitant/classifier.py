@@ -217,9 +217,8 @@ class MixtureClassifier(PatternClassifier):
         if as_readers(self.experts).fallible and self.alpha != 0.5:
             raise ValueError(f"alpha={self.alpha!r} with experts who may be wrong: use alpha=0.5.")
         if mechanism.by_class and self.alpha == 0:
-            what = "alpha=0 names the classes after the fit, and this mechanism needs their names"
-            remedy = "use a larger alpha, or a mechanism that does not depend on the class"
-            raise ValueError(f"{what} during it: {remedy}.")
+            what = "alpha=0 names the classes after the fit, too late for a mechanism by class"
+            raise ValueError(f"{what}: use a larger alpha, or another mechanism.")
         if isinstance(self.components, bool) or self.components != 1:
             family = Components(family, self.components)
         return family.specialise(self.covariance, self.reg_covar), mechanism

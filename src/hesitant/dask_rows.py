@@ -24,7 +24,7 @@ from hesitant.checks import check_shown, check_weight
 from hesitant.intake import MOST, check_number_of_classes, is_dask, refuse_not_finite, takes_gaps
 from hesitant.labels import combine, encode
 
-ALIKE = "cut them alike, for example by taking both from one data frame"
+ALIKE = "cut them alike (take both from one data frame), or call compute_chunk_sizes() on both"
 _task = partial(delayed, pure=False)
 
 
@@ -179,8 +179,7 @@ def _cut(name: str, column: Any, sizes: list[int]) -> list[Any]:
         column = column.rechunk({0: tuple(sizes)})
     parts, _ = _chunks(column)
     if len(parts) != len(sizes):
-        counts = f"X has {len(sizes)} chunks and {name} has {len(parts)}"
-        raise ValueError(f"{counts}: {ALIKE}, or call compute_chunk_sizes() on both.")
+        raise ValueError(f"X has {len(sizes)} chunks and {name} has {len(parts)}: {ALIKE}.")
     return parts
 
 

@@ -73,9 +73,8 @@ def fit_mixture(likelihood: Likelihood, classes: AnyArray, how: Any) -> tuple[Fi
     best = fits[0] if len(fits) == 1 else max(fits, key=rank)
     lost = best.progress.noise(best.final.objective)
     if best.progress.converged and lost > LARGEST_NOISE:
-        size = f"{lost:.1g} in a log-likelihood of {best.final.log_likelihood:.2g}"
-        remedy = "divide sample_weight by a constant"
-        best.progress.finish(f"rounding hides gains below {size}: {remedy}", False)
+        hidden = f"rounding hides gains below {lost:.1g}: divide sample_weight by a constant"
+        best.progress.finish(hidden, False)
     tuned = likelihood.mechanism.retune(best.state.theta, best.final.theta_curvature)
     if tuned is not None:
         again = dataclasses.replace(likelihood, mechanism=tuned)
@@ -172,8 +171,7 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         given |= _refilled(given, partial(likelihood.sample, SAMPLE))
         mine, theirs = classes.tolist(), init.classes_.tolist()
         if set(mine) != set(theirs):
-            remedy = "give a model of the same classes, or its parameters_ in the order of yours"
-            raise ValueError(f"init has the classes {theirs}, and the data {mine}: {remedy}.")
+            raise ValueError(f"init has the classes {theirs}, and y {mine}: they must agree.")
         order = np.array([theirs.index(name) for name in mine])
     else:
         needed = "a dict with 'weights', 'means' and 'covariances', or a fitted MixtureClassifier"
@@ -190,8 +188,7 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         raise ValueError(f"init has weights {found!r}: give positive numbers, one a class.")
     if not family.has_from_attributes:
         name = type(family).__name__
-        without = "has no `from_attributes` method to start from it"
-        raise ValueError(f"init: the family {name} {without}.")
+        raise ValueError(f"init needs the `from_attributes` method, which {name} does not have.")
     X, _, _ = likelihood.sample(SAMPLE)
     params = family.from_attributes(given, X)
     described = len(family.moments(params)[0])

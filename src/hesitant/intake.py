@@ -75,8 +75,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
     names, most = getattr(estimator, "feature_names_in_", None), MOST if reset else _MAX
     if refuse_not_finite(X, names, partial(takes_gaps, estimator), 0, most) and reset:
         for j in np.flatnonzero(np.isnan(X).all(axis=0)).tolist():
-            where = f"column {j if names is None else names[j]!r}"
-            raise ValueError(f"X has no value at all in {where}: drop it, it cannot be fitted.")
+            name = j if names is None else names[j]
+            raise ValueError(f"X has no value at all in column {name!r}: drop it.")
     return np.asarray(X)
 
 
@@ -122,8 +122,7 @@ def _refuse_words(X: Any) -> None:
             if dtype in (nw.Object, nw.String):  # numbers written as text are numbers still
                 frame[name].to_numpy().astype(float)
                 continue
-        found = f"X has the column {name!r} of type {dtype}: features must be numbers."
-        raise ValueError(f"{found} Drop it, or encode it as numbers first.")
+        raise ValueError(f"X has the column {name!r} of type {dtype}: give numbers, or drop it.")
 
 
 def refuse_not_finite(
@@ -147,8 +146,8 @@ def refuse_not_finite(
         if bad is infinite:
             huge = f"{part[row, column]:.3g}".replace("inf", "infinity")
             raise ValueError(f"X contains {huge} {where}: too large, correct or empty the cell.")
-        remedy = "use 'gaussian', 't' or 'skew_t', or drop or impute such rows first."
-        raise ValueError(f"X contains NaN {where}, which this family cannot allow for: {remedy}")
+        remedy = "use another family ('gaussian', 't', 'skew_t'), or drop or impute such rows."
+        raise ValueError(f"X contains NaN {where}: {remedy}")
     return gaps
 
 
@@ -167,5 +166,5 @@ def check_number_of_classes(classes: AnyArray, missing_label: Any) -> None:
     """Raise unless there are at least two classes."""
     if len(classes) < 2:
         found = f"{len(classes)} class{'es' * (len(classes) != 1)} ({classes.tolist()})"
-        remedy = f"List them in classes=, or check missing_label={missing_label!r}."
-        raise ValueError(f"y names {found}: at least 2 are needed. {remedy}")
+        remedy = f"list all in classes=, or check missing_label={missing_label!r}"
+        raise ValueError(f"y names {found} and at least 2 are needed: {remedy}.")

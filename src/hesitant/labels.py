@@ -210,9 +210,8 @@ def _positions(seen: AnyArray, ordered: AnyArray, names: tuple[str, str]) -> lis
     place = {c: k for k, c in enumerate(ordered.tolist())}
     for value in seen.tolist():
         if value not in place:
-            known = f"{names[1]}={list(place)!r}: add it to {names[1]}"
-            words = f"which is not among {known}, or mark those rows as blank."
-            raise ValueError(f"{names[0]} contains {value!r}, {words}")
+            known = f"{names[1]}={list(place)!r}: add it, or mark those rows as blank."
+            raise ValueError(f"{names[0]} contains {value!r}, which is not among {known}")
     return [place[value] for value in seen.tolist()]
 
 

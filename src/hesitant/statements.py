@@ -92,8 +92,7 @@ class Statements:
         said = np.full((n, len(persons)), NOT_SHOWN, dtype=codes.dtype)
         said[at, j] = codes
         for k in np.flatnonzero(said[at, j] != codes):
-            both = f"two different labels for row {of[k]!r}"
-            raise ValueError(f"reader {who[k]!r} has {both}: keep one line for each.")
+            raise ValueError(f"reader {who[k]!r} has two labels for row {of[k]!r}: keep one line.")
         return cls("labels", said, tuple(persons.tolist()), ordered, ordered, known)
 
     @classmethod
@@ -121,9 +120,8 @@ class Statements:
         }
         for fault, where in faults.items():
             for i, j in np.argwhere(where):
-                remedy = "add up to 1, or NaN for all classes where the reader withheld them"
-                found = f"row {i} of {names[j]} {fault}: {Q[i, j].tolist()}"
-                raise ValueError(f"{found}. Give probabilities that {remedy}.")
+                found = f"row {i} of {names[j]} {fault}: {Q[i, j].tolist()}. Give probabilities"
+                raise ValueError(f"{found} that add up to 1, or NaN for all if withheld.")
         ordered, known, _ = _encode(object_array([]), len(Q), classes=classes, **more)
         said = _hide(np.where(none, WITHHELD, 0), shown)
         return cls("probabilities", said, names, ordered, ordered, known, Q / total[:, :, None])
@@ -167,9 +165,8 @@ class Statements:
         """
         table, names = read_table(R, "R")
         if len(scale) < 3 or len(classes) != 2:
-            given = f"scale={list(scale)!r}, classes={list(classes)!r}"
-            least = "give at least 3 grades in order, between 2 classes"
-            raise ValueError(f"{given}: {least}. Two grades are labels: use from_labels.")
+            given = f"scale={list(scale)!r}, classes={list(classes)!r}: give at least 3 grades"
+            raise ValueError(f"{given} between 2 classes. Two grades are labels: use from_labels.")
         grades = encode(table.ravel(), more.get("missing_label", -1), scale, names=("R", "scale"))
         ordered, known, _ = _encode(object_array([]), len(table), classes=classes, **more)
         said = _hide(grades.codes.reshape(table.shape), shown)
@@ -326,9 +323,8 @@ def _positions(values: list[Any], column: str, rows: Any) -> tuple[IntArray, int
         raise ValueError("rows names a row twice: give each row of X a name of its own.")
     for value in values:
         if value not in place:
-            what = f"column {column!r} names the row {value!r}, which is not known"
-            names = "the rows' names in the order of X (or their number, if names are positions)"
-            raise ValueError(f"{what}: give rows=, {names}.")
+            what = f"column {column!r} names the row {value!r}, which is not known: give rows=,"
+            raise ValueError(f"{what} the names in the order of X, or how many there are.")
     return np.array([place[value] for value in values], dtype=np.int64), len(place)
 
 
@@ -339,8 +335,8 @@ def _hide(said: IntArray, shown: Any) -> IntArray:
         return said
     hidden = ~check_shown("shown", read_table(shown, "shown")[0], said.shape)
     for i, j in np.argwhere(hidden & (said >= 0))[:1]:
-        who = f"row {i} and reader {j + 1}, who said something of it"
-        raise ValueError(f"shown is False for {who}; a class known otherwise belongs in truth=.")
+        who = f"shown is False for row {i} and reader {j + 1}, who judged it"
+        raise ValueError(f"{who}: give True (a class known otherwise belongs in truth=).")
     return np.where(hidden, NOT_SHOWN, said).astype(said.dtype)
 
 

@@ -26,8 +26,7 @@ def main() -> None:
 def _run() -> None:
     absent = [name for name in ("typer", "rich", "pandas", "jinja2") if find_spec(name) is None]
     if absent:
-        needs = f"the command line needs {', '.join(absent)}, which is not installed."
-        _leave(f"{needs} Install it with pip install 'hesitant[cli]'.")
+        _leave(f"the command line needs {', '.join(absent)}: pip install 'hesitant[cli]'")
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

@@ -208,8 +208,7 @@ def demo(
     frame = hesitant.datasets.make_cytometry_like(2000, random_state=1).to_frame("population")
     frame.insert(0, "cell", [f"cell-{i + 1:04d}" for i in range(len(frame))])
     tables.write_frame(frame, str(table), force=force)
-    made = f"{len(frame):,} invented cells, four populations, three markers"
-    terminal.say(f"{made}; those between the populations are mostly left ungated.")
+    terminal.say(f"{len(frame):,} invented cells; those between populations are mostly ungated.")
     read = o.TableOptions(str(table), label="population", id="cell")
     analyse(read, o.ModelOptions(), terminal, force=force, data=table)
     terminal.say(f"To answer yourself: hesitant desk {table} --label population --id cell")

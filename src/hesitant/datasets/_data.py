@@ -140,9 +140,8 @@ def consensus(
     said, panel = Statements.from_labels(table, missing_label=missing), table.shape[1]
     whole, real = isinstance(at_least, Integral), isinstance(at_least, Real)
     if isinstance(at_least, bool) or not (real and 0 < at_least <= (panel if whole else 1)):
-        number = f"give a whole number from 1 to {panel} of experts who must agree"
-        share = "the share of the panel that must, a float up to 1"
-        raise ValueError(f"at_least={at_least!r}: {number}, or {share}")
+        number = f"give a whole number of experts from 1 to {panel}"
+        raise ValueError(f"at_least={at_least!r}: {number}, or a share of them (a float up to 1)")
     # 0.7 of 10 experts are 7, although 0.7 * 10 may come out above it.
     threshold = at_least if whole else max(1, math.ceil(at_least * panel - 1e-9))
     votes = np.pad(said.votes(), ((0, 0), (0, 1)))  # the last stands for no class
@@ -154,10 +153,9 @@ def consensus(
     if ties == "raise" and tied.any():
         row = int(tied.argmax())
         first = said.classes.tolist()[votes[row].argmax()]
-        told = f"at_least={at_least!r} leaves {tied.sum()} cases tied; on row {index[row]!r}"
-        told += f" {most[row]:.0f} experts each say {first!r} and another class"
-        ask = f"Ask for more than half the panel (at_least={panel // 2 + 1})"
-        raise ValueError(f"{told}. {ask}, or pass ties='blank' to leave them blank")
+        told = f"at_least={at_least!r} leaves {tied.sum()} cases tied, such as row {index[row]!r}"
+        told += f" ({most[row]:.0f} experts each for {first!r} and another class)"
+        raise ValueError(f"{told}: give at least {panel // 2 + 1}, or ties='blank'")
     labels = said.labels(np.where(reached & ~tied, votes.argmax(axis=1), -1))
     return need("pandas").Series(labels, index=index, dtype=object) if framed else labels
 
@@ -193,8 +191,7 @@ def simulate(
         raise ValueError(f"means has shape {mu.shape}; give one row per class")
     g, p = mu.shape
     if sigma.shape != (g, p, p):
-        needed = f"{g} classes in {p} dimensions need ({g}, {p}, {p})"
-        raise ValueError(f"covariances has shape {sigma.shape}; {needed}")
+        raise ValueError(f"covariances has shape {sigma.shape}; the means need ({g}, {p}, {p})")
     if not np.allclose(sigma, sigma.swapaxes(1, 2)) or np.linalg.eigvalsh(sigma).min() <= 0:
         raise ValueError("covariances are not all symmetric and positive definite")
     pi = np.full(g, 1 / g) if weights is None else np.asarray(weights, dtype=float)

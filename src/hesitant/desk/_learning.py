@@ -98,8 +98,8 @@ class Setup:
         if not told["features"]:
             raise ValueError("features is empty: choose at least one numeric column.")
         if not 2 <= (n := len(told["classes"])) <= MOST_CLASSES:
-            few = f"label={told['label']!r} has {n} classes, the desk takes 2 to {MOST_CLASSES}"
-            raise ValueError(f"{few}: choose another column, or name further classes.")
+            few = f"label={told['label']!r} has {n} classes: choose a column with"
+            raise ValueError(f"{few} 2 to {MOST_CLASSES}, or name further classes.")
         if not 0 <= float(told["audit"]) <= 1:
             raise ValueError(f"audit={told['audit']}: give a share between 0 and 1.")
         return cls(**{field.name: told[field.name] for field in dataclasses.fields(cls)})

@@ -212,7 +212,7 @@ class Desk:
                 both = self.journal.fact("setup"), dataclasses.asdict(setup)
                 earlier, now = map(_fixed, both)
                 if earlier[:2] != now[:2] or earlier[2] - now[2]:
-                    fixed = "label, id and classes stay as they are, because there are answers"
+                    fixed = "label, id and classes are fixed by the answers"
                     raise Refused(f"{fixed}: move {journal} away to start again.", 409)
             if any(a["row"] >= len(data.ids) or data.ids[a["row"]] != a["id"] for a in answers):
                 other = f"The answers in {journal} belong to other rows than {self.path.name} has"
@@ -274,8 +274,7 @@ class Desk:
         """Return table and model, or refuse if the journal is about something else by now."""
         data, model = self.ready()
         if _fixed(self.journal.fact("setup")) != _fixed(dataclasses.asdict(data.setup)):
-            other = "A later desk of this table has another label, id or other classes"
-            raise Refused(f"{other}: close this one.", 409)
+            raise Refused("A later desk has another label, id or classes: close this one.", 409)
         return data, model
 
     def case(self, reader: str, window: str = "") -> dict[str, Any] | None:

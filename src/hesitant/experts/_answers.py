@@ -36,8 +36,7 @@ class Answers(BaseEstimator):
         """Return the model for statements that may list what can be said in another way."""
         kind, options = self.menu(statements.classes)
         if kind != statements.kind or len(options) != len(statements.options):
-            these = f"{statements.kind} with {len(statements.options)}"
-            raise ValueError(f"the fit was to {kind} with {len(options)} options, not {these}.")
+            raise ValueError(f"the fit was to {kind} with {len(options)} options: give the same.")
         return self
 
     @abstractmethod

@@ -292,9 +292,9 @@ class Readers(BaseEstimator):
             possible[spoke] &= sets[column[spoke]]
         none = np.flatnonzero(~possible.any(axis=1))
         if none.size:
-            more = f" (and those of {none.size - 1:,} more)" * (none.size > 1)
-            rows = f"the statements about row {none[0]}{more} contradict each other"
-            raise ValueError(f"{rows}: right readers (columns) agree. Use experts='fallible'.")
+            rows = f"statements about {none.size:,} rows (first {none[0]}) contradict each other"
+            some = "some readers (columns of y) are wrong"
+            raise ValueError(f"{rows}: {some}. Use experts='fallible'.")
         return np.where(possible.sum(axis=1) == 1, possible.argmax(axis=1), -1)
 
     def rough(self, statements: Statements) -> IntArray:

@@ -61,9 +61,8 @@ class Components(Family):
         for name in ("takes_gaps", "warm_up", "has_coordinates", "has_from_attributes"):
             setattr(out, name, getattr(out._base, name))
         if type(self.family).prepare is not Family.prepare:
-            both = f"components={self.components!r} with {self.family!r}"
-            remedy = "leave components at 1. (Ranked can have a family of Components.)"
-            raise ValueError(f"{both}, which learns from rows of all classes: {remedy}")
+            both = f"components={self.components!r} cannot be combined with {self.family!r}"
+            raise ValueError(f"{both}: leave components at 1, or try Ranked(Components(...)).")
         return out
 
     def describe(self) -> str:

@@ -172,27 +172,24 @@ class Gaussian(Family):
         p, location = center.size, given.get("locations", given.get("means"))
         scale = given.get("scales", given.get("covariances"))
         if location is None or scale is None:
-            needed = "'means' and 'covariances' (or 'locations' and 'scales'), with 'weights'"
-            raise ValueError(f"init has {sorted(given)}: it must have {needed} beside them.")
+            needed = "'weights', and 'means' and 'covariances' or 'locations' and 'scales'"
+            raise ValueError(f"init has {sorted(given)}: give {needed}.")
         location, scale = np.asarray(location, dtype=float), np.asarray(scale, dtype=float)
         g = location.shape[0]
         if location.shape != (g, p) or scale.shape != (g, p, p):
             shapes = f"means of shape {location.shape} and covariances of shape {scale.shape}"
-            needed = f"with {p} features they must be (g, {p}) and (g, {p}, {p})"
-            raise ValueError(f"init has {shapes}; {needed}.")
+            raise ValueError(f"init has {shapes}: give (g, {p}) and (g, {p}, {p}).")
         if not (np.isfinite(location).all() and np.isfinite(scale).all()):
-            why = "A t class of two degrees of freedom or fewer has no covariance; give 'scales'"
             what = "init has means or covariances that are not finite"
-            raise ValueError(f"{what}: give numbers. ({why} instead.)")
+            raise ValueError(f"{what}: give numbers, or 'scales' of t classes that have none.")
         scale = scale / np.multiply.outer(spread, spread)
         if np.abs(scale - scale.transpose(0, 2, 1)).max() > 1e-6 * np.abs(scale).max():
             raise ValueError("init has a covariance that is not symmetric: give symmetric ones.")
         try:
             whitener = whiten(self.structure.pool(scale, np.ones(g)))
         except StepError:
-            remedy = "give symmetric matrices with positive eigenvalues"
             what = "init has a covariance that is not positive definite"
-            raise ValueError(f"{what}: {remedy}.") from None
+            raise ValueError(f"{what}: give positive eigenvalues.") from None
         params = self._params((center, spread, (location - center) / spread), whitener, given)
         if not self.structure.adaptive:
             return params

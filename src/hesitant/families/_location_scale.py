@@ -94,8 +94,8 @@ def narrow_classes(
     if not narrow.any():
         return []
     if 3.0 * g * reg_covar > 0.1 * total:
-        what = f"reg_covar={reg_covar:g} is large for rows of total weight {total:.3g}: "
-        return [Defect(f"{what}it sets the variances, and not the data. Lower it.")]
+        what = f"reg_covar={reg_covar:g} and not the data (of total weight {total:.3g})"
+        return [Defect(f"{what} sets the variances: lower it.")]
     keeper = "reg_covar" if reg_covar else "rounding errors"
     apart = params.location - weights @ params.location
     spread = np.einsum("h,hjk->jk", weights, params.scale)

@@ -259,9 +259,8 @@ class SkewT(StudentT):
         steep = (size > _STEEP) & (params.slant_share[0] > _STEEP_SHARE**2)
         if steep.any():
             which = f"{of_classes(names, steep, 'is', 'are')} skewed as far as can be"
-            half = "half of a symmetric distribution, cut off at its location"
-            held = "The shape is held finite by a weak prior, and its size means little."
-            out.append(f"{which} (|slant| {size.max():.3g}): {half}. {held}")
+            half = "half of a symmetric distribution. A weak prior keeps the shape finite"
+            out.append(f"{which} (|slant| {size.max():.3g}): {half}; its size means little.")
         return out
 
 

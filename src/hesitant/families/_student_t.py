@@ -75,11 +75,10 @@ class StudentT(Gaussian):
             raise TypeError(f"tied_dof={self.tied_dof!r}: give True or False.")
         given = np.asarray(math.inf if self.dof is None else self.dof)
         if given.dtype.kind not in "iuf" or not (given >= _SMALLEST_FIXED).all():
-            known = f"numbers from {_SMALLEST_FIXED} to inf, one for all classes or one each"
+            known = f"one number >= {_SMALLEST_FIXED} for all classes or one each"
             raise ValueError(f"dof={self.dof!r}: give {known}, or None to estimate them.")
         if self.dof is not None and self.tied_dof:
-            both = f"tied_dof=True with dof={self.dof!r}: there is nothing to share"
-            raise ValueError(f"{both}. Leave dof at None to estimate one value for all classes.")
+            raise ValueError(f"tied_dof=True and dof={self.dof!r}: give one or the other.")
         return super().specialise(covariance, reg_covar)
 
     def initial(self, X: AnyArray, weights: FloatArray) -> Any:
@@ -114,8 +113,7 @@ class StudentT(Gaussian):
         value = self.dof if self.dof is not None else (given or {}).get("dof", _START)
         dof = np.asarray(value, dtype=np.float64)
         if dof.shape not in ((), (g,)):
-            counts = f"{dof.size} values for {g} classes"
-            raise ValueError(f"dof={value!r} has {counts}: give one for all classes, or one each.")
+            raise ValueError(f"dof={value!r}: give one number, or one for each of {g} classes.")
         dof = np.broadcast_to(dof, (g,)).copy()
         if self.dof is None:
             dof = np.clip(np.where(np.isnan(dof), _START, dof), LOWEST, HIGHEST)

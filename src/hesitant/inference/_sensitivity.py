@@ -119,14 +119,12 @@ class Sensitivity(Result):
             f"equally difficult rows of other classes. Its share is {percent(own[none])} without "
             f"such a tilt, and from {percent(own.min())} to {percent(own.max())} with it{reach}."
         )
-        share = f"{keep:,} of {n:,} rows ({percent(keep / n)})"
-        yield f"{share} keep their predicted class whatever the tilt."
+        yield f"{keep:,} of {n:,} rows ({percent(keep / n)}) keep their class whatever the tilt."
         best = int(self.log_likelihood.argmax())
         gain = self.log_likelihood[best] - self.log_likelihood[none]
         if gain > CLEAR:
             about = f"about {self.tilts[best]:.2g} (log-likelihood {gain:.1f} above none)"
-            consider = "consider mechanism='entropy+class'"
-            yield f"The data themselves speak for a tilt of {about}: {consider}."
+            yield f"The data speak for a tilt of {about}: consider mechanism='entropy+class'."
         yield Table.of(self._columns())
 
     def _columns(self) -> dict[str, Any]:
@@ -205,6 +203,6 @@ def tilted(mechanism: Any, tilt: FloatArray) -> Any:
     if not mechanism.informative:
         return ClassMechanism(tilt=tilt.tolist())
     if "tilt" not in mechanism.get_params(deep=False):
-        words = f"sensitivity knows no tilt of the mechanism {mechanism.in_words!r}"
+        words = f"there is no tilt of the mechanism {mechanism.in_words!r}"
         raise TypeError(f"{words}: fit with mechanism='entropy' or None.")
     return clone(mechanism).set_params(tilt=tilt.tolist())

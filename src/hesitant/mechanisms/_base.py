@@ -213,9 +213,8 @@ class Mechanism(Movable, BaseEstimator):
         seen = f"{'every' if labelled else 'no'} reviewed row is labelled"
         if not (labelled or blank):
             seen = "no row was reviewed"
-        why = f"The mechanism cannot be estimated: {seen}, so blanks have no pattern. The classes"
-        how = "were fitted by the ignorance likelihood (labels assumed missing at random)."
-        return Ignorable(), [f"{why} {how}"]
+        why = f"The mechanism cannot be estimated: {seen}. The classes were fitted by the"
+        return Ignorable(), [f"{why} ignorance likelihood (labels assumed missing at random)."]
 
     def initial(self) -> FloatArray:
         return np.zeros(self.n_parameters)

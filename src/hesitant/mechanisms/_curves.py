@@ -41,8 +41,8 @@ class Basis(BaseEstimator):
         for name, limits in self._limits.items():
             check_number(name, getattr(self, name), *limits)
         if self.endless and not np.isfinite(maximum):
-            needs = f"{type(self).__name__} needs an uncertainty with a largest value (an entropy)"
-            raise ValueError(f"{needs}: use {self.endless} with this measure.")
+            name = type(self).__name__
+            raise ValueError(f"{name} needs a measure with a largest value: use {self.endless}.")
 
 
 class Linear(Basis):

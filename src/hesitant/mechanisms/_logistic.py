@@ -136,16 +136,14 @@ class EntropyMechanism(Mechanism):
 
     def prepare(self, n_classes: int) -> Self:
         if self.uncertainty is not None and self.order != 1.0:
-            both = f"order={self.order!r} and uncertainty={self.uncertainty!r} both name the"
-            remedy = "leave order at 1.0, or give uncertainty=Renyi(order) alone"
-            raise ValueError(f"{both} measure: {remedy}.")
+            both = f"order={self.order!r} and uncertainty={self.uncertainty!r}"
+            raise ValueError(f"{both} both name the measure: leave order at 1.0.")
         if not (isinstance(self.ridge, Real) and 0 < self.ridge < math.inf):
             raise ValueError(f"ridge={self.ridge!r}: give a small positive number, such as 1e-6.")
         if self.tilt is not None:
             tilt = np.asarray(self.tilt, dtype=float)
             if tilt.shape != (n_classes,) or not np.isfinite(tilt).all():
-                numbers = f"{n_classes} finite numbers, one for each class"
-                raise ValueError(f"tilt={self.tilt!r}: give {numbers}.")
+                raise ValueError(f"tilt={self.tilt!r}: give {n_classes} finite numbers.")
         measure = as_measure("uncertainty", self.uncertainty, Renyi(self.order), n_classes)
         # where the order lives from here on
         out = self.moved(order=1.0, uncertainty=measure, n_classes=n_classes)

@@ -77,8 +77,7 @@ def deal_out(
     if fewer:
         n_splits = min(n_splits, order.size)
     if order.size < n_splits:
-        few = f"{order.size} labelled rows can be held out, for {n_splits} folds"
-        raise ValueError(f"{few}: give fewer folds, or more labels.")
+        raise ValueError(f"{order.size} labelled rows for {n_splits} folds: give fewer folds.")
     rest = rng.permutation(np.flatnonzero(codes < 0)) if blanks else order[:0]
     parts = [(order[k::n_splits], rest[k::n_splits]) for k in range(n_splits)]
     return [np.sort(np.concatenate(part)) for part in parts]

@@ -64,13 +64,11 @@ def encode(name: str, value: Any) -> Any:
     if isinstance(value, BaseEstimator):
         return {"object": _encode_object(name, value)}
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        lost = f"{name} is a {type(value).__name__}, whose position a model file cannot keep: the"
-        told = f"{lost} loaded model has None there. Give a number to keep it."
-        warnings.warn(told, FitWarning, stacklevel=2)
+        lost = f"{name} is a {type(value).__name__}, which no model file can keep: give a number."
+        warnings.warn(lost, FitWarning, stacklevel=2)
         return None
     what = f"{name} holds a {type(value).__name__}, which a model file cannot carry"
-    only = "it holds numbers, text and objects, and no functions (use a built-in basis)"
-    raise ValueError(f"{what}: {only}.")
+    raise ValueError(f"{what}: no functions, only numbers, text and objects of hesitant.")
 
 
 def _encode_array(name: str, array: AnyArray) -> dict[str, Any]:

@@ -55,9 +55,8 @@ def to_bytes(model: BaseEstimator, notes: Notes | None = None) -> bytes:
     names, steps = zip(*(model.steps if pipeline else [(None, model)]), strict=True)
     for step in steps:
         if not is_ours(step):
-            others = "a Pipeline of hesitant's own estimators, such as a Preparation and one"
-            found = f"model has a {type(step).__name__}"
-            raise ValueError(f"{found}: give a fitted MixtureClassifier, or {others}.")
+            others = "a fitted MixtureClassifier, or a Pipeline of a Preparation and one"
+            raise ValueError(f"model has a {type(step).__name__}: give {others}.")
         check_is_fitted(step)
     least = least_of(steps[-1])  # by which `hesitant predict` tells rows that fit no class
     notes = ({} if least is None else {"least_density": repr(least)}) | dict(notes or {})

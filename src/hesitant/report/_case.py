@@ -48,8 +48,7 @@ class Case:
         self.labels, self.blank = self.data.labels, ~self.data.labels.labelled
         self.n, self.ids, self.wording = len(self.blank), ids, words
         if ids is not None and len(ids) != self.n:
-            counts = f"ids has {len(ids)} entries and X has {self.n} rows"
-            raise ValueError(f"{counts}: give one for each row.")
+            raise ValueError(f"ids has {len(ids)} entries and X {self.n} rows: give one for each.")
         self.rows = np.arange(1, self.n + 1) if rows is None else np.asarray(rows)
         self.classes, self.features = self.clf.fitted_.class_names, self.clf.fitted_.feature_names
         self.values = np.asarray(given.X, dtype=float)
@@ -133,8 +132,8 @@ class Case:
         if self.diagnosis.finding == "crowded":
             return "There are too few rows for each parameter: standard errors would mean little."
         if k > MOST_PARAMETERS:
-            many = f"The model has {k:,} parameters, too many for a report to wait for their"
-            return f"{many} standard errors. Ask for them in Python with clf.summary()."
+            many = f"The model has {k:,} parameters: their standard errors would take too long."
+            return f"{many} Ask for them in Python with clf.summary()."
         try:
             return information(self.clf, self.data)
         except (ValueError, np.linalg.LinAlgError) as error:

@@ -72,8 +72,7 @@ def _what_is_there(case: Case, labels: Section, change: Section) -> Iterator[str
     if case.label_rates is not None:
         pairs = zip(case.label_rates, case.classes, strict=True)
         rates = listed([f"{percent(r)} of class {short(c)}" for r, c in pairs], most=6)
-        told = f"By what labelled rows say of the classes, labels are given to about {rates}."
-        yield f"{told} The predictions allow for that."
+        yield f"Labels seem to be given to about {rates}. The predictions allow for that."
     elif change["available"] and found.finding in ("hard", "easy", "mixed", "random"):
         yield change["words"]
 

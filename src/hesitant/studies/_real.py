@@ -66,7 +66,7 @@ def load(reading: Reading, directory: Any = None) -> Any:
     if not 0 < data.n_blank < len(data):
         which = "unlabelled" if data.n_labelled else "labelled"
         none = f"The {name} data have no {which} row ({reading.name})"
-        raise ValueError(f"{none}, so there is nothing to compare; are these the published files?")
+        raise ValueError(f"{none}: are these the published files?")
     return data
 
 

@@ -35,8 +35,7 @@ def _read_cells(path: Path, columns: Sequence[str]) -> Frame:
     gates = pandas.read_csv(beside, header=None).iloc[:, -1]
     gates = pandas.to_numeric(gates, errors="coerce").dropna()  # a header is no number
     if len(gates) != len(events):
-        counts = f"{len(gates)} labels for the {len(events)} events"
-        raise ValueError(f"{beside} has {counts} of {path}")
+        raise ValueError(f"{beside} has {len(gates)} labels for {len(events)} events of {path}")
     return events.assign(label=gates.to_numpy())
 
 

@@ -187,9 +187,8 @@ class Column:
                 values = [float(value) for value in values]
         if any(isinstance(value, float) for value in values):
             if any(abs(value) >= 2**53 for value in values):
-                problem = "The labels are whole numbers too large to be read exactly."
                 remedy = "Read the column as text, with text=[...] of read_table."
-                raise self.error(problem, remedy)
+                raise self.error("The labels are too large to be read exactly as numbers.", remedy)
             # whole numbers are often read as 1.0, 2.0 only because a blank stands among them
             kind = int if all(float(value).is_integer() for value in values) else float
             values = [kind(value) for value in values]

@@ -254,7 +254,7 @@ def sha256_of(data: "PathLike | pd.DataFrame") -> str:
             with open(data, "rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            problem = f"It cannot be read: {error.strerror}."
-            raise TableError(data, problem, "Check the path.") from error
+            why = f"It cannot be read: {error.strerror}."
+            raise TableError(data, why, "Check the path.") from error
     wide = data.astype({k: "float64" for k in data.columns if data[k].dtype.kind == "f"})
     return hashlib.sha256(table_bytes(wide)).hexdigest()

@@ -158,8 +158,8 @@ def _read_fcs(
         if compensate:
             keys = [k for k in ("spillover", "spill", "$spillover") if k in file.text]
             if not keys:
-                problem = "The file holds no compensation matrix ($SPILLOVER)."
-                raise source.error(problem, f"Leave out {option('compensate', True)}.")
+                remedy = f"Leave out {option('compensate', True)}."
+                raise source.error("The file has no compensation matrix ($SPILLOVER).", remedy)
             undo = need("flowutils.compensate", "fcs")
             with blaming(source, "Its $SPILLOVER makes no sense"):
                 matrix, channels = undo.get_spill(file.text[keys[0]])
@@ -189,8 +189,7 @@ def _read_xlsx(source: Source, *, na: Collection[str]) -> pd.DataFrame:
     note = frame.attrs["hesitant"] = {} if len(filled) < len(rows) - 1 else {"first_line": 2}
     others = [other for other in book.sheet_names if other != name]
     if others:
-        also = f"the workbook also has {quote_all(others)}"
-        note["notes"] = [f"The sheet {quote(name)} was read; {also}."]
+        note["notes"] = [f"The sheet {quote(name)} was read, and not {quote_all(others)}."]
     return frame
 
 

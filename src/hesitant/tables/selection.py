@@ -246,8 +246,7 @@ def _read_labels(sheet: Sheet, readers: list[str], missing: Any) -> list[AnyArra
             remedy = f"{hint[1:]} List it so, or leave it out of {option('missing')}."
             raise sheet.error(problem, remedy, column=readers[0])
     if unused:
-        told = f"Given to {option('missing')}, and not among the labels"
-        sheet.notes.append(f"{told}: {quote_all(unused)}.")
+        sheet.notes.append(f"Given to {option('missing')}, but not a label: {quote_all(unused)}.")
     for said in labels.values():
         said |= {cell: None for cell, label in said.items() if as_shown(label) in blank}
         # to whoever fits, numbers that are not whole would be measurements: words are classes

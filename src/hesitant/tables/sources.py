@@ -154,9 +154,8 @@ def _unzip(source: Source) -> Source:
                     raise source.error(problem, remedy)
             return source
         if "[Content_Types].xml" in names or "mimetype" in names:
-            problem = "This is a document (Word, LibreOffice or the like), not a table."
             remedy = "Save the sheet as .xlsx or 'CSV UTF-8' and use that file."
-            raise source.error(problem, remedy)
+            raise source.error("This is a document of an office program, not a table.", remedy)
         if len(tables) != 1:
             problem = f"The zip holds {len(tables)} files: {quote_all(tables) or 'none'}."
             raise source.error(problem, "Unpack it and name the table you want.")
