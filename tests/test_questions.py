@@ -15,7 +15,7 @@ COVARIANCES = ("full", "tied", "diag", "shrunk")
 MECHANISMS = (None, "entropy", "class", "entropy+class", "mixed")
 # What is refused, and rightly: each with its reason and a remedy.
 REFUSALS = (
-    "sensitivity knows no tilt of the mechanism 'mixed': fit with",
+    "sensitivity has no tilt of the mechanism 'mixed': fit with",
     "The information of the classes is singular under .* see summary",
     "the information is not finite at this fit: heed its warnings, or use bootstrap",
     "Too few replicates for a spread: .* replicates failed",

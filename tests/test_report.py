@@ -145,7 +145,7 @@ def test_more_features_than_rows_can_bear():
     assert found["parameters"]["groups"] == []  # no standard error that would mean nothing
     assert "at least 95 % sure" not in report.verdict
     page = report.to_html()
-    assert "probabilities are therefore not shown" in page
+    assert "probabilities are not shown" in page
     assert "&gt; 99.9" not in page
 
 

@@ -115,7 +115,7 @@ def test_labels_beyond_the_floats_keep_their_digits():
     text = "x,y\n" + "".join(f"{r['x']},{r['y'] or ''}\n" for r in rows)
     frame = read_table(io.BytesIO(text.encode()), text=["y"])
     assert set(select_columns(frame, label="y").y) == {str(big), str(big + 1), None}
-    with pytest.raises(TableError, match="rounded"):
+    with pytest.raises(TableError, match="too large to be read exactly"):
         select_columns(read_table(io.BytesIO(text.encode())), label="y")
     huge = text.replace(str(big), "9" * 30)
     assert "9" * 30 in set(

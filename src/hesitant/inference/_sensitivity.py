@@ -203,6 +203,6 @@ def tilted(mechanism: Any, tilt: FloatArray) -> Any:
     if not mechanism.informative:
         return ClassMechanism(tilt=tilt.tolist())
     if "tilt" not in mechanism.get_params(deep=False):
-        words = f"there is no tilt of the mechanism {mechanism.in_words!r}"
+        words = f"sensitivity has no tilt of the mechanism {mechanism.in_words!r}"
         raise TypeError(f"{words}: fit with mechanism='entropy' or None.")
     return clone(mechanism).set_params(tilt=tilt.tolist())

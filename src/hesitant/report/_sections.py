@@ -101,8 +101,7 @@ def _how_sure(case: Case, held_out: Section, labels: Section) -> Iterator[str]:
         yield "That is so of rows like the labelled ones; blank rows may well be harder."
     if held_out["contradicted"]:
         claims = "" if case.panel else f": on those rows it claims {claimed}"
-        text = f"The model is far surer than it should be{claims}."
-        yield f"{text} Its probabilities are therefore not shown."
+        yield f"The model is far surer than it should be{claims}. Its probabilities are not shown."
     elif labels["blank"] > 1:
         sure, unsure = (noun(labels[k], "blank row") for k in ("blank_sure", "blank_unsure"))
         told = f"at least 95 % sure of the class of {sure}, and less than 70 % sure of {unsure}"

@@ -266,9 +266,8 @@ def _read_delimited(
         raise source.error(f"{quote(delimiter)} cannot separate cells.", remedy)
     decimal = decimal or _sniff_decimal(content, delimiter)
     if decimal not in (".", ",") or decimal == delimiter:
-        what = f"{quote(decimal)} cannot be the decimal mark of cells separated by"
-        remedy = f"Give {option('decimal')} '.' or ',', unlike the delimiter."
-        raise source.error(f"{what} {quote(delimiter)}.", remedy)
+        both = f"{quote(decimal)} cannot be the decimal mark if {quote(delimiter)} cuts cells."
+        raise source.error(both, f"Give {option('decimal')} '.' or ',', unlike the delimiter.")
     data, content = content.encode(), ""  # a large table is in memory often enough
     lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
     rows = records(lines, delimiter, source)
@@ -361,9 +360,8 @@ def records(
                 count += 1
             line = reader.line_num + 1
     except csv.Error as error:
-        problem = f"Its cells cannot be told apart: {error}."
         remedy = "Close every double quote, and write a quote inside a quoted cell as two."
-        raise source.error(problem, remedy, line=line) from error
+        raise source.error(f"Its cells are not clear: {error}.", remedy, line=line) from error
 
 
 def _first_rows(text: str, delimiter: str) -> list[list[str]]:

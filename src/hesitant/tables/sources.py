@@ -149,9 +149,8 @@ def _unzip(source: Source) -> Source:
                 letters = {letters for letters, _ in found}  # as digits of base 26
                 widths = [reduce(lambda n, c: 26 * n + c - 64, name, 0) for name in letters]
                 if max(widths, default=0) * depth > _MAX_CELLS:  # more than fits in memory
-                    problem = f"A sheet reaches over {depth:,} rows and {max(widths):,} columns."
-                    remedy = "Delete the cells that lie far from the table, or save it as CSV."
-                    raise source.error(problem, remedy)
+                    size = f"A sheet reaches over {depth:,} rows and {max(widths):,} columns."
+                    raise source.error(size, "Delete cells far from the table, or save it as CSV.")
             return source
         if "[Content_Types].xml" in names or "mimetype" in names:
             remedy = "Save the sheet as .xlsx or 'CSV UTF-8' and use that file."
