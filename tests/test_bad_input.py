@@ -71,7 +71,7 @@ def assert_usable(clf, X):
         ),
         (
             {"mechanism": EntropyMechanism(basis="spline", uncertainty=SquaredLogOdds())},
-            "Spline needs a measure with a largest value",
+            "Spline needs a bounded measure",
         ),
         (
             {"mechanism": EntropyMechanism(basis=Functions([np.exp], [np.sin]))},
@@ -141,7 +141,7 @@ HARD = {
     "all labelled": (lambda X, y: (X, np.where(y < 0, 1, y)), "every reviewed row is labelled"),
     "fewer rows than features": (
         lambda X, y: (X.reshape(20, 50), np.repeat([0, 1, -1], [8, 8, 4])),
-        "free parameters: its probabilities",
+        "free parameters: the probabilities",
     ),
     "two rows": (lambda X, y: (X[:2], [0, 1]), "rest on the weight of 1 row"),
     "well separated": (

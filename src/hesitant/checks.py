@@ -141,5 +141,5 @@ def check_supply(alpha: float, classes: AnyArray, tally: Tally) -> None:
         raise ValueError(f"{missing}, and alpha={alpha!r} uses no other: give a smaller alpha.")
     counting = int((alpha > 0) * tally.counting[:-1].sum() + (alpha < 1) * tally.counting[-1])
     if counting < len(classes):
-        few = f"{counting} rows of positive weight for {len(classes)} classes"
-        raise ValueError(f"sample_weight leaves {few}: give more rows a weight.")
+        few = f"{counting} of {tally.n:,.0f} rows have a positive weight"
+        raise ValueError(f"{few}, for {len(classes)} classes: give more rows a weight.")

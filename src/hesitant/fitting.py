@@ -188,7 +188,7 @@ def from_given(init: Any, likelihood: Likelihood, classes: AnyArray, theta: Floa
         raise ValueError(f"init has weights {found!r}: give positive numbers, one a class.")
     if not family.has_from_attributes:
         name = type(family).__name__
-        raise ValueError(f"init needs the `from_attributes` method, which {name} does not have.")
+        raise ValueError(f"init: the family {name} has no `from_attributes` method to start from.")
     X, _, _ = likelihood.sample(SAMPLE)
     params = family.from_attributes(given, X)
     described = len(family.moments(params)[0])

@@ -66,7 +66,7 @@ def fit_remarks(
         least = f"{effective[thin].min():.3g}"
         out.append(
             f"{of_classes(names, thin, 'rests', 'rest')} on the weight of {least} row"
-            f"{'s' * (least != '1')} for {free:,.0f} free parameters: its probabilities "
+            f"{'s' * (least != '1')} for {free:,.0f} free parameters: the probabilities "
             "will be too confident. Use covariance='shrunk'."
         )
     if effective.min() < _PLENTY * free and not family.adaptive_prior:  # that asks them itself

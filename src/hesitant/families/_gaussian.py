@@ -180,8 +180,8 @@ class Gaussian(Family):
             shapes = f"means of shape {location.shape} and covariances of shape {scale.shape}"
             raise ValueError(f"init has {shapes}: give (g, {p}) and (g, {p}, {p}).")
         if not (np.isfinite(location).all() and np.isfinite(scale).all()):
-            what = "init has means or covariances that are not finite"
-            raise ValueError(f"{what}: give numbers, or 'scales' of t classes that have none.")
+            what = "init has means or covariances that are not finite: give numbers"
+            raise ValueError(f"{what} (of a t class without a covariance, 'scales').")
         scale = scale / np.multiply.outer(spread, spread)
         if np.abs(scale - scale.transpose(0, 2, 1)).max() > 1e-6 * np.abs(scale).max():
             raise ValueError("init has a covariance that is not symmetric: give symmetric ones.")

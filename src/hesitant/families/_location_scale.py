@@ -94,8 +94,7 @@ def narrow_classes(
     if not narrow.any():
         return []
     if 3.0 * g * reg_covar > 0.1 * total:
-        what = f"reg_covar={reg_covar:g} and not the data (of total weight {total:.3g})"
-        return [Defect(f"{what} sets the variances: lower it.")]
+        return [Defect(f"reg_covar={reg_covar:g} outweighs rows of weight {total:.3g}: lower it.")]
     keeper = "reg_covar" if reg_covar else "rounding errors"
     apart = params.location - weights @ params.location
     spread = np.einsum("h,hjk->jk", weights, params.scale)

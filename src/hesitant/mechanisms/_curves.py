@@ -41,8 +41,7 @@ class Basis(BaseEstimator):
         for name, limits in self._limits.items():
             check_number(name, getattr(self, name), *limits)
         if self.endless and not np.isfinite(maximum):
-            name = type(self).__name__
-            raise ValueError(f"{name} needs a measure with a largest value: use {self.endless}.")
+            raise ValueError(f"{type(self).__name__} needs a bounded measure: use {self.endless}.")
 
 
 class Linear(Basis):
