@@ -30,8 +30,6 @@ from hesitant.rows import BLOCK_SIZE, ManyRows
 from hesitant.solvers import SOLVERS
 from hesitant.uncertainty import Uncertainty, as_measure
 
-__all__ = ["MixtureClassifier"]
-
 
 class MixtureClassifier(PatternClassifier):
     """Mixture classifier for partly labelled data that learns from the blanks too.

@@ -171,7 +171,11 @@ class MixtureClassifierCV(PatternClassifier):
         check_number("cv", self.cv, Integral, 2)
         rng = as_random_state(self.random_state)
         if len(codes) > MOST_JUDGED:
-            data = dataclasses.replace(data, sample=_thinned(codes, rng))
+            # Classes in proportion, but of none so few that nothing can be said of it.
+            share = MOST_JUDGED / len(codes)
+            own = [rng.permutation(np.flatnonzero(codes == h)) for h in np.unique(codes)]
+            some = [rows[: max(round(share * rows.size), FEWEST_JUDGED)] for rows in own]
+            data = dataclasses.replace(data, sample=np.sort(np.concatenate(some)))
         blanks = self.scoring in ("auto", "seen")
         folds = deal_out(codes[data.sample], int(self.cv), rng, blanks, fewer=True)
         return data, [data.sample[fold] for fold in folds]
@@ -336,12 +340,3 @@ class MixtureClassifierCV(PatternClassifier):
         elif isinstance(remarks := getattr(answer, "remarks", None), list):
             remarks.append(words)
         return answer
-
-
-def _thinned(codes: IntArray, rng: np.random.RandomState) -> IntArray:
-    """Return a sample of very many rows, classes in proportion, but with enough rows of each."""
-    share, out = MOST_JUDGED / len(codes), []
-    for h in np.unique(codes):
-        own = rng.permutation(np.flatnonzero(codes == h))
-        out.append(own[: max(round(share * own.size), FEWEST_JUDGED)])
-    return np.sort(np.concatenate(out))

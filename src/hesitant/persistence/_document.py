@@ -311,8 +311,7 @@ def expect_answers(model: Any) -> None:
     p = model.n_features_in_
     expect(type(p) is int and 0 < p < 1 << 20, "it does not say how many features it needs")
     rows = np.multiply.outer(_TRIED, np.ones(p))
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # of features without names
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):  # of no names
         found = [model.predict_proba(rows)]
         if isinstance(model, MixtureClassifier):
             found += [model.entropy(rows), model.labelling_probability(rows)]
