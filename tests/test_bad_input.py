@@ -306,7 +306,10 @@ def test_numbers_kept_otherwise_are_numbers():
         ),
         (lambda: MixtureClassifier(verbose="x").fit(FRAME, [0, 1, 0, 1]), "verbose='x'"),
         (lambda: MixtureClassifier().fit(FRAME, {"ada": 1}), "X has 4 rows and y has 0"),
-        (lambda: MixtureClassifier().fit(FRAME, np.eye(2)[[0, 1, 0, 1]]), "right readers"),
+        (
+            lambda: MixtureClassifier().fit(FRAME, np.eye(2)[[0, 1, 0, 1]]),
+            r"some readers \(columns of y\)",
+        ),
         (
             lambda: MixtureClassifierCV(random_state="x").fit(FRAME, [0, 1, 0, 1]),
             "random_state='x': give a whole number",

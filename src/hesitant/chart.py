@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.linalg import null_space
 
 from hesitant._typing import FloatArray
 from hesitant.families._base import standard_steps
@@ -54,10 +53,16 @@ class Chart:
 
 def _weight_axes(pi: FloatArray) -> FloatArray:
     """Return directions of the logits, each of unit information, in which class weights move."""
-    # The information is D (I − s sᵀ) D, with s the roots of the weights and D those on a diagonal.
+    # The information is D (I − s sᵀ) D, with s the roots of the weights and D those on a diagonal:
+    # all columns but the first of a reflection that takes s to the first axis are orthogonal to s.
+    # (SciPy's null_space says as much in a line, and takes a fifteenth of a small fit.)
     keep = np.flatnonzero(pi > 1e-9)  # an empty class stays so
-    s, axes = np.sqrt(pi[keep]), np.zeros((pi.size, keep.size - 1))
-    axes[keep] = null_space(s[None]) / s[:, None]
+    s = np.sqrt(pi[keep])
+    s /= math.sqrt(s @ s)
+    mirror = s.copy()
+    mirror[0] += 1.0
+    axes = np.zeros((pi.size, keep.size - 1))
+    axes[keep] = (np.eye(s.size)[:, 1:] - mirror[:, None] * (mirror[1:] / mirror[0])) / s[:, None]
     return axes
 
 
