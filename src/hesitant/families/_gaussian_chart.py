@@ -72,10 +72,8 @@ class LocationScaleChart(Coordinates):
         own, at, j, k = self._axes(h)
         entries = np.ascontiguousarray(turn.T)[j] * np.ascontiguousarray(z.T)[k]
         entries[j == k] += 1.0
-        starts = np.flatnonzero(np.append(True, at[1:] > at[:-1]))
-        if starts.size < at.size:  # several entries move together
-            entries = np.add.reduceat(entries, starts, axis=0)
-        axes, scores = np.concatenate((own, at[starts])), np.concatenate((-pull.T, entries))
+        at, entries = _together(at, entries)
+        axes, scores = np.concatenate((own, at)), np.concatenate((-pull.T, entries))
         return axes, np.multiply(scores, self.unit[axes][:, None], out=scores)
 
     def _axes(self, h: int) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
@@ -128,5 +126,12 @@ class GaussianChart(LocationScaleChart):
             means[a, h] = half * self.unit[a][:, None]
             both = half[j][:, :, None] * (-self.unit[at][:, None] * half[k])[:, None, :]
             both += both.transpose(0, 2, 1)
-            np.add.at(covariances[:, h], at, both)  # some entries may move together
+            at, both = _together(at, both)
+            covariances[at, h] = both
         return {"means": means, "covariances": covariances}
+
+
+def _together(at: AnyArray, moved: FloatArray) -> tuple[AnyArray, FloatArray]:
+    """Return the axes, in order, and the sums of what each moves: several entries, or one."""
+    starts = np.flatnonzero(np.append(True, at[1:] > at[:-1]))
+    return at[starts], moved if starts.size == at.size else np.add.reduceat(moved, starts)
