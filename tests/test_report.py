@@ -252,8 +252,13 @@ def test_a_combination_of_models_is_reported_as_one():
     assert found["candidates"][0]["name"] == clf.name_
     assert "Models tried and combined" in report.to_html()
     clf.label_rates_ = np.array([0.9, 0.3])
-    said = " ".join(clf.report(data.features, data.labels).to_dict()["verdict"]["what"])
+    verdict = clf.report(data.features, data.labels).to_dict()["verdict"]
+    said = " ".join(verdict["what"])
     assert "about 90.0 % of class 0, 30.0 % of class 1" in said
+    # one page, one judgement: not "the hard cases" above and the classes below
+    assert verdict["headline"].startswith("The blanks mark whole classes")
+    assert "more readily than their difficulty explains" in said
+    assert "where the classes overlap, so the pattern" not in said
     plain = selection.MixtureClassifierCV([{"mechanism": None}], missing_label=None)
     apart = data.features + [0, 5] * data.truth[:, None]
     said = plain.fit(apart, data.labels).report(apart, data.labels).verdict

@@ -280,6 +280,14 @@ def of_split_readers(found: Diagnosis, rows: str, statements: str) -> Diagnosis:
     return dataclasses.replace(found, headline=_HEADLINES["split"], explanation=told)
 
 
+def of_classes(found: Diagnosis) -> Diagnosis:
+    """Return a diagnosis that claims no more than it may where labels tell of whole classes."""
+    told = found.explanation
+    if found.finding in _MEANING:
+        told = told.replace(_MEANING[found.finding], _MEANING["by class"])
+    return dataclasses.replace(found, headline=_HEADLINES["by class"], explanation=told)
+
+
 def _decide(fits: Fits, tests: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """Decide whether blanks are about difficulty; return those fields of Diagnosis that say it.
 

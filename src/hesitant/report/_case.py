@@ -13,7 +13,7 @@ from hesitant._replicates import refit
 from hesitant._typing import FloatArray
 from hesitant._words import noun
 from hesitant.diagnostics import diagnose
-from hesitant.diagnostics._diagnosis import of_split_readers
+from hesitant.diagnostics._diagnosis import of_classes, of_split_readers
 from hesitant.diagnostics._tests import MOST_PARAMETERS
 from hesitant.diagnostics._triage import least_density
 from hesitant.inference import ObservedInformation, information
@@ -62,6 +62,8 @@ class Case:
         self.confusion = getattr(self.main, "confusion_", None)
         # each class's chance of a label, if a combination allows for it
         self.label_rates = getattr(self.whole, "label_rates_", None)
+        if self.label_rates is not None:
+            self.diagnosis = of_classes(self.diagnosis)
         # class probabilities: by the features alone, of blank rows also by their being blank, and
         # under the fit that ignores the pattern of blanks; chances of a label
         self.proba, self.entropy = clf.predict_proba(given), self.clf.entropy(self.data)
