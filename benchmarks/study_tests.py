@@ -3,9 +3,10 @@
 The paper's two classes (n = 500 and 150), with labels missing completely at random (sizes: the
 share of p-values below 0.05 should be 0.05) or by the paper's mechanism, weakened so that power
 is not simply one. Then labels lost by chance where tests are strained: a spline basis, few labels
-of several classes, and many features, down to one row a parameter. Last, labels that depend on the
-class and not on difficulty, which no mechanism here describes: there the caution that labels may
-be missing by class should always be given, and elsewhere next to never.
+of several classes, many features, down to one row a parameter, and classes so far apart that
+hardly a row is in doubt. Last, labels that depend on the class and not on difficulty, which no
+mechanism here describes: there the caution that labels may be missing by class should always be
+given, and elsewhere next to never.
 ``python -m benchmarks.study_tests [replications]``.
 """
 
@@ -55,6 +56,13 @@ def strained(setting: tuple[int, int, int, float, str], seed: int) -> dict[str, 
     X = rng.standard_normal((n, p))
     X[np.arange(n), truth % p] += 2.0 * (1 + truth // p)
     return answers(X, np.where(rng.random(n) < share, truth, -1), basis, 0, seed)
+
+
+def far_apart(seed: int) -> dict[str, float]:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, 300)
+    X = rng.standard_normal((300, 4)) + 2.0 * rng.standard_normal((2, 4))[truth]
+    return answers(X, np.where(rng.random(300) < 0.6, truth, -1), "linear", 0, seed)
 
 
 BY_CLASS = {
@@ -113,6 +121,8 @@ def main() -> None:
         show(title, study(partial(paper, setting, 0), replications))
     for title, strain in STRAINED.items():
         show(f"size, {title}", study(partial(strained, strain), max(200, replications // 5)))
+    found = study(far_apart, max(200, replications // 5))
+    show("size, two classes that are mostly far apart, 4 features, n = 300", found)
     for title, shares in BY_CLASS.items():
         found = study(partial(by_class, shares), max(200, replications // 5))
         show(f"labels given by class, whatever the difficulty, n = 500: {title}", found)

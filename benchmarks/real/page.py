@@ -112,6 +112,7 @@ def main() -> None:
     cells = cells_of(known)
     models = {r["model"] for r in known}
     cells = {key: of for key, of in cells.items() if len(of) == len(models)}
+    of_r = cells_of(read(HERE / "r_tables.csv"))
     text = (HERE / "page.md").read_text(encoding="utf-8")
     filled = {
         "SETS": str(len({k[0] for k in cells})),
@@ -121,6 +122,8 @@ def main() -> None:
         "VERSIONS": rows[-1]["versions"],
         "SUMMARY": summary(cells),
         "HELD_BACK": summary(cells_of(read(HERE / "held_back.csv"))),
+        "R_SETS": str(len({name for name, _ in of_r})),
+        "R_TABLES": summary(of_r),
         "BY_SET": by_set(known, cells),
         "HESITATION": hesitation(real) if real else "No figures yet.",
         "PAPER": PAPER,
