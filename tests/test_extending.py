@@ -97,7 +97,7 @@ def test_questions_to_an_own_family_skip_only_what_needs_a_chart():
     assert (result.std_error > 0).all()
     page = clf.report(X, y).to_html()
     assert "Exponential" in page
-    with pytest.raises(ValueError, match="no `coordinates` method, so the information"):
+    with pytest.raises(ValueError, match="no `coordinates` method: use bootstrap"):
         clf.summary()
     with pytest.raises(ValueError, match="no `from_attributes` method"):
         MixtureClassifier(Exponential(), init=clf).fit(X, y)

@@ -109,8 +109,8 @@ def _compile(function: Any, **options: Any) -> Any:
 
 @functools.cache
 def _warn_once() -> None:
-    what = "No folder can be written to: every process will compile again, for some seconds."
-    warnings.warn(f"{what} Set NUMBA_CACHE_DIR to a folder that can be.", stacklevel=5)
+    what = "No kernels can be kept: every process will compile again, for some seconds."
+    warnings.warn(f"{what} Set NUMBA_CACHE_DIR to a folder that can be written.", stacklevel=5)
 
 
 def _compiled_before(function: Any) -> bool:
