@@ -166,7 +166,7 @@ def test_splits_are_given_as_scikit_learn_takes_them(data):
     with pytest.raises(TypeError, match="cv=None: give a whole number >= 2"):
         MixtureClassifierCV(FEW[:1], cv=None).fit(X, y)
     for wrong in ("five", 2.5):
-        with pytest.raises(ValueError, match=f"Expected `cv` as an integer.*Got {wrong}"):
+        with pytest.raises(ValueError, match=f"Expected `?cv`? as an integer.*Got {wrong}"):
             MixtureClassifierCV(FEW[:1], cv=wrong).fit(X, y)
 
 
