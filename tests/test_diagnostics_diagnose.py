@@ -292,7 +292,7 @@ def test_more_classes_strings_and_frames():
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
-        ("mixed", "use mechanism='entropy'"),
+        ("mixed", "tested with mechanism='entropy'"),
         (EntropyMechanism(uncertainty=SquaredLogOdds()), None),
         (EntropyMechanism(order=2, basis="polynomial"), None),
     ],

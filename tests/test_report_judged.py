@@ -108,7 +108,7 @@ def test_what_is_said_of_one_candidate_is_not_said_of_the_combination():
     }
     told = clf.report(X, y, **how).to_dict()["notes"]
     thin = next(note for note in told if note.startswith("Class 2 rests on"))
-    assert thin.endswith("(Of gaussian, full, none, alpha=0.75, by which blanks are judged.)")
+    assert thin.endswith("(This is about the model 'gaussian, full, none, alpha=0.75'.)")
     assert "Set to --alpha 0.75." in told
 
 

@@ -230,8 +230,8 @@ def fit_both(template: Any, X: Any, y: Any, *given: Any) -> tuple[Fits, list[str
     mechanism, remarks = own.testable() or EntropyMechanism(), []
     explains = own.informative
     if mechanism is not own and explains:
-        used = f"The tests of difficulty use mechanism={mechanism.in_words!r}"
-        remarks = [f"{used}: what else the fit's {own.in_words!r} allows for is not tested."]
+        used = f"Difficulty is tested with mechanism={mechanism.in_words!r}"
+        remarks = [f"{used}; the rest of the fit's {own.in_words!r} is not tested."]
     warned: list[str] = []
     how: dict[str, Any] = {"solver": "auto", "warned": warned}
     rows = dict(zip(("sample_weight", "reviewed"), given, strict=False))

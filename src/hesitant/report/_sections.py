@@ -52,7 +52,7 @@ def summarise(case: Case, name: str, notes: Sequence[str], repeat: Section) -> A
     page |= {"parameters": _parameters(case), "method": _method(case, candidates)}
     answer = {"paragraphs": [*told["what"], *told["sure"], *told["next"]]}
     page["verdict"] = {"finding": found.finding, "headline": found.headline, **told, **answer}
-    of = f" (Of {case.whole.name_}, by which blanks are judged.)" if candidates else ""
+    of = f" (This is about the model '{case.whole.name_}'.)" if candidates else ""
     own = [case.wording(remark) + of for remark in found.remarks]
     page["notes"] = list(dict.fromkeys([*map(case.wording, notes), *own]))
     return plain(page | {"repeat": repeat})
