@@ -120,7 +120,7 @@ def test_a_tie_is_an_error_with_two_remedies() -> None:
         ValueError, match=r"leaves 1 cases tied, such as row 'q' \(2 experts each for 'a' and"
     ):
         consensus(frame, at_least=2)
-    with pytest.raises(ValueError, match="give at least 3, or ties='blank'"):
+    with pytest.raises(ValueError, match="give at_least=3, or ties='blank'"):
         consensus(OPINIONS, at_least=2)
     assert [*consensus(OPINIONS, at_least=2, ties="blank")] == ["a", None, "b", None]
 

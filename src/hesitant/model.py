@@ -118,8 +118,7 @@ class FittedModel:
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
         """Draw features and classes, as positions among them."""
-        # what `choice` does once it has looked at its arguments
-        codes = np.searchsorted(np.cumsum(self.state.weights)[:-1], rng.random(n), side="right")
+        codes = rng.choice(len(self.classes), size=n, p=self.state.weights)
         X = np.empty((n, self.n_features))
         for h in range(len(self.classes)):
             mine = np.flatnonzero(codes == h)

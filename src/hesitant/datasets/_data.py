@@ -155,7 +155,7 @@ def consensus(
         first = said.classes.tolist()[votes[row].argmax()]
         told = f"at_least={at_least!r} leaves {tied.sum()} cases tied, such as row {index[row]!r}"
         told += f" ({most[row]:.0f} experts each for {first!r} and another class)"
-        raise ValueError(f"{told}: give at least {panel // 2 + 1}, or ties='blank'")
+        raise ValueError(f"{told}: give at_least={panel // 2 + 1}, or ties='blank'")
     labels = said.labels(np.where(reached & ~tied, votes.argmax(axis=1), -1))
     return need("pandas").Series(labels, index=index, dtype=object) if framed else labels
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from hesitant._typing import FloatArray
 from hesitant.families import Gaussian, StudentT
-from hesitant.families._kernels import log_volumes, squared_distances, whiten
-from hesitant.families._student_t import HeavyTailedParams, t_constants
+from hesitant.families._kernels import whiten
+from hesitant.families._student_t import HeavyTailedParams
 from hesitant.likelihood import normalise
 from hesitant.model import FittedModel
 
@@ -39,11 +39,8 @@ def draw_rows(
     X = np.concatenate([X[k::n_batches] for k in range(n_batches)])
     log_tau, tau, log_f = model.posterior(X)
     ways, part = [log_f], np.log(np.maximum(np.append(n - counts.sum(), counts) / n, 1e-300))
-    if proposals is not None:  # whose tails are alike, as those of a family need not be
-        q = squared_distances(X, proposals.place, proposals.whitener)
-        ways.append(-0.5 * (TAIL + model.n_features) * np.log1p(q / TAIL))
-        part[1:] += t_constants(proposals.nu, model.n_features)
-        part[1:] += log_volumes(proposals.whitener, proposals.spread)
+    if proposals is not None:
+        ways.append(TAILS.log_density(proposals, X))
     log_w = log_f - normalise(np.column_stack(ways), part)[2]
     # Rows stand last in memory: a loop over two or three classes takes many times as long.
     return X, np.asfortranarray(log_tau), np.asfortranarray(tau), log_w
